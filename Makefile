@@ -7,7 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 VENV_READY := $(VENV)/ready
 JARS := build/jvm
-JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready)
+TIERED_READY := $(JARS)/kafka-tiered-4.3.1.ready
+JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready) $(TIERED_READY)
 PYTEST := $(BIN)/python -m pytest
 
 # Compiled files are kept: tests start hundreds of Python processes, which would compile everything again.
@@ -33,7 +34,7 @@ $(VENV_READY): pyproject.toml constraints.txt
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,web]'
 	@touch $@
 
 # Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.
@@ -44,6 +45,15 @@ $(JARS)/%.ready: jvm/pom.xml
 	@mvn --quiet --batch-mode -f jvm/pom.xml -P $* dependency:copy-dependencies \
 	  -DoutputDirectory="$(CURDIR)/$(JARS)/$*.part" >$(JARS)/$*.log 2>&1 || { cat $(JARS)/$*.log >&2; exit 1; }
 	@rm -rf $(JARS)/$* && mv $(JARS)/$*.part $(JARS)/$*
+	@touch $@
+
+$(TIERED_READY): jvm/tiered.xml
+	@bash scripts/prerequisites.sh java maven
+	@echo "fetching Kafka's stand-in for remote storage"
+	@rm -rf $(JARS)/kafka-tiered-4.3.1.part && mkdir -p $(JARS)
+	@mvn --quiet --batch-mode -f $< dependency:copy-dependencies -DoutputDirectory="$(CURDIR)/$(JARS)/kafka-tiered-4.3.1.part" \
+	  >$(JARS)/kafka-tiered-4.3.1.log 2>&1 || { cat $(JARS)/kafka-tiered-4.3.1.log >&2; exit 1; }
+	@rm -rf $(JARS)/kafka-tiered-4.3.1 && mv $(JARS)/kafka-tiered-4.3.1.part $(JARS)/kafka-tiered-4.3.1
 	@touch $@
 
 # What makes programs of Kafka and Spark start with half of the work. All runs without it too, so that a failure is no matter.
@@ -65,7 +75,7 @@ TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
 # Three parts side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
-FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark)"
+FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark or browser)"
 PART_1 = $(addprefix tests/,executor planner pipeline report model test_public_api.py)
 PART_2 = $(addprefix tests/,admin kafka_tools operations testbed wire mutants scripts scenarios test_startup.py)
 LOG_1 = build/test-fast-1.log
@@ -85,13 +95,13 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 	$(BIN)/mypy & types=$$!; $(PYTEST) -q $(LINTS); rules=$$?; wait $$types && exit $$rules
 
 .PHONY: test
-test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka and Spark too
-	@bash scripts/prerequisites.sh java
+test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka, Spark and Chromium too
+	@bash scripts/prerequisites.sh java chromium
 	$(ALL_PARTS)
-	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m "thorough or kafka or spark"
+	KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(SHARING) -m "thorough or kafka or spark or browser"
 
 .PHONY: test-fast
-test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
+test-fast: $(VENV_READY) ## quick tests, without Kafka, Spark and Chromium
 	$(ALL_PARTS)
 
 .PHONY: test-kafka
@@ -103,6 +113,11 @@ test-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## the tests on real Kafka
 test-spark: $(VENV_READY) $(SPARK_CLASS_DATA) ## the tests on Spark
 	@bash scripts/prerequisites.sh java
 	$(PYTEST) -m spark
+
+.PHONY: test-browser
+test-browser: $(VENV_READY) ## the tests of pages in headless Chromium
+	@bash scripts/prerequisites.sh chromium
+	KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 0 -m browser
 
 SEEDS ?= 1-200
 ADVERSARIES ?= 1-9
@@ -144,6 +159,18 @@ $(S3_JARS_READY): jvm/s3.xml
 .PHONY: test-s3
 test-s3: $(VENV_READY) $(S3_SERVER_READY) $(S3_JARS_READY) ## tables on an S3 server of this machine, and read by delta-spark
 	KREASSIGN_TEST_S3=1 $(PYTEST) -q -n 0 tests/s3
+
+LOGINS := build/logins
+LOGINS_READY := $(LOGINS)/ready
+$(LOGINS_READY): tests/logins/requirements.txt | $(VENV_READY)
+	@echo "setting up $(LOGINS)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(LOGINS) -r $<
+	@touch $@
+
+.PHONY: test-logins
+test-logins: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) $(LOGINS_READY) ## Kerberos with a KDC of this machine, and signatures of AWS
+	@bash scripts/prerequisites.sh java
+	PYTHONPATH=$(LOGINS) KREASSIGN_TEST_LOGINS=1 $(PYTEST) -q -n 0 tests/logins
 
 # Seeing and measuring.
 

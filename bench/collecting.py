@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from bench.known_load import BEGIN_MS
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.settings import Address
 from kreassign.operations.collect import collect, store_round, take_round
@@ -71,7 +72,7 @@ def measure() -> None:
 
 def measure_day() -> None:
     """Print what a day of rounds leaves in the tables of a small cluster: logs, checkpoints, and rows."""
-    transport = TwinTransport(Twin(_blueprint(100, 3)))
+    transport = twin_to_sample(100, 3)
     settings = client_settings(bootstrap_servers="broker-0:9092")
     print("| rounds | commits | MB | checkpoints | MB | files of rows | MB | CPU s a round |")
     print("|---|---|---|---|---|---|---|---|")
@@ -98,7 +99,7 @@ def _left(data: Path) -> str:
 
 
 def _row(partitions: int, brokers: int) -> str:
-    transport = TwinTransport(Twin(_blueprint(partitions, brokers)))
+    transport = twin_to_sample(partitions, brokers)
     counted = CountingTransport(transport)
     settings = client_settings(bootstrap_servers="broker-0:9092")
     with (
@@ -116,6 +117,13 @@ def _row(partitions: int, brokers: int) -> str:
         f"| {partitions:,} | {brokers} | {counted.requests / ROUNDS:.0f} | {received / 1e3:,.0f} | {files / 1e3:,.0f} "
         f"| {files * ROUNDS_PER_DAY / 1e6:,.0f} |"
     )
+
+
+def twin_to_sample(partitions: int, brokers: int) -> TwinTransport:
+    """A twin whose topics have 50 partitions each, with some traffic; its clients' clocks are of our century."""
+    twin = Twin(_blueprint(partitions, brokers))
+    twin.client_clock.step(BEGIN_MS)
+    return TwinTransport(twin)
 
 
 def _blueprint(partitions: int, brokers: int) -> Blueprint:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, Floats, cohorts
 from bench.known_load import BEGIN_MS, HOUR_MS, PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.process import KREASSIGN, run
-from kreassign.pipeline.tables.parquet import arrow_schema, read_rows
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, SAMPLES, Row
 
 _RECORD_BYTES = 500

@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
 from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import commit, log_to_write
-from kreassign.pipeline.tables.parquet import arrow_schema, write_files, write_rows
+from kreassign.pipeline.tables.parquet import write_files, write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 BEGIN_MS = 1_762_214_400_000  # midnight, UTC
@@ -87,10 +88,10 @@ def write_samples(data_dir: Path, load: KnownLoad) -> int:
     return sum(write_hours(data_dir, load))
 
 
-def write_hours(data_dir: Path, load: KnownLoad) -> Iterator[int]:
-    """The same, hour by hour: the rows of each file as it is written."""
+def write_hours(data_dir: Path, load: KnownLoad, *, snapshot_day: float | None = None) -> Iterator[int]:
+    """The same, hour by hour: the rows of each file as it is written. The snapshot is taken at the end, or that day."""
     shape, chance = load.shape, np.random.default_rng(load.shape.seed + 1)
-    write_snapshot(data_dir, shape)
+    write_snapshot(data_dir, shape, snapshot_day)
     ends, waiting = np.zeros(shape.partitions), []
     for number in range(shape.rounds):
         days = number * shape.interval_s / 86_400
@@ -144,8 +145,8 @@ def write_round_file(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> 
     return int(table.num_rows)
 
 
-def write_snapshot(data_dir: Path, shape: Shape) -> None:
-    """Write the tables of one snapshot, taken at the end."""
+def write_snapshot(data_dir: Path, shape: Shape, day: float | None = None) -> None:
+    """Write the tables of one snapshot, taken at the end, or so many days after the begin."""
     brokers = tuple(Broker(number, f"b{number}", 9092) for number in range(BROKERS))
     names = range(shape.partitions // PARTITIONS_PER_TOPIC)
     topics = tuple(
@@ -158,7 +159,7 @@ def write_snapshot(data_dir: Path, shape: Shape) -> None:
                 copies[broker].append(LogDirReplica(partition.topic_partition, 1_000_000, 0, is_future=False))
     dirs = {broker: (LogDir("/data", None, None, None, is_cordoned=False, replicas=tuple(each)),)
             for broker, each in copies.items()}  # fmt: skip
-    taken_ms = BEGIN_MS + round(shape.days * DAY_MS)
+    taken_ms = BEGIN_MS + round((shape.days if day is None else day) * DAY_MS)
     seen = Observation(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
     for table, rows in snapshot_tables(seen):
         write_rows(data_dir, table, rows, file_stem=seen.snapshot_id)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.known_load import BEGIN_MS, DAY_MS, Shape, known_load, write_hours
+from kreassign.model.spark_options import SparkOptions
 from kreassign.pipeline.load.job import run_load
 from kreassign.pipeline.spark.session import spark_session
 
@@ -27,8 +28,8 @@ def measure(days: int = 90, partitions: int = 100, interval_s: int = 300) -> Non
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         data, rows = Path(folder) / "data", 0
-        hours = write_hours(data, known_load(shape))
-        with spark_session(Path(folder) / "spark.log", "local[2]", is_small=True) as spark:
+        hours = write_hours(data, known_load(shape), snapshot_day=0)
+        with spark_session(Path(folder) / "spark.log", SparkOptions("local[2]"), is_small=True) as spark:
             for day in range(1, days + 1):
                 rows += sum(islice(hours, 24))
                 cells = [_load(spark, data, day, is_full=False)]

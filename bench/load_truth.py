@@ -12,7 +12,8 @@ import pyarrow as pa
 from bench.known_load import PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.load_cohorts import HOURS, INTERVAL_S, Cohort, cohorts
 from bench.process import run_kreassign
-from kreassign.pipeline.tables.parquet import arrow_schema, read_rows
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, SAMPLES, Row
 
 WRONG = 0.1

@@ -1,8 +1,9 @@
-"""One day of samples through the load job: time and memory, and the same statistics by DuckDB from the same files.
+"""One day of samples through the load job: time and memory, and the same by DuckDB from the same files.
 
 The whole job reads samples and snapshot, makes rates, hours, load model, forecast, skew and plan inputs and writes them
-all. DuckDB is given the heart of it, in one query whose result is written as Parquet: duplicates, epochs, rates,
-percentiles and the peak hour per partition.
+all. DuckDB is given two tasks: `load_tables.sql`, which makes the same tables by the same rules, but for what its head
+says; and the heart of it, in one query whose result is written as Parquet: duplicates, epochs, rates, percentiles and
+the peak hour per partition.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 from bench.known_load import Shape, known_load, write_samples
 from bench.process import TreeRun, run_kreassign, run_tree
 
+_TABLES = Path(__file__).with_name("load_tables.sql")
+_LATER_MS = "1900000000000"
 _QUERY = """
 COPY (
 WITH once AS (
     SELECT cluster_id, topic, partition, taken_ms, max(end_offset) AS end_offset,
            max_by(topic_id, end_offset) AS topic_id, max_by(size_bytes, end_offset) AS size_bytes
-    FROM read_parquet('{data}/samples/**/*.parquet', hive_partitioning = false) GROUP BY ALL),
+    FROM read_parquet('{data}/samples/date=*/*.parquet', hive_partitioning = false) GROUP BY ALL),
 paired AS (
     SELECT *, (taken_ms - lag(taken_ms) OVER history) / 1000.0 AS seconds,
            end_offset - lag(end_offset) OVER history AS grown, size_bytes - lag(size_bytes) OVER history AS bytes,
@@ -56,6 +59,10 @@ def measure(partitions: int, interval_s: int, *, runs: int = 1) -> None:
         print("|---|---|---|---|---|")
         for _ in range(runs):
             print(_line("kreassign load", rows, run_kreassign("load", "--data", folder)), flush=True)
+            (Path(folder) / "by_duckdb").mkdir(exist_ok=True)
+            tables = _TABLES.read_text(encoding="utf-8").replace("{data}", folder).replace("{now_ms}", _LATER_MS)
+            whole = f"import duckdb; duckdb.sql({tables!r})"
+            print(_line("DuckDB, all tables", rows, run_tree([sys.executable, "-c", whole])), flush=True)
             query = f"import duckdb; duckdb.sql({_QUERY.format(data=folder)!r})"
             print(_line("DuckDB, the heart of it", rows, run_tree([sys.executable, "-c", query])), flush=True)
 

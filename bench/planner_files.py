@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from kreassign.planner import Assignment, BrokerFacts, Partitions, Problem, prob
 from kreassign.planner.arrays import NOWHERE
 
 FOLLOWER_CPU = 0.3
+AT_ONCE = 50_000
 MEGABYTE = 1_000_000
 COLUMNS = ("topic", "partition", "replicas", "leader", "disk", "net_in", "net_out", "cpu")
 TYPES = dict(zip(COLUMNS, (pa.string(), pa.int32(), pa.string(), *(pa.float64(),) * 5), strict=True))
@@ -66,10 +68,14 @@ def write_plan(path: Path, problem: Problem, assignment: Assignment) -> None:
     """The plan as `planner_cases/evaluate.py` reads it: every partition with its replicas and its leader."""
     partitions, ids = problem.partitions, problem.brokers.ids.tolist()
     names = partitions.topic_names
-    rows = zip(partitions.topics.tolist(), partitions.numbers.tolist(), assignment.lists(), strict=True)
-    path.write_text(
-        "".join(
-            f"{names[topic]}\t{number}\t{','.join(str(ids[place]) for place in replicas)}\t{ids[replicas[0]]}\n"
-            for topic, number, replicas in rows
-        )
-    )
+    with path.open("w", encoding="utf-8") as file:
+        for first in range(0, len(partitions), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            offsets = assignment.offsets[first : first + AT_ONCE + 1]
+            brokers = [ids[place] for place in assignment.replicas[offsets[0] : offsets[-1]].tolist()]
+            spans = pairwise((offsets - offsets[0]).tolist())
+            rows = zip(partitions.topics[some].tolist(), partitions.numbers[some].tolist(), spans, strict=True)
+            file.writelines(
+                f"{names[topic]}\t{number}\t{','.join(map(str, brokers[start:end]))}\t{brokers[start]}\n"
+                for topic, number, (start, end) in rows
+            )

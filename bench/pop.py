@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kreassign.model.spark_options import SparkOptions
 from kreassign.pipeline.spark.parallel import map_on_executors
 from kreassign.pipeline.spark.session import spark_session
 from kreassign.planner import BrokerFacts, Problem, bytes_bound, problem_from, solve
@@ -94,7 +95,10 @@ def measure_executors(
     print("| executors | parts solved and sent to and fro, s |")
     print("|---|---|")
     for count in executors:
-        with TemporaryDirectory() as folder, spark_session(Path(folder) / "spark.log", f"local[{count}]") as spark:
+        with (
+            TemporaryDirectory() as folder,
+            spark_session(Path(folder) / "spark.log", SparkOptions(f"local[{count}]")) as spark,
+        ):
             map_on_executors(spark, attempt, problems)  # starts the workers
             seconds = sorted(_timed(lambda: map_on_executors(spark, attempt, problems))[1] for _ in range(runs))
         print(f"| {count} | {seconds[len(seconds) // 2]:.1f} ({seconds[0]:.1f}–{seconds[-1]:.1f}) |", flush=True)

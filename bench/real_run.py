@@ -55,7 +55,16 @@ class Way:
 def _ours(*options: str) -> Callable[[KafkaCluster, Path], tuple[str, ...]]:
     def command(cluster: KafkaCluster, plan: Path) -> tuple[str, ...]:
         state = ("--measure-for", "0", "--state-dir", str(plan.parent / "state"))
-        return (*KREASSIGN, "run", str(plan), *options, *state, "--bootstrap-server", cluster.bootstrap_servers)
+        return (
+            *KREASSIGN,
+            "run",
+            str(plan),
+            "--yes",
+            *options,
+            *state,
+            "--bootstrap-server",
+            cluster.bootstrap_servers,
+        )
 
     return command
 

@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from bench.process import run
 from kreassign.admin import AdminClient, client_settings
-from kreassign.model import NewTopic, TopicPartition
+from kreassign.model import NewTopic, OffsetSpec, TopicPartition
+from kreassign.model.spark_options import SparkOptions
 from kreassign.pipeline.audit.data_audit import AuditedPartition, compare_readings, read_records
 from kreassign.pipeline.spark.session import spark_session
 from testbed import ClusterSpec, KafkaCluster
@@ -46,7 +47,7 @@ def _measure(cluster: KafkaCluster, client: AdminClient, data: Path, count: int)
     _create(client)
     _told("written", lambda: _write(cluster, count))
     jars = sorted(spark_kafka_jars().glob("*.jar"))
-    with spark_session(data / "spark.log", "local[2]", name="kreassign audit", jars=jars) as spark:
+    with spark_session(data / "spark.log", SparkOptions("local[2]"), name="kreassign audit", jars=jars) as spark:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
 
         def read(label: str) -> int:
@@ -97,7 +98,7 @@ def _write(cluster: KafkaCluster, count: int, *fault: int) -> None:
 def _partitions(client: AdminClient) -> list[AuditedPartition]:
     topic = client.describe_topics([TOPIC]).raise_if_any()[TOPIC]
     keys = sorted(part.topic_partition for part in topic.partitions)
-    starts, ends = (client.list_offsets(keys, earliest=earliest).raise_if_any() for earliest in (True, False))
+    starts, ends = (client.list_offsets(keys, spec).raise_if_any() for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     return [AuditedPartition(*key, starts[key], ends[key], "delete", str(topic.topic_id)) for key in keys]
 
 

@@ -20,6 +20,7 @@ JAVA = {
     "create": "connect",
     "close": "close",
     "describeCluster": "describe_cluster",
+    "unregisterBroker": "unregister_broker",
     "listTopics": "list_topics",
     "describeTopics": "describe_topics",
     "createTopics": "create_topics",

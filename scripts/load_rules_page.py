@@ -6,10 +6,16 @@ python scripts/load_rules_page.py
 
 from __future__ import annotations
 
+import ast
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kreassign.pipeline.ingest.metric_rules import STREAM_RULES
 from kreassign.pipeline.load.rules import RULES, Rule
+from kreassign.pipeline.load.series_rules import SERIES_RULES, SeriesRule
+from kreassign.pipeline.tables.schemas import SAMPLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "load-rules.md"
 
@@ -30,26 +36,33 @@ is all that a reading costs: the interval across it is measured between its neig
 How many rows of each load were treated how is in table [`load_quality`](tables.md#load_quality), and `kreassign load
 --quality` prints it.
 
-Conditions are in Spark's SQL; what is NULL is not true. `:now_ms` is the time of the load. The names that are no
-columns of the table are about samples of the same partition and topic id in order of time: `end_before` and `end_after`
-are the end offsets of the neighbours, `median_before` and `median_after` the medians of the three before and after,
-`rise_before` and `rise_after` the largest of three steps up, `step_before` and `step_after` their medians,
-`size_before`, `size_after` and `start_before` what the neighbours say, and those that begin with `clean_` are of the
-nearest samples that no rule further up has set aside. The rules of keys are told in words.
+Conditions of one row are in Spark's SQL; what is NULL is not true. `:now_ms` is the time of the load. The rules of keys
+are told in words. Samples that pass them are judged among their neighbours, in NumPy: NaN is what is not known, and
+no comparison with it is true. `near` is a sample and what is around it: samples of the same partition and topic id in
+order of time. `end_before` and `end_after` are the end offsets of the neighbours, `median_before` and `median_after`
+the medians of the three before and after, `rise_before` and `rise_after` the largest of three steps up, `step_before`
+and `step_after` their medians, `size_before`, `size_after` and `start_before` what the neighbours say. `clean` is one
+that none of these rules has set aside, among others of that kind.
 
 The rules of `metrics` are those of `kreassign stream-metrics`, and `written_ms` is the time of the record. What is
 quarantined is in table [`metrics_quarantine`](tables.md#metrics_quarantine); what is late is in `metrics` already; what
 is skipped is a single record there. How many there were is in table [`metric_batches`](tables.md#metric_batches).
 
-This page is written by `python scripts/load_rules_page.py` from `src/kreassign/pipeline/load/rules.py` and
-`src/kreassign/pipeline/ingest/metric_rules.py`; change these instead.
+This page is written by `python scripts/load_rules_page.py` from `rules.py` and `series_rules.py` in
+`src/kreassign/pipeline/load/` and from `src/kreassign/pipeline/ingest/metric_rules.py`; change these instead.
 """
 
 
-def load_rules_page(rules: tuple[Rule, ...] = RULES + STREAM_RULES) -> str:
+def load_rules_page(
+    rules: Sequence[Rule] = RULES + STREAM_RULES, of_series: Sequence[SeriesRule[Any]] = SERIES_RULES
+) -> str:
     """The page in Markdown."""
-    tables = dict.fromkeys(rule.table.name for rule in rules)
-    return "\n".join([_HEAD, *(_section(name, [rule for rule in rules if rule.table.name == name]) for name in tables)])
+    sections: dict[str, list[str]] = {}
+    for rule in rules:
+        sections.setdefault(rule.table.name, []).append(_line(rule, rule.is_broken))
+    for each in of_series:
+        sections.setdefault(SAMPLES.name, []).append(_line(each, _expression(each)))
+    return "\n".join([_HEAD, *(_section(name, lines) for name, lines in sections.items())])
 
 
 def main() -> None:
@@ -57,9 +70,21 @@ def main() -> None:
     PAGE.write_text(load_rules_page(), encoding="utf-8")
 
 
-def _section(name: str, rules: list[Rule]) -> str:
-    rows = (f"| {rule.reason} | `{rule.is_broken}` | {rule.treatment} | {rule.why} |" for rule in rules)
-    return "\n".join([f"## {name}", "", "| Reason | Condition | The row is | Why |", "|---|---|---|---|", *rows, ""])
+def _section(name: str, lines: list[str]) -> str:
+    return "\n".join([f"## {name}", "", "| Reason | Condition | The row is | Why |", "|---|---|---|---|", *lines, ""])
+
+
+def _line(rule: Rule | SeriesRule[Any], condition: str) -> str:
+    # A bar would end the cell, also in code.
+    return f"| {rule.reason} | `{condition.replace('|', chr(92) + '|')}` | {rule.treatment} | {rule.why} |"
+
+
+def _expression(rule: SeriesRule[Any]) -> str:
+    """What the function of a rule returns, as it is written."""
+    (function,) = ast.parse(inspect.getsource(rule.is_broken)).body
+    if not isinstance(function, ast.FunctionDef) or not isinstance(function.body[-1], ast.Return):
+        raise TypeError(f"the condition of '{rule.reason}' is no function of one expression")
+    return ast.unparse(function.body[-1].value)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what must be on the machine before `make` can do the rest:
 #
-#   scripts/prerequisites.sh [python] [java] [maven]      (all three without an argument)
+#   scripts/prerequisites.sh [python] [java] [maven] [chromium]      (all four without an argument)
 #
 # One line on stderr for each that is missing, saying how to get it; exit code 1 if any is.
 set -euo pipefail
@@ -51,7 +51,18 @@ need_maven() {
   fi
 }
 
-[[ $# -gt 0 ]] || set -- python java maven
+# The names are those of tests/browser.py.
+need_chromium() {
+  local name
+  for name in "${KREASSIGN_CHROMIUM:-chromium}" chromium-browser google-chrome-stable google-chrome; do
+    ! command -v "$name" >/dev/null || return 0
+    [[ -z "${KREASSIGN_CHROMIUM:-}" ]] || break
+  done
+  miss "Chromium, in which pages are tested; install it (Debian: apt install chromium), or name one:" \
+    "KREASSIGN_CHROMIUM=/path/of/chrome"
+}
+
+[[ $# -gt 0 ]] || set -- python java maven chromium
 for wanted in "$@"; do
   "need_$wanted"
 done

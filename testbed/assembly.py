@@ -8,14 +8,17 @@ from pathlib import Path
 
 from testbed import probe, properties, security, storage
 from testbed.certificates import Certificates, make_certificates
+from testbed.jars import tiered_storage_jar
 from testbed.java import node_command
 from testbed.node import Node
 from testbed.ports import ReservedPorts
 from testbed.processes import ProcessGroup
 from testbed.properties import Place
 from testbed.spec import FIRST_CONTROLLER_ID, ClusterSpec, Listener, Security
+from testbed.tokens import Issuer
 from testbed.waiting import wait_until
 
+REMOTE_FOLDER = "remote"
 _BROKER_HEAP = "512m"
 _CONTROLLER_HEAP = "256m"
 _KAFKA = "kafka.Kafka"
@@ -34,6 +37,7 @@ class Assembly:
         self._zookeeper: Place | None = None
         self._template = folder / "formatted"
         self.certificates = self._certificates()
+        self.issuer = self._issuer()
 
     def zookeeper(self) -> Node:
         """A ZooKeeper server."""
@@ -74,6 +78,17 @@ class Assembly:
     def _certificates(self) -> Certificates | None:
         return make_certificates(self._folder / "certificates", security.USERS) if self._is_secure else None
 
+    @property
+    def _token_keys(self) -> Path:
+        return self._folder / "token-keys.json"
+
+    def _issuer(self) -> Issuer | None:
+        if not self._is_secure:
+            return None
+        issuer = Issuer()
+        issuer.write_keys(self._token_keys)
+        return issuer
+
     def _controller_place(self, node_id: int) -> Place:
         return Place(node_id, self._folder / f"controller-{node_id}", {"CONTROLLER": self._ports.take()})
 
@@ -81,6 +96,8 @@ class Assembly:
         settings = properties.controller_settings(place, self._controllers)
         if self._is_secure:
             settings |= security.authorizer_settings()
+        if self._spec.is_tiered:
+            settings |= properties.TIERED_SERVER
         return settings | dict(self._spec.broker_config)
 
     def _broker_settings(self, place: Place, rack: str | None) -> dict[str, str]:
@@ -90,12 +107,17 @@ class Assembly:
         else:
             settings |= properties.kraft_broker_settings(place, self._controllers)
         if self.certificates is not None:
-            settings |= security.broker_security_settings(self.certificates)
+            settings |= security.broker_security_settings(self.certificates, self._token_keys)
+        if self._spec.is_tiered:
+            jar = tiered_storage_jar(self._spec.version)
+            settings |= properties.tiered_broker_settings(jar, self._folder / REMOTE_FOLDER)
         return settings | dict(self._spec.broker_config)
 
     def _node(self, place: Place, main_class: str, heap: str, is_ready: Callable[[Place], bool]) -> Node:
+        flags = security.java_flags(self._token_keys) if self.issuer else ()
+
         def command(version: str) -> tuple[str, ...]:
-            return node_command(version, main_class, place.config_file, heap=heap)
+            return node_command(version, main_class, place.config_file, heap=heap, own_flags=flags)
 
         return Node(place, self._spec.version, command, self._group, is_ready, self._wait_forgotten)
 

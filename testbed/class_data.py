@@ -75,10 +75,11 @@ import sys
 from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import Window, functions as f
+from kreassign.model.spark_options import SparkOptions
 from kreassign.pipeline.spark.session import spark_session
 
 folder = Path(sys.argv[1])
-with spark_session(folder / "log", "local[2]") as session:
+with spark_session(folder / "log", SparkOptions("local[2]")) as session:
     values = [(number % 3, number, str(number)) for number in range(9)]
     rows = session.createDataFrame(values, "a int, b long, c string")
     rows.write.partitionBy("a").parquet(str(folder / "rows"))

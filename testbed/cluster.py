@@ -15,7 +15,7 @@ from testbed import permissions, probe, security
 from testbed.assembly import Assembly
 from testbed.certificates import Certificates
 from testbed.errors import NotController, Refused
-from testbed.jars import class_path
+from testbed.jars import class_path, tiered_storage_jar
 from testbed.java import java_binary, tool_command
 from testbed.node import START_TIMEOUT_S, Node
 from testbed.permissions import Permission
@@ -24,9 +24,11 @@ from testbed.processes import Finished, ProcessGroup
 from testbed.properties import Place
 from testbed.proxy import Proxy
 from testbed.spec import ClusterSpec, Listener
+from testbed.tokens import Issuer
 from testbed.tool_host import is_hosted, run_hosted
 from testbed.waiting import wait_until
 
+REMOTE_LOG_METADATA = "__remote_log_metadata"
 FOLDER_VARIABLE = "KREASSIGN_TESTBED_DIR"
 
 
@@ -57,6 +59,8 @@ class KafkaCluster:
         """
         java_binary()
         class_path(spec.version)
+        if spec.is_tiered:
+            tiered_storage_jar(spec.version)
         cluster = cls(spec)
         try:
             cluster._make_all()
@@ -98,6 +102,11 @@ class KafkaCluster:
     def certificates(self) -> Certificates | None:
         """The PEM files of a secure cluster."""
         return self._assembly.certificates
+
+    @property
+    def issuer(self) -> Issuer | None:
+        """Who issues the bearer tokens that a secure cluster believes."""
+        return self._assembly.issuer
 
     def bootstrap(self, listener: Listener) -> str:
         """All brokers' addresses on one listener, separated by commas."""
@@ -219,6 +228,9 @@ class KafkaCluster:
         for node in nodes:
             node.wait_ready()
         self.wait_ready()
+        if self.spec.is_tiered:
+            # Brokers make it by themselves, which should disturb no test.
+            wait_until(self._has_remote_log_metadata, timeout_s=60, what=f"topic {REMOTE_LOG_METADATA}")
 
     def _make_broker(self, broker_id: int, rack: str | None) -> Node:
         node = self._assembly.broker(broker_id, rack or self.spec.rack(broker_id), self._is_broker_ready)
@@ -267,6 +279,10 @@ class KafkaCluster:
 
     def _has_leaders(self, topic: str, partitions: int) -> bool:
         return all(_leaders(node.place, topic) == partitions for node in self._awake().values())
+
+    def _has_remote_log_metadata(self) -> bool:
+        dirs = (log_dir for node in self.brokers.values() for log_dir in node.log_dirs)
+        return any((log_dir / f"{REMOTE_LOG_METADATA}-0").is_dir() for log_dir in dirs)
 
     def _has_replicas(self, topic: str, replicas: Sequence[Sequence[int]]) -> bool:
         awake = self._awake()

@@ -112,7 +112,7 @@ def _cluster() -> Iterator[str]:
 def _run_and_watch(plan: Path) -> Path:
     """Execute the plan in the background and show its progress as anybody can; the journal of the run."""
     state = OUTPUT / "state"
-    command = kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
+    command = kreassign("run", plan, "--yes", "--throttle", THROTTLE, "--state-dir", state)
     with (OUTPUT / "run.txt").open("w") as output:
         running = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:

@@ -96,7 +96,7 @@ def _move(bootstrap_servers: str) -> None:
     with step("Plan: even brokers for few bytes"):
         run_kreassign("plan", "--data", data, "--out", plan)
     with step(f"Run: paced at {THROTTLE} per broker"):
-        run_kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
+        run_kreassign("run", plan, "--yes", "--throttle", THROTTLE, "--state-dir", state)
     with step("Verify: replicas, order, ISR, leaders, throttles"):
         run_kreassign("verify", plan)
     with step("Report: before and after"):

@@ -24,6 +24,14 @@ def spark_kafka_jars() -> Path:
     return folder
 
 
+def tiered_storage_jar(version: str) -> Path:
+    """The jar with Kafka's stand-in for remote storage; raises JarsMissing with the command that fetches it."""
+    jar = jars_folder() / f"kafka-tiered-{version}" / f"kafka-storage-{version}-test.jar"
+    if not jar.is_file():
+        raise JarsMissing(f"no {jar.name} in {jar.parent}; run: make jars")
+    return jar
+
+
 def class_path(version: str) -> str:
     """The class path of a Kafka version, jar by jar; raises JarsMissing with the command that fetches them."""
     folder = jars_folder() / f"kafka-{version}"

@@ -27,10 +27,12 @@ def java_binary() -> str:
     return found
 
 
-def node_command(version: str, main_class: str, argument: Path, *, heap: str) -> tuple[str, ...]:
+def node_command(
+    version: str, main_class: str, argument: Path, *, heap: str, own_flags: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """A long-running Kafka or ZooKeeper process that logs to its standard error."""
     flags = (f"-Xmx{heap}", *QUICK_START, *_class_data(f"kafka-{version}"), "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
-    return (java_binary(), *flags, "-cp", class_path(version), main_class, str(argument))
+    return (java_binary(), *flags, *own_flags, "-cp", class_path(version), main_class, str(argument))
 
 
 def tool_command(version: str, main_class: str, *arguments: str, quick: bool = True) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testbed.errors import NodeFailed
-from testbed.processes import ProcessGroup
+from testbed.processes import ProcessGroup, is_stopped
 from testbed.properties import Place
 from testbed.waiting import wait_until
 
@@ -113,7 +113,14 @@ class Node:
 
     def freeze(self) -> None:
         """Stop the process in its tracks (SIGSTOP): its connections stay open and nothing answers."""
+        pid = self.pid
+        if pid is None:
+            return
         self._signal(signal.SIGSTOP)
+        # The signal wakes one thread, and that one stops the others: on a busy machine they answer for a while yet.
+        wait_until(
+            lambda: is_stopped(pid) or not self.is_running, timeout_s=STOP_TIMEOUT_S, what=f"{self!r} to be frozen"
+        )
         self._frozen = self.is_running
 
     def thaw(self) -> None:

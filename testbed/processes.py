@@ -104,14 +104,14 @@ class ProcessGroup:
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and only waits to be collected does not."""
-    return _state(pid) not in {"", "Z"}
+    return bool(_states(pid, "-p") - {"Z"})
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process has come to a stop, which it has not yet when it was only told to."""
-    return _state(pid) == "T"
+    """Whether all threads of a process have come to a stop, which they have not yet when it was only told to."""
+    return _states(pid, "-L", "-p") == {"T"}
 
 
-def _state(pid: int) -> str:
-    finished = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return finished.stdout.strip()[:1]
+def _states(pid: int, *of: str) -> set[str]:
+    listed = subprocess.run(["ps", "-o", "stat=", *of, str(pid)], capture_output=True, text=True, check=False)
+    return {line.strip()[:1] for line in listed.stdout.splitlines()}

@@ -107,6 +107,36 @@ def broker_settings(place: Place, spec: ClusterSpec, *, rack: str | None) -> dic
     return settings
 
 
+# The controller judges whether a topic may be tiered, by its own settings.
+TIERED_SERVER = {"remote.log.storage.system.enable": "true"}
+
+
+def tiered_broker_settings(jar: Path, remote: Path) -> dict[str, str]:
+    """What a broker needs to keep older segments in the folder `remote`, by Kafka's own stand-in in `jar`.
+
+    Segments are copied there as soon as they are closed, and deleted here soon after.
+    """
+    topic = "rlmm.config.remote.log.metadata.topic"
+    return {
+        **TIERED_SERVER,
+        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+        "remote.log.storage.manager.class.path": str(jar),
+        "rsm.config.dir": str(remote),
+        "remote.log.metadata.manager.listener.name": str(Listener.PLAINTEXT),
+        f"{topic}.num.partitions": "1",
+        # Of one replica, so that no broker fetches from another because of it.
+        f"{topic}.replication.factor": "1",
+        f"{topic}.min.isr": "1",
+        "remote.log.manager.task.interval.ms": "500",
+        "remote.log.manager.copier.thread.pool.size": "1",
+        "remote.log.manager.expiration.thread.pool.size": "1",
+        "remote.log.manager.follower.thread.pool.size": "1",
+        "remote.log.reader.threads": "1",
+        "log.initial.task.delay.ms": "500",
+        "log.retention.check.interval.ms": "500",
+    }
+
+
 def kraft_broker_settings(place: Place, controllers: tuple[Place, ...]) -> dict[str, str]:
     """What a broker needs to find KRaft controllers."""
     names = ("CONTROLLER", *place.ports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from testbed import tokens
 from testbed.certificates import Certificates
 from testbed.spec import Listener
 
@@ -12,6 +13,8 @@ USERS = {"admin": "admin-secret", "alice": "alice-secret"}
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+OAUTH_MODULE = f"{_OAUTH}.OAuthBearerLoginModule"
 
 
 def authorizer_settings() -> dict[str, str]:
@@ -27,12 +30,26 @@ def authorizer_settings() -> dict[str, str]:
     }
 
 
-def broker_security_settings(certificates: Certificates) -> dict[str, str]:
-    """SASL and TLS listeners of a broker. SSL wants a client certificate, whose common name is the user."""
+def broker_security_settings(certificates: Certificates, token_keys: Path) -> dict[str, str]:
+    """SASL and TLS listeners of a broker. SSL wants a client certificate, whose common name is the user.
+
+    Bearer tokens are believed unsigned by SASL_PLAINTEXT, if they have the scope, and signed by SASL_SSL.
+    """
     accounts = " ".join(f'user_{user}="{password}"' for user, password in USERS.items())
     settings = {
         **authorizer_settings(),
-        "sasl.enabled.mechanisms": ",".join(("PLAIN", *SCRAM_MECHANISMS)),
+        "sasl.enabled.mechanisms": ",".join(("PLAIN", "OAUTHBEARER", *SCRAM_MECHANISMS)),
+        "sasl.oauthbearer.jwks.endpoint.url": token_keys.as_uri(),
+        "sasl.oauthbearer.expected.audience": tokens.AUDIENCE,
+        "sasl.oauthbearer.expected.issuer": tokens.ISSUER,
+        "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
+            f'{OAUTH_MODULE} required unsecuredLoginStringClaim_sub="broker" '
+            f'unsecuredValidatorRequiredScope="{tokens.SCOPE}";'
+        ),
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": f"{OAUTH_MODULE} required;",
+        "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
+        ),
         **_pem_stores(certificates.trust_store, certificates.broker_key_store),
         "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
         "listener.name.ssl.ssl.client.auth": "required",
@@ -43,6 +60,15 @@ def broker_security_settings(certificates: Certificates) -> dict[str, str]:
         for mechanism in SCRAM_MECHANISMS:
             settings[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = f"{_SCRAM_MODULE} required;"
     return settings
+
+
+def java_flags(token_keys: Path) -> tuple[str, ...]:
+    """What a broker's Java must be told, since Kafka 4.0: where it may read keys from."""
+    names = ("urls", "files")
+    places = (token_keys.as_uri(), str(token_keys))
+    return tuple(
+        f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.{name}={place}" for name, place in zip(names, places, strict=True)
+    )
 
 
 def scram_credentials() -> tuple[str, ...]:

@@ -66,6 +66,14 @@ class StandaloneSpark:
             [*self._environment(), *command, *settings, str(program), *arguments], timeout_s=timeout_s
         )
 
+    def run_here(self, command: Sequence[str], *, timeout_s: float = 600) -> Finished:
+        """Run a program beside the cluster, which ends with it at the latest."""
+        return self._group.run(command, timeout_s=timeout_s)
+
+    def spawn_here(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start one; the caller waits for its end."""
+        return self._group.spawn(command, log=self.folder / "programs.log")
+
     @contextmanager
     def connect_server(self, conf: Sequence[str] = ()) -> Iterator[str]:
         """A server of Spark Connect, which is an application of the cluster while it runs; its address."""

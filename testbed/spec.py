@@ -34,7 +34,8 @@ class ClusterSpec:
     Brokers get the ids 0, 1, 2 …, controllers 100, 101, 102; racks are dealt out in turn. `broker_config` wins over
     the settings that the testbed chooses; controllers get it too. With `Security.SECURE` every broker also listens
     with SASL and TLS and asks Kafka's standard authorizer; the PLAINTEXT listener then belongs to a super user. If
-    `is_proxied`, every broker also has a listener in plain text that clients reach through the cluster's proxy.
+    `is_proxied`, every broker also has a listener in plain text that clients reach through the cluster's proxy. If
+    `is_tiered`, topics may have their older segments in remote storage (KIP-405): a folder beside those of the brokers.
     """
 
     version: str = "4.3.1"
@@ -45,6 +46,7 @@ class ClusterSpec:
     log_dirs: int = 2
     security: Security = Security.PLAINTEXT
     is_proxied: bool = False
+    is_tiered: bool = False
     broker_config: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,6 +56,8 @@ class ClusterSpec:
             raise ValueError(f"a KRaft cluster has 1 to 9 controllers, not {self.controllers}")
         if self.mode == "zookeeper" and self.security is Security.SECURE:
             raise ValueError("the testbed secures KRaft clusters only")
+        if self.mode == "zookeeper" and self.is_tiered:
+            raise ValueError("the testbed gives remote storage to KRaft clusters only")
         if self.mode == "zookeeper" and self.is_proxied:
             raise ValueError("the testbed puts a proxy before the brokers of KRaft clusters only")
         if self.mode == "zookeeper" and not self.version.startswith(("2.", "3.")):

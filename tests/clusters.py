@@ -3,7 +3,8 @@
 A test asks by the name of a fixture below, or by the mark `uses_cluster(name)`. Before each test the nodes of its
 clusters are brought back, unless it is marked `keeps_broken` because tests in a row share a broken cluster.
 
-Tests that share what takes long to start form a group: a cluster, a Spark session, the compiled loops of the search.
+Tests that share what takes long to start form a group: a cluster, a Spark session, a browser, the compiled loops of the
+search.
 They run in a row, and with `--dist loadgroup` on one worker of pytest-xdist, while other groups run on the others. A
 worker has at most the clusters of one group at a time.
 """
@@ -18,10 +19,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, Security
+from tests.browser import uses_browser
 
 REQUIRE_VARIABLE = "KREASSIGN_REQUIRE_KAFKA"
 # Who comes in this way has to log in again before so many milliseconds have passed (KIP-368).
-SHORT_LOGINS = {"listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": "2000"}
+SHORT_LOGINS = {
+    "listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": "2000",
+    # Or before its token ends.
+    "listener.name.sasl_ssl.oauthbearer.connections.max.reauth.ms": "20000",
+}
 SHARED = {
     "kafka": ClusterSpec(version="4.3.1", brokers=4),
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
@@ -30,6 +36,7 @@ SHARED = {
     "three_controllers": ClusterSpec(version="4.3.1", brokers=2, controllers=3),
     # How replication behaves under a throttle depends on what was throttled before.
     "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
+    "kafka_tiered": ClusterSpec(version="4.3.1", brokers=3, is_tiered=True),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
     "conformance_431": ClusterSpec(version="4.3.1", brokers=4),
     "conformance_391": ClusterSpec(version="3.9.1", brokers=3),
@@ -96,6 +103,8 @@ _shared = SharedClusters()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Name the group of each test; once the tests are chosen, put those of a group together, the others at the end."""
     for item in items:
+        if uses_browser(item):
+            item.add_marker("browser")
         if group := _group_of(item):
             item.add_marker(pytest.mark.xdist_group(group))
     yield
@@ -122,6 +131,8 @@ def _group_of(item: pytest.Item) -> str | None:
     file = item.path.name
     if item.get_closest_marker("spark") and "kafka_secure" not in _clusters_of(item):
         return "spark"
+    if uses_browser(item):
+        return "browser"
     if item.get_closest_marker("kafka") is None:
         return "search" if item.nodeid.startswith(SEARCHING) else None
     names = ", ".join(_clusters_of(item)) or file
@@ -164,6 +175,7 @@ kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
 three_controllers = _shared_cluster("three_controllers")
 undisturbed = _shared_cluster("undisturbed")
+kafka_tiered = _shared_cluster("kafka_tiered")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")
 

@@ -12,7 +12,7 @@ from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
 
-pytest_plugins = ["tests.clusters", "tests.leftovers"]
+pytest_plugins = ["tests.browser", "tests.clusters", "tests.leftovers"]
 
 # The same few examples every time, so that a red test is the change's fault; many new ones on demand.
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
@@ -31,5 +31,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# Nobody's own configuration has a say in tests.
+os.environ["KREASSIGN_CONFIG"] = os.devnull
+
 # For Spark, which tests start in many processes and end before Java's second compiler has paid off.
-os.environ["SPARK_SUBMIT_OPTS"] = " ".join(spark_flags())
+# Nobody looks at its pages.
+os.environ["SPARK_SUBMIT_OPTS"] = " ".join([*spark_flags(), "-Dspark.ui.enabled=false"])

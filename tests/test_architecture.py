@@ -90,18 +90,53 @@ THIRD_PARTY = (
     Home(
         "Java property files",
         ("javaproperties",),
-        ("admin/properties.py",),
-        "client settings are read in one file",
+        ("admin/property_text.py",),
+        "the form of such a file is known in one place",
         "import javaproperties",
+    ),
+    Home(
+        "Kerberos",
+        ("gssapi",),
+        ("admin/kerberos.py",),
+        "an extra: one file is loaded where it is used",
+        "import gssapi",
+    ),
+    Home(
+        "signatures of AWS",
+        ("aws_msk_iam_sasl_signer", "botocore"),
+        ("admin/msk.py",),
+        "an extra: one file is loaded where it is used",
+        "import botocore",
+    ),
+    Home(
+        "certificates and private keys",
+        ("cryptography",),
+        ("admin/java_stores.py", "admin/assertions.py"),
+        "stores of Java are read by us, and assertions signed; TLS itself is the standard library's",
+        "from cryptography import x509",
     ),
     Home(
         "Prometheus' formats",
         ("prometheus_client",),
-        ("pipeline/ingest/prometheus.py",),
-        "its parser reads pages of metrics; kreassign exports none",
+        ("pipeline/ingest/prometheus.py", "monitoring/metrics.py"),
+        "one file reads pages of metrics, and one writes them",
         "from prometheus_client.parser import text_string_to_metric_families",
     ),
-    Home("templates", ("jinja2", "markupsafe"), ("report/",), "only reports are pages", "import jinja2"),
+    Home(
+        "templates",
+        ("jinja2", "markupsafe"),
+        ("report/", "web/"),
+        "only reports and the page are HTML",
+        "import jinja2",
+    ),
+    Home(
+        "the page",
+        ("starlette", "uvicorn", "anyio"),
+        ("web/",),
+        "an extra: it is loaded by the one command that serves",
+        "from starlette.applications import Starlette",
+    ),
+    Home("YAML", ("yaml",), ("cli/forms.py",), "one file writes it, for whoever asks for it", "import yaml"),
 )
 
 EFFECTS = (
@@ -115,8 +150,9 @@ EFFECTS = (
             "os.makedirs", "os.listdir", "os.scandir", "os.stat", "os.fsync", "os.path.exists",
         ),
         (
-            "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal/",
-            "pipeline/tables/", "pipeline/spark/session.py", "planner/search/compiled/compiler.py", "operations/",
+            "admin/properties.py", "admin/tls_properties.py", "admin/config_providers.py", "admin/tls.py",
+            "admin/tokens.py", "admin/assertions.py", "twin/store/", "executor/runner.py", "executor/journal/",
+            "pipeline/tables/", "pipeline/spark/session.py", "planner/search/compiled/", "operations/",
             "cli/", "kafka_tools/",
         ),
         "elsewhere take and return text or values",
@@ -124,8 +160,11 @@ EFFECTS = (
     ),
     Home(
         "sockets",
-        ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver"),
-        ("admin/transport.py", "twin/network/server.py", "twin/network/control.py"),
+        ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver", "wsgiref"),
+        (
+            "admin/transport.py", "admin/token_endpoint.py", "monitoring/endpoint.py", "monitoring/webhooks.py",
+            "twin/network/server.py", "twin/network/control.py", "web/server.py",
+        ),
         "take a Transport, so that the twin can stand in for a cluster",
         "import socket",
     ),
@@ -139,8 +178,12 @@ EFFECTS = (
     Home(
         "threads",
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
-        ("admin/", "twin/network/server.py", "twin/network/transport.py"),
-        "only asking many brokers at once needs them; the rest stays single-threaded and repeatable",
+        (
+            "admin/", "monitoring/endpoint.py", "monitoring/webhooks.py", "twin/network/server.py",
+            "twin/network/transport.py", "pipeline/tables/changes.py", "pipeline/spark/watching.py", "cli/working.py",
+        ),
+        "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
+        "others without keeping a run waiting; the rest stays single-threaded",
         "from concurrent.futures import ThreadPoolExecutor",
     ),
     Home(
@@ -156,7 +199,10 @@ EFFECTS = (
     Home(
         "randomness",
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
-        ("executor/runner.py", "operations/run.py", "kafka_tools/", "pipeline/tables/"),
+        (
+            "admin/assertions.py", "executor/runner.py", "operations/run.py", "kafka_tools/", "pipeline/tables/",
+            "web/sessions.py",
+        ),
         "take a seeded random.Random, so that a run can be repeated",
         "import random\nx = random.random()",
         but=("random.Random",),
@@ -171,8 +217,8 @@ EFFECTS = (
     Home(
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
-        ("cli/detach.py",),
-        "kreassign starts no other program; one command goes on by itself in the background",
+        ("cli/detach.py", "cli/secrets.py"),
+        "kreassign goes on by itself in the background, and starts what prints a secret where the user says so",
         "import subprocess",
     ),
     Home(
@@ -185,13 +231,18 @@ EFFECTS = (
     Home(
         "the process",
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
-        ("cli/", "kafka_tools/", "operations/journals.py", "pipeline/spark/session.py"),
+        (
+            "cli/", "kafka_tools/", "operations/journals.py", "pipeline/spark/session.py", "admin/config_providers.py",
+        ),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",
     ),
 )  # fmt: skip
 
-HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "jinja2", "sqlite3", "kazoo")
+HEAVY = (
+    "pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "jinja2", "sqlite3", "kazoo", "starlette", "uvicorn",
+    "anyio",
+)  # fmt: skip
 QUICK_STARTS = (
     QuickStart(
         "kreassign.kafka_tools.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."
@@ -200,6 +251,11 @@ QUICK_STARTS = (
     QuickStart("kreassign", HEAVY, "What a program does not use costs it nothing."),
     QuickStart("kreassign.operations.connect", HEAVY, "Connecting needs no tables and no plans."),
     QuickStart("kreassign.cli.main", HEAVY, "Each command loads only what it needs."),
+    QuickStart(
+        "kreassign.cli.commands.plan",
+        ("starlette", "uvicorn", "anyio", "pyspark"),
+        "A plan needs no page and no Spark.",
+    ),
     QuickStart("kreassign.admin", HEAVY, "The client is a library of its own."),
     QuickStart("kreassign.pipeline.tables.schemas", HEAVY, "Tables are described without any engine."),
 )

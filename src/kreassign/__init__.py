@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         forget_journal,
         pareto,
         pause,
+        place_partitions,
+        place_topic,
         plan,
+        plan_page,
         rehearse,
         release,
         report_page,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from kreassign.operations.connect import connect, connect_controllers
     from kreassign.operations.define_tables import DefinitionForm, define_tables
     from kreassign.operations.imports import import_metrics, import_samples
+    from kreassign.operations.new_partitions import ExpectedRates
     from kreassign.operations.plan_files import write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
     )
     from kreassign.operations.show_load import LoadNumber, load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-    from kreassign.operations.streaming import MetricStream, stream_metrics
+    from kreassign.operations.streaming import MetricStream, SparkOptions, stream_metrics
     from kreassign.operations.tables import compact_tables, convert_tables, load
     from kreassign.operations.twin import serve_twin
 
@@ -71,6 +75,7 @@ __all__ = [
     "DemoteBrokers",
     "DrainBrokers",
     "DrainLogDirs",
+    "ExpectedRates",
     "LoadNumber",
     "MetricStream",
     "ReadingRequest",
@@ -79,6 +84,7 @@ __all__ = [
     "ReplaceBrokers",
     "Restore",
     "SnapshotOutputs",
+    "SparkOptions",
     "WhatIf",
     "audit",
     "brokers_needed",
@@ -100,7 +106,10 @@ __all__ = [
     "load_page",
     "pareto",
     "pause",
+    "place_partitions",
+    "place_topic",
     "plan",
+    "plan_page",
     "read_records",
     "rehearse",
     "release",
@@ -124,10 +133,12 @@ _TASKS = "plan_tasks"
 _REST = "api"
 _OTHERS = {
     "DefinitionForm": "define_tables",
+    "ExpectedRates": "new_partitions",
     "LoadNumber": "show_load",
     "MetricStream": "streaming",
     "ReadingRequest": "audit",
     "SnapshotOutputs": "snapshot",
+    "SparkOptions": "streaming",
     "collect": "collect",
     "compact_tables": "tables",
     "convert_tables": "tables",

@@ -41,6 +41,11 @@ class SystemClock:
         time.sleep(max(0.0, seconds))
 
 
+def processor_s() -> float:
+    """Seconds that processors have worked for this process; only differences mean anything."""
+    return time.process_time()
+
+
 HICCUP_S = 5.0
 """A process that slept so much longer than it wanted to was stopped, or its machine was."""
 

@@ -17,6 +17,7 @@ from kreassign.model import (
     LogDirReplica,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     OngoingReassignment,
     Partition,
     ReplicaStatus,
@@ -138,7 +139,7 @@ def offsets_of(found: dict[TopicPartition, tuple[int, int]], codes: dict[TopicPa
         (timestamp,) = {part.timestamp for entry in asked.message.topics for part in entry.partitions}
         wanted = [key for key in partitions_of(asked) if key in found]
         refused = {key: code for key, code in codes.items() if key in partitions_of(asked)}
-        return answers.offsets({key: found[key][0 if timestamp == -2 else 1] for key in wanted}, refused)
+        return answers.offsets({key: found[key][0 if timestamp in (-2, -4) else 1] for key in wanted}, refused)
 
     return reply
 
@@ -158,7 +159,7 @@ def test_offsets_are_asked_of_the_leaders(listen: Listen, connect: Connect) -> N
     assert "topic t has no partition 9" in str(batch.failed[wanted[2]])
     assert "u-0 has no leader" in str(batch.failed[wanted[3]])
     assert "This server does not host this topic-partition" in str(batch.failed[wanted[4]])
-    assert dict(client.list_offsets([T0, T1], earliest=True).ok) == {T0: 3, T1: 4}
+    assert dict(client.list_offsets([T0, T1], OffsetSpec.EARLIEST).ok) == {T0: 3, T1: 4}
     assert {message.replica_id for message in first.messages(api.LIST_OFFSETS)} == {-1}
 
 
@@ -190,6 +191,25 @@ def test_offsets_of_a_partition_whose_leader_just_changed_are_asked_again(listen
         [partitions_of(asked) for asked in node.asked if asked.api is api.LIST_OFFSETS] for node in (first, second)
     ]
     assert asked == [[[T0, T1], [T1]], [[T1], [T1]]]
+
+
+def test_known_partitions_are_not_described_again_but_those_whose_leader_is_another_now(
+    listen: Listen, connect: Connect
+) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    both = (*some_topic("t", 0, leader=0).partitions, *some_topic("t", 1, leader=0).partitions)
+    known = {partition.topic_partition: partition for partition in both}
+    first.answers[PAGE] = answers.topic_page(
+        [Topic("t", None, False, (both[0], *some_topic("t", 1, leader=1).partitions))]
+    )
+    first.answers[api.LIST_OFFSETS] = offsets_of({T0: (3, 10)}, {T1: NOT_LEADER_OR_FOLLOWER})
+    second.answers[api.LIST_OFFSETS] = offsets_of({T1: (4, 20)}, {})
+    client = connect(first, second)
+    assert dict(client.list_offsets([T0], known=known).ok) == {T0: 10}
+    assert not [asked for node in (first, second) for asked in node.asked if asked.api is PAGE]
+    assert dict(client.list_offsets([T0, T1], known=known).ok) == {T0: 10, T1: 20}
+    assert [partitions_of(asked) for asked in second.asked if asked.api is api.LIST_OFFSETS] == [[T1]]
 
 
 def test_a_leader_that_is_never_told_of_is_given_up_in_time(node: Listener, connect: Connect) -> None:

@@ -148,9 +148,9 @@ def test_known_keys_are_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "sasl.login.callback.handler.class",
-        "sasl.kerberos.service.name",
-        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.login.class",
+        "sasl.login.callback.handler.klass",
+        "ssl.provider",
         "ssl.cipher.suites",
         "ssl.engine.factory.class",
         "ssl.trustmanager.algorithm",
@@ -240,14 +240,14 @@ def test_other_login_modules_are_named(module: str) -> None:
         sasl(f'{module} required username="alice" password="pa55-sasl";')
 
 
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "plain", ""])
+@pytest.mark.parametrize("mechanism", ["DIGEST-MD5", "plain", ""])
 def test_other_mechanisms_are_refused_with_those_that_work(mechanism: str) -> None:
     with pytest.raises(InputError, match="is not supported; use one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"):
         sasl(f'{PLAIN_MODULE} required username="a" password="b";', mechanism)
 
 
 def test_no_mechanism_is_kerberos_as_in_kafka() -> None:
-    with pytest.raises(InputError, match=r"sasl.mechanism=GSSAPI is not supported"):
+    with pytest.raises(InputError, match=r"sasl.jaas.config must be one login module, for example .*Krb5LoginModule"):
         settings(security_protocol="SASL_PLAINTEXT")
 
 
@@ -348,26 +348,6 @@ def test_a_store_without_what_it_is_for_is_refused_without_showing_it(properties
 def test_a_missing_store_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read ssl.truststore.location .*absent.pem: No such file"):
         tls(ssl_truststore_location=str(tmp_path / "absent.pem"), ssl_truststore_type="PEM")
-
-
-@pytest.mark.parametrize("kind", [{}, {"ssl_truststore_type": "JKS"}, {"ssl_truststore_type": "jks"}])
-def test_a_jks_store_is_refused_with_the_line_that_converts_it(kind: dict[str, str]) -> None:
-    with pytest.raises(InputError) as refused:
-        tls(ssl_truststore_location="/x/trust.jks", ssl_truststore_password="pa55-store", **kind)
-    assert str(refused.value) == (
-        "ssl.truststore.location /x/trust.jks is of type JKS, which only Java reads. Convert it: "
-        "keytool -importkeystore -srckeystore /x/trust.jks -destkeystore truststore.p12 -deststoretype PKCS12 && "
-        "openssl pkcs12 -in truststore.p12 -out truststore.pem -nokeys, "
-        "then set ssl.truststore.location=truststore.pem and ssl.truststore.type=PEM"
-    )
-
-
-def test_a_pkcs12_store_is_refused_with_the_line_that_converts_it() -> None:
-    with pytest.raises(InputError) as refused:
-        tls(ssl_keystore_location="/x/key.p12", ssl_keystore_type="PKCS12", ssl_keystore_password="pa55-store")
-    assert "Convert it: openssl pkcs12 -in /x/key.p12 -out keystore.pem -nodes, then set" in str(refused.value)
-    assert "keytool" not in str(refused.value)
-    assert "pa55" not in str(refused.value)
 
 
 # Secrets

@@ -107,3 +107,16 @@ def test_sizes_are_those_of_current_copies_in_all_directories() -> None:
         LogDir("/c", "KAFKA_STORAGE_ERROR", None, None, False, ()),
     )
     assert sizes_bytes(log_dirs) == {T0: 100, t1: 200}
+
+
+def test_of_a_tiered_topic_only_what_the_leader_has_itself_is_left() -> None:
+    # Offsets 0 to 8,999 are in remote storage: sizes know nothing of them.
+    status = progress(report(9_000, 10_000, 6_000), report(9_000, 9_250, 1_500))
+    assert (status.lag_records, status.lag_bytes) == (750, 4_500)
+
+
+def test_what_a_copy_skipped_because_remote_storage_has_it_was_not_copied() -> None:
+    leader, copy = statuses(moving(), {LEADER: report(0, 1000, 6000), FOLLOWER: report(800, 900, 600)}, {})[T0]
+    assert (copy.lag_bytes, copy.done_bytes(leader)) == (600, 600)
+    whole = progress(report(0, 1000, 6000), report(0, 900, 5400))
+    assert (whole.lag_bytes, whole.done_bytes(leader)) == (600, 5400)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+import sys
+import traceback
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
 import pytest
 
-from kreassign.admin import ClientSettings, Connection, SecurityProtocol, TcpTransport
+from kreassign.admin import AdminClient, ClientSettings, Connection, SecurityProtocol, TcpTransport
 from kreassign.admin.sasl import LEAST_ITERATIONS
-from kreassign.admin.settings import Sasl, Secret
+from kreassign.admin.settings import (
+    ClientSecret,
+    Credentials,
+    Kerberos,
+    MskIam,
+    OAuth,
+    Sasl,
+    Secret,
+    TokenEndpoint,
+    UnsecuredToken,
+)
 from kreassign.clock import VirtualClock
-from kreassign.errors import Unauthenticated, Unreachable
+from kreassign.errors import KreassignError, Unauthenticated, Unreachable
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
-from tests.admin.listener import PATIENCE_S, Answer, Deed, Listener, in_turn
+from tests.admin.listener import PATIENCE_S, Answer, Deed, Listener, in_turn, join
+from tests.admin.token_server import Reply, TokenServer, granted
 from tests.wire.peer import Asked
 
 HANDSHAKE, AUTHENTICATE = api.SASL_HANDSHAKE, api.SASL_AUTHENTICATE
@@ -31,7 +46,10 @@ def step(auth_bytes: bytes = b"", error_code: int = 0, lifetime_ms: int = 0) -> 
 
 def believing(node: Listener, answer: Answer) -> None:
     """A node that accepts every mechanism, and goes on as told."""
-    node.answers |= {HANDSHAKE: HANDSHAKE.response(error_code=0, mechanisms=["PLAIN", *SCRAM]), AUTHENTICATE: answer}
+    node.answers |= {
+        HANDSHAKE: HANDSHAKE.response(error_code=0, mechanisms=["PLAIN", "OAUTHBEARER", *SCRAM]),
+        AUTHENTICATE: answer,
+    }
 
 
 def challenge(iterations: str) -> Answer:
@@ -46,8 +64,10 @@ def challenge(iterations: str) -> Answer:
 
 @pytest.fixture
 def dial(stack: ExitStack) -> Dial:
-    def connect(node: Listener, mechanism: str = "PLAIN", clock: VirtualClock | None = None) -> Connection:
-        sasl = Sasl(mechanism, "alice", Secret("pa55-w0rd"))
+    def connect(
+        node: Listener, mechanism: str = "PLAIN", clock: VirtualClock | None = None, own: Credentials | None = None
+    ) -> Connection:
+        sasl = own or Sasl(mechanism, "alice", Secret("pa55-w0rd"))
         settings = ClientSettings((node.address,), security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
         return stack.enter_context(closing(TcpTransport(settings, clock).connect(node.address, PATIENCE_S)))
 
@@ -118,6 +138,21 @@ def test_a_connection_that_was_idle_beyond_its_session_logs_in_before_it_sends_a
     assert [asked.api for asked in node.asked] == 2 * [HANDSHAKE, AUTHENTICATE] + [api.API_VERSIONS]
 
 
+def test_a_session_that_ends_within_the_second_in_which_a_broker_takes_no_other_login_needs_a_new_connection(
+    node: Listener, dial: Dial, clock: VirtualClock
+) -> None:
+    believing(node, step(lifetime_ms=500))
+    connection = dial(node, clock=clock)
+    connection.exchange(FRAME, PATIENCE_S)
+    assert connection.is_usable()
+    clock.sleep(0.6)
+    assert not connection.is_usable()
+    clock.sleep(0.6)
+    assert connection.is_usable()
+    connection.exchange(FRAME, PATIENCE_S)
+    assert node.times_asked(HANDSHAKE) == 2
+
+
 def test_a_login_that_is_refused_later_sends_nothing_and_ends_the_connection(
     node: Listener, dial: Dial, clock: VirtualClock
 ) -> None:
@@ -139,3 +174,130 @@ def test_a_login_that_is_not_answered_later_is_unreachable_because_nothing_was_s
     with pytest.raises(Unreachable):
         connection.exchange(FRAME, PATIENCE_S)
     assert not node.times_asked(api.API_VERSIONS)
+
+
+# Bearer tokens
+
+UNSECURED = OAuth(UnsecuredToken((("sub", "alice"),)), extensions=(("zone", "x"),))
+ENDED = step(b'{"status":"invalid_token"}')
+REFUSED = step(error_code=58)
+
+
+@pytest.fixture
+def issuer(stack: ExitStack) -> TokenServer:
+    """An endpoint whose tokens t1, t2 … last an hour."""
+    numbers = itertools.count(1)
+    server = TokenServer(lambda: granted(f"pa55-t{next(numbers)}", expires_in=3600))
+    return stack.enter_context(closing(server))
+
+
+def fetched(issuer: TokenServer) -> OAuth:
+    return OAuth(TokenEndpoint(issuer.url, ClientSecret("alice", Secret("pa55-client"))))
+
+
+def sent(node: Listener) -> list[bytes]:
+    return [bytes(message.auth_bytes) for message in node.messages(AUTHENTICATE)]
+
+
+def test_a_token_is_sent_with_its_extensions(node: Listener, dial: Dial, clock: VirtualClock) -> None:
+    believing(node, step())
+    dial(node, clock=clock, own=UNSECURED)
+    assert [message.mechanism for message in node.messages(HANDSHAKE)] == ["OAUTHBEARER"]
+    (first,) = sent(node)
+    assert re.fullmatch(rb"n,,\x01auth=Bearer [-\w.]+\x01zone=x\x01\x01", first)
+
+
+def test_logins_share_a_token_and_renew_it_in_a_long_run(
+    node: Listener, dial: Dial, clock: VirtualClock, issuer: TokenServer
+) -> None:
+    believing(node, step(lifetime_ms=600_000))
+    connection = dial(node, clock=clock, own=fetched(issuer))
+    for _ in range(12 * 60):
+        clock.sleep(60)
+        connection.exchange(FRAME, PATIENCE_S)
+    assert len(node.connections) == 1
+    assert len(issuer.asked) == len(set(sent(node)))
+    assert 12 <= len(issuer.asked) <= 18
+
+
+def test_a_refused_token_is_acknowledged_and_the_wanted_scope_told(
+    node: Listener, dial: Dial, issuer: TokenServer
+) -> None:
+    said = b'{"status":"insufficient_scope", "scope":"kafka\\u001b[2J"}'
+    believing(node, in_turn(step(said), REFUSED))
+    with pytest.raises(Unauthenticated) as refused:
+        dial(node, own=fetched(issuer))
+    assert sent(node)[1] == b"\x01"
+    assert f"SASL OAUTHBEARER with the token endpoint {issuer.url} was refused" in str(refused.value)
+    assert "a token of the scope kafka\\u001b[2J: set scope in sasl.jaas.config" in str(refused.value)
+    assert "pa55" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("after", [step(), step(b"more")])
+def test_a_refusal_is_none_the_less_one_if_the_broker_then_says_yes(
+    after: object, node: Listener, dial: Dial, issuer: TokenServer
+) -> None:
+    believing(node, in_turn(ENDED, after))
+    with pytest.raises(
+        Unauthenticated, match=r"was refused. Have the issuer, audience and expiry of the token compared"
+    ):
+        dial(node, own=fetched(issuer))
+
+
+@pytest.mark.parametrize("answer", [b"nonsense", b"\xff", b"[]"])
+def test_an_answer_that_is_no_refusal_is_none_of_yes(
+    answer: bytes, node: Listener, dial: Dial, issuer: TokenServer
+) -> None:
+    believing(node, in_turn(step(answer), REFUSED))
+    with pytest.raises(Unauthenticated, match=r"SASL OAUTHBEARER with .* (failed|was refused)"):
+        dial(node, own=fetched(issuer))
+
+
+def test_a_token_that_is_withdrawn_in_a_long_run_is_replaced_by_the_next_try(
+    node: Listener, dial: Dial, clock: VirtualClock, issuer: TokenServer
+) -> None:
+    believing(node, in_turn(step(lifetime_ms=60_000), ENDED, REFUSED, step()))
+    oauth = fetched(issuer)
+    settings = ClientSettings((node.address,), security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=oauth)
+    transport = TcpTransport(settings, clock)
+    with closing(transport.connect(node.address, PATIENCE_S)) as connection:
+        clock.sleep(60)
+        with pytest.raises(Unreachable, match="takes a token no more, so that another is fetched"):
+            connection.exchange(FRAME, PATIENCE_S)
+        assert not node.times_asked(api.API_VERSIONS)
+    with closing(transport.connect(node.address, PATIENCE_S)) as connection:
+        connection.exchange(FRAME, PATIENCE_S)
+    assert len(issuer.asked) == 2
+
+
+def test_an_endpoint_that_is_down_is_said_in_place_of_a_cluster_that_is(
+    node: Listener, connect: Callable[..., AdminClient], issuer: TokenServer
+) -> None:
+    believing(node, step())
+    join(node)
+    issuer.reply = Reply(503, b"")
+    with connect(node, security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=fetched(issuer)) as client:
+        with pytest.raises(Unreachable) as failed:
+            client.describe_cluster(timeout_ms=1_000)
+        assert str(failed.value).startswith(
+            f"no token for SASL OAUTHBEARER: the token endpoint {issuer.url} answered 503"
+        )
+        issuer.reply = granted("abc", expires_in=60)
+        assert client.describe_cluster().cluster_id == "id"
+
+
+# What is not installed
+
+
+def test_the_extra_that_kerberos_needs_is_named(monkeypatch: pytest.MonkeyPatch, node: Listener, dial: Dial) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    monkeypatch.delitem(sys.modules, "kreassign.admin.kerberos", raising=False)
+    with pytest.raises(KreassignError, match=r"sasl.mechanism=GSSAPI needs .*pip install 'kreassign\[kerberos\]'"):
+        dial(node, own=Kerberos("kafka"))
+
+
+def test_the_extra_that_msk_needs_is_named(monkeypatch: pytest.MonkeyPatch, node: Listener, dial: Dial) -> None:
+    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", None)
+    monkeypatch.delitem(sys.modules, "kreassign.admin.msk", raising=False)
+    with pytest.raises(KreassignError, match=r"Amazon MSK needs .*pip install 'kreassign\[msk\]'"):
+        dial(node, own=OAuth(MskIam()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import select
 import socket
 import ssl
@@ -343,6 +344,55 @@ def test_a_broker_that_wants_a_certificate_gets_it_and_refuses_who_has_none(
     assert dial(node.address, **over_tls(authority, **keys)).exchange(FRAME, PATIENCE_S)
     with pytest.raises(Unauthenticated, match="alert"):
         dial(node.address, **over_tls(authority)).exchange(FRAME, PATIENCE_S)
+
+
+@pytest.mark.parametrize("trusts", ["root", "intermediate", "the server itself"])
+def test_whatever_is_in_the_trust_store_is_trusted_as_in_java(
+    trusts: str, listen: Callable[..., Listener], dial: Callable[..., Connection]
+) -> None:
+    root = trustme.CA()
+    between = root.create_child_ca()
+    server = between.issue_cert("127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.configure_cert(context)
+    trusted = {"root": root.cert_pem, "intermediate": between.cert_pem, "the server itself": server.cert_chain_pems[0]}
+    tls = Tls(trusted_certificates=pem(trusted[trusts]))
+    connection = dial(listen(context).address, security_protocol=SecurityProtocol.SSL, tls=tls)
+    assert connection.exchange(FRAME, PATIENCE_S)
+
+
+DAY = dt.timedelta(days=1)
+NOW = dt.datetime.now(dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("signed_by_us", "days", "words"),
+    [
+        (True, (-2, -1), "certificate expired. Renew the certificate of this client"),
+        (False, (-1, 1), "unknown ca. Have the brokers trust who signed the certificate of this client"),
+        (None, (-1, 1), "set ssl.keystore.location"),
+    ],
+)
+def test_a_broker_that_refuses_our_certificate_is_heard_with_what_helps(
+    signed_by_us: bool | None,
+    days: tuple[int, int],
+    words: str,
+    listen: Callable[..., Listener],
+    dial: Callable[..., Connection],
+    authority: trustme.CA,
+) -> None:
+    context = server_context(authority)
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(context)
+    node = listen(context)
+    keys: dict[str, object] = {}
+    if signed_by_us is not None:
+        signer = authority if signed_by_us else trustme.CA()
+        ours = signer.issue_cert("client.example", not_before=NOW + days[0] * DAY, not_after=NOW + days[1] * DAY)
+        keys = {"certificate_chain": pem(*ours.cert_chain_pems), "private_key": Secret(pem(ours.private_key_pem))}
+    with pytest.raises(Unauthenticated) as refused:
+        dial(node.address, **over_tls(authority, **keys)).exchange(FRAME, PATIENCE_S)
+    assert words in str(refused.value)
 
 
 def test_a_key_that_does_not_fit_is_the_users_mistake(authority: trustme.CA) -> None:

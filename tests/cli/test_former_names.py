@@ -13,6 +13,7 @@ COMMANDS = {
 }
 OPTIONS = {
     "kreassign run plan.json": ("--rates-over",),
+    "kreassign cancel run-1": ("--now",),
     "kreassign snapshot": ("--rates-over",),
     "kreassign plan what-if": ("--factor",),
     "kreassign plan grid": ("--factor",),

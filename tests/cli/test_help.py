@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
-from kreassign.cli.main import COMMANDS, kreassign
+from kreassign.cli.help import GROUPS
+from kreassign.cli.main import ALIASES, COMMANDS, kreassign
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.
 IMPERATIVES = frozenset({
-    "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Convert", "Cut", "Diagnose", "Execute",
-    "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Plan", "Read", "Rebalance",
-    "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll", "Run", "Sample", "Serve", "Show", "Shut",
-    "Start", "Stream", "Take", "Verify", "Write",
+    "Approve", "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Convert", "Cut", "Diagnose",
+    "Execute", "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Place", "Plan",
+    "Print", "Read",
+    "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll", "Run", "Sample", "Serve",
+    "Show", "Shut", "Start", "Stream", "Take", "Verify", "Write",
 })  # fmt: skip
 
 
@@ -106,7 +109,7 @@ def test_a_default_that_is_not_said_is_found(option: click.Option, is_said: bool
 @EVERY_COMMAND
 def test_every_command_has_examples_that_can_be_parsed(words: str, command: click.Command) -> None:
     shown = CliRunner().invoke(kreassign, [*words.split(), "--help"], terminal_width=200).stdout
-    _, _, examples = shown.partition("Examples:\n")
+    examples = shown.partition("Examples:\n")[2].partition("\n\n")[0]
     lines = [line.strip() for line in examples.splitlines() if line.strip()]
     assert lines
     assert all(line.startswith(f"kreassign {words}") for line in lines)
@@ -117,3 +120,35 @@ def test_every_command_has_examples_that_can_be_parsed(words: str, command: clic
             parameter.name for parameter in meant.params if parameter.required and not given[str(parameter.name)]
         ]
         assert not missing
+
+
+def test_options_stand_in_groups_where_they_are_many_and_examples_before_them() -> None:
+    shown = CliRunner().invoke(kreassign, ["run", "--help"], terminal_width=80).stdout
+    headings = re.findall("^(?:  Examples|[A-Z][a-z ]+):$", shown, re.MULTILINE)
+    assert headings == [
+        "  Examples:", "Options:", "Cluster:", "Throttle:", "Safety:", "Hours:", "Order and limits:", "Output:"
+    ]  # fmt: skip
+    command = COMMANDS["run"].load()
+    told = [line.split()[0].rstrip(",") for line in shown.splitlines() if line.startswith("  -")]
+    assert sorted(told) == sorted([option.opts[0] for option in command.params[1:]] + ["-h"])
+    few = CliRunner().invoke(kreassign, ["status", "--help"]).stdout
+    assert re.findall("^[A-Z][a-z ]+:$", few, re.MULTILINE) == ["Options:"]
+
+
+def test_every_option_of_a_group_is_one_of_some_command() -> None:
+    there = {name for _, command in every_command() for option in command.params for name in option.opts}
+    assert {name for options in GROUPS.values() for name in options} <= there
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("statsu", "status"), ("paln", "plan"), ("cancle", "cancel"), ("dreain", "drain")]
+)
+def test_a_command_that_is_misspelt_is_told_with_what_may_be_meant(word: str, meant: str) -> None:
+    refused = CliRunner().invoke(kreassign, [word])
+    assert (refused.exit_code, f"'{meant}'" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_other_words_lead_to_the_same_command(alias: str) -> None:
+    usage = CliRunner().invoke(kreassign, [alias, "--help"]).stdout.splitlines()[0]
+    assert usage.startswith(f"Usage: kreassign {' '.join(ALIASES[alias])} ")

@@ -29,6 +29,7 @@ SNAPSHOT = ClusterSnapshot(
     (SnapshotTopic("t", (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),)),),
 )
 COMMAND_LINES = {
+    "decommission --goals-file": f"decommission 1 --goals-file {{odd}} {NOWHERE}",
     "import-metrics files": "import-metrics {odd} --data {folder} --cluster c --broker 1",
     "import-samples files": "import-samples {odd} --data {folder} --cluster c",
     "plan --goals-file": "plan rebalance --snapshot {snapshot} --goals-file {odd}",
@@ -47,8 +48,11 @@ COMMAND_LINES = {
 """How to call the command, for every parameter that takes a file; `plan` stands for all its tasks.
 
 `--command-config` is not among them: a file of properties is in ISO 8859-1, in which every byte is a character, and
-lines that say nothing are passed over as Java does.
+lines that say nothing are passed over as Java does. Nor are files of ids, of which any line of text is one: they have a
+test of their own.
 """
+
+IDS = ("--groups", "--transactional-ids", "--share-groups")
 
 CONTENTS = {
     "not UTF-8": "größer\n".encode("latin-1"),
@@ -68,11 +72,21 @@ def files_read() -> set[str]:
         if isinstance(parameter.type, click.Path) and parameter.type.exists and parameter.type.file_okay:
             words = name.split()[1:]
             found.add(f"{'plan' if words[0] == 'plan' else ' '.join(words[:-1])} {words[-1]}")
-    return {name for name in found if not name.endswith("--command-config")}
+    return {name for name in found if not name.endswith(("--command-config", *IDS))}
 
 
 def test_every_parameter_that_takes_a_file_is_tried() -> None:
     assert files_read() == COMMAND_LINES.keys()
+
+
+@pytest.mark.parametrize("option", IDS)
+@pytest.mark.parametrize("content", [CONTENTS["not UTF-8"], CONTENTS["zeros"]], ids=["not UTF-8", "zeros"])
+def test_a_file_of_ids_that_is_no_text_is_named(tmp_path: Path, option: str, content: bytes) -> None:
+    (tmp_path / "ids.txt").write_bytes(content)
+    write_snapshot(tmp_path / "snapshot.json", SNAPSHOT)
+    words = ["plan", "leaders", "--snapshot", str(tmp_path / "snapshot.json"), option, str(tmp_path / "ids.txt")]
+    result = CliRunner().invoke(kreassign, words)
+    assert (result.exit_code, str(tmp_path / "ids.txt") in result.output) == (2, True)
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)

@@ -31,8 +31,9 @@ NO_ARGUMENT = {"empty", "half", "NUL"}
 TEXT = set(ODD) - NO_ARGUMENT
 ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not an object", "received []",
         "there is no run ", "there is no table load_model",
-        "CREATE SCHEMA IF NOT EXISTS", "it lacks the columns",
-        "no twin takes orders at", "is not TOML", "not a text in UTF-8")  # fmt: skip
+        "CREATE SCHEMA IF NOT EXISTS", "rules:", "it lacks the columns",
+        "no twin takes orders at", "a plan is made from one of ", "_KREASSIGN_COMPLETE",
+        "is not TOML", "not a text in UTF-8")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 
 GIVEN = {
@@ -57,18 +58,24 @@ GIVEN = {
     "files": ["{latin}"],
     "limit": ["1MB/s"],
     "places": ["1:/d"],
+    "name": ["t"],
     "plan": ["{list}"],
     "run_id": ["no-run"],
     "runs": ["no-run"],
+    "shell": ["bash"],
     "snapshots": ["{list}"],
     "subject": ["no-run"],
+    "topic": ["t"],
+    "total": ["2"],
+    "what": ["alerts"],
 }
 """What is given to a parameter, where a command has it and needs it, or needs it to end."""
 
 NEEDED = {"import-metrics": {"--broker": ["1"]}, "pace": {"--max-moves": ["5"]}, "snapshot": {"--data": ["{folder}"]},
-          "plan what-if": {"--at": ["2030-01-31"]}, "plan brokers-needed": {"--at": ["2030-01-31"]}}  # fmt: skip
+          "plan what-if": {"--at": ["2030-01-31"]}, "plan brokers-needed": {"--at": ["2030-01-31"]},
+          "plan new-topic": {"--partitions": ["2"], "--replication-factor": ["1"]}}  # fmt: skip
 """What a command cannot do without, though none of its parameters is required."""
-ONLY_REFUSED = {"load", "audit compare", "compact", "convert-tables"}
+ONLY_REFUSED = {"load", "audit compare", "compact", "convert-tables", "web"}
 """What is accepted there starts Spark, or does something."""
 
 IN_PLACE_OF = {("plan restore", "--run"): "file", ("run", "--resume"): "plan"}
@@ -82,6 +89,7 @@ ACCEPTED: dict[str, set[str]] = {
     "--bootstrap-server": HOSTS,
     "--broker-capacity": set(),
     "--budget-bytes": {"zero"},
+    "--conf": set(),
     "--control": set(),
     "--deadline": set(),
     "--disk": set(),
@@ -98,13 +106,17 @@ ACCEPTED: dict[str, set[str]] = {
     "--label": TEXT - {"5,000 digits", "ESC", "superscript", "directory", "nowhere"},
     "--lasts": {"zero"},
     "--location": {"directory", "nowhere"},
+    "--max-load-age": set(),
     "--measure-for": {"zero"},
     "--network": set(),
+    "--rack-price": {"zero"},
     "--rate": set(),
+    "--read-rate": {"zero"},
     "--remove-brokers": {"zero"},
     "--replace-with": {"zero"},
     "--replication-factor": set(),
     "--schema": {"nan", "inf"},
+    "--size": {"zero"},
     "--speed": set(),
     "--speeds": set(),
     "--throttle": set(),
@@ -113,8 +125,11 @@ ACCEPTED: dict[str, set[str]] = {
     "--time-zone": set(),
     "--topics": TEXT,
     "--traffic": {"zero"},
+    "--listen": HOSTS,
     "--watermark": set(),
+    "--webhook": set(),
     "--window": set(),
+    "--write-rate": {"zero"},
     "brokers": {"zero"},
     "fault": set(),
     "limit": set(),

@@ -73,7 +73,15 @@ def test_an_argument_that_is_no_text_is_refused_by_name(words: list[str]) -> Non
 
 def test_goals_are_finite(tmp_path: Path) -> None:
     snapshot = tmp_path / "cluster.json"
-    for goal in ("disk=nan", "disk=infx2", "disk=5xnan", "topic-spread=inf"):
+    for goal in (
+        "disk=nan",
+        "disk=infx2",
+        "disk=5xnan",
+        "topic-spread=inf",
+        "failover=inf",
+        "failover=-1",
+        "topic-leaders=x",
+    ):
         snapshot.write_text('{"format": "kreassign-snapshot", "version": 1, "taken_ms": 0, "cluster_id": "c"}')
         result = CliRunner().invoke(kreassign, ["plan", "--snapshot", str(snapshot), "--goal", goal])
         assert result.exit_code == 2, goal

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -89,12 +90,21 @@ def test_without_a_finished_load_there_is_no_plan(tmp_path: Path) -> None:
 
 def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
-    lines = plan(tmp_path, "--out", tmp_path / "plan.json").stdout.splitlines()
+    options = ("--out", tmp_path / "plan.json", "--max-load-age", "none")
+    lines = plan(tmp_path, *options).stdout.splitlines()
     del lines[1:6]  # what the loads rest on: tests/cli/planning/test_loads.py
     assert lines[0] == "rebalance: 2 partitions change: 2 replicas are copied, 20 MB; 2 leaders change"
     assert lines[1] == "lower bound: 20 MB, what brokers cannot keep (plan +0.0%)"
     assert lines[3].split() == ["disk", "0.000", "1.000", "1.500", "1.000"]
-    assert lines[9].split()[:6] == ["2", "0", "B", "20", "MB", "0"]
+    assert lines[9].split() == ["2", "0", "B", "→", "20", "MB", "▒" * 15, "20", "MB", "0", "B", "20", "MB"]
+    assert lines[7].split()[6:7] == ["█" * 15 + "░" * 7]
+    assert not [line for line in lines if len(line) > 80 and not line.startswith("plan ")]  # that names a file
+    wide = plan(tmp_path, *options, "--wide")
+    assert re.search(r"\n +2 +0 B +20 MB +0 +2 +0 +2 +20 MB +0 B +20 MB\n", wide.stdout)
+    assert wide.stderr.splitlines() == [
+        f"next: kreassign run {tmp_path}/plan.json --dry-run --bootstrap-server HOST:PORT",
+        f"  or: kreassign run {tmp_path}/plan.json --bootstrap-server HOST:PORT",
+    ]
 
 
 def test_without_a_file_the_plan_alone_is_on_stdout(tmp_path: Path) -> None:

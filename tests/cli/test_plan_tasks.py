@@ -1,6 +1,7 @@
 """Every planning task from the command line, on a small cluster given as a snapshot file."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import Broker, TopicPartition
+from kreassign.model.new_topic import NewPartitions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
-from kreassign.operations.api import plan
+from kreassign.operations.api import place_partitions, place_topic, plan
 from kreassign.operations.plan import PlanRequest, Search
 from kreassign.operations.plan_files import read_plan, read_plan_file, write_plan
 from kreassign.operations.plan_tasks import DrainBrokers
-from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 
 MEGABYTE = 1_000_000
 DIRS = ("/d1", "/d2")
@@ -47,6 +49,11 @@ def cluster(tmp_path: Path) -> Path:
 
 def run(cluster: Path, task: str, *arguments: str | Path) -> Result:
     return CliRunner().invoke(kreassign, ["plan", task, "--snapshot", str(cluster), *map(str, arguments)])
+
+
+def flat(text: str) -> str:
+    """Without the line ends of a narrow terminal."""
+    return " ".join(text.split())
 
 
 def planned(cluster: Path, task: str, *arguments: str | Path) -> tuple[Lists, Lists]:
@@ -93,6 +100,46 @@ def test_topics_are_spread_by_flag_or_file(cluster: Path) -> None:
     refused = run(cluster, "rebalance", "--goals-file", goals)
     assert "goal topic-spread: unknown key 'weight'" in refused.stderr
     assert "'topic-spread=x' is not a goal" in run(cluster, "rebalance", "--goal", "topic-spread=x").stderr
+
+
+def test_what_one_more_loss_would_bring_is_shown_before_and_after(cluster: Path) -> None:
+    by_flag = said(cluster, "rebalance", "--goal", "leaders", "--goal", "failover=any")
+    assert [(one["state"], one["goal"], one["limit"]) for one in by_flag["losses"]] == [
+        ("before", "leaders", None),
+        ("after", "leaders", None),
+    ]
+    goals = cluster.with_name("failover.toml")
+    goals.write_text("[[goals]]\nname = 'leaders'\n[[goals]]\nname = 'failover'\ntolerance = 'any'\n")
+    assert said(cluster, "rebalance", "--goals-file", goals)["plan_id"] == by_flag["plan_id"]
+    shown = run(cluster, "rebalance", "--goal", "leaders", "--goal", "failover=20")
+    assert "one more loss" in shown.stderr
+    assert "losses" not in said(cluster, "rebalance")
+
+
+def test_leaders_of_topics_are_spread_by_flag_or_file(cluster: Path) -> None:
+    by_flag = said(cluster, "leaders", "--goal", "topic-leaders=0")
+    assert by_flag["totals"]["moves"] == 0
+    assert by_flag["topic_leaders"]["missed_after"] < by_flag["topic_leaders"]["missed_before"]
+    goals = cluster.with_name("even.toml")
+    goals.write_text("[[goals]]\nname = 'topic-leaders'\ntolerance = 0\n")
+    assert said(cluster, "leaders", "--goals-file", goals)["plan_id"] == by_flag["plan_id"]
+    assert "topics with uneven leaders: " in run(cluster, "leaders", "--goals-file", goals).stderr
+    assert "topic_leaders" not in said(cluster, "leaders")
+
+
+def test_coordinators_are_weighed_by_the_groups_that_a_file_names(cluster: Path) -> None:
+    snapshot = read_snapshot(cluster)
+    offsets = SnapshotTopic("__consumer_offsets", tuple(partition(1, 2) for _ in range(8)), {})
+    write_snapshot(cluster, replace(snapshot, topics=(*snapshot.topics, offsets)))
+    groups = cluster.with_name("groups.txt")
+    groups.write_text("".join(f"group-{number}\n" for number in range(40)))
+    found = said(cluster, "leaders", "--goal", "coordinators", "--groups", groups)
+    loads = [(one["before"]["coordinators"], one["after"]["coordinators"]) for one in found["brokers"]]
+    assert [before for before, _ in loads] == [40, 0, 0, 0]
+    assert sum(after for _, after in loads) == 40
+    assert max(after for _, after in loads) < 40
+    refused = run(cluster, "leaders", "--goal", "coordinators")
+    assert (refused.exit_code, "name it with --groups" in refused.stderr) == (2, True)
 
 
 def test_replicas_go_only_onto_added_brokers(cluster: Path) -> None:
@@ -208,6 +255,54 @@ def test_the_brokers_needed_are_told(cluster: Path) -> None:
     assert "never fewer than 2: the largest replication factor" in text
     assert "not counted, no limit of every broker is known: net-in, net-out, cpu, replicas, leaders" in text
     assert said(cluster, "brokers-needed")["no_limit"] == ["net-in", "net-out", "cpu", "replicas", "leaders"]
+
+
+def test_every_limit_is_told_with_its_unit_and_who_says_so(cluster: Path, tmp_path: Path) -> None:
+    measured = "measured: their file systems, 10% of them kept free, the default"
+    text = run(cluster, "rebalance", "--out", tmp_path / "plan.json").output
+    assert f"limit: disk 1.8 GB, 4 brokers {measured}" in flat(text)
+    assert f"limit: disk 1.8 GB, 4 brokers {measured}" in flat(run(cluster, "brokers-needed").output)
+    goals = tmp_path / "goals.toml"
+    goals.write_text('disk-reserve = 20\n[capacity]\nnet-in = "5MB/s"\n[broker-capacity.2]\ndisk = "3GB"\n')
+    facts = said(cluster, "rebalance", "--goals-file", goals)["limits"]
+    assert [(one["goal"], one["unit"], one["brokers"], one["least"], one["most"]) for one in facts] == [
+        ("disk", "B", 3, 1600 * MEGABYTE, 1600 * MEGABYTE),
+        ("disk", "B", 1, 3000 * MEGABYTE, 3000 * MEGABYTE),
+        ("net-in", "B/s", 4, 5 * MEGABYTE, 5 * MEGABYTE),
+    ]
+    assert [one["source"] for one in facts] == [
+        "measured: their file systems, 20% of them kept free",
+        "the goals file, for single brokers",
+        "the goals file, for all brokers",
+    ]
+    assert said(cluster, "brokers-needed", "--goals-file", goals)["limits"] == facts
+
+
+def test_brokers_without_limits_and_goals_without_loads_are_said_to_be_so(tmp_path: Path) -> None:
+    """Nothing is silently 0: without rates there is no traffic to balance."""
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    parts = tuple(replace(partition(1, 2), write_bytes_per_s=None) for _ in range(6))
+    path = tmp_path / "cluster.json"
+    write_snapshot(path, ClusterSnapshot(1, "c1", hosts, (SnapshotTopic("t", parts),)))
+    text = flat(run(path, "rebalance", "--out", tmp_path / "plan.json").output)
+    assert "limits: none of the brokers is known" in text
+    assert "not balanced, no load is known: net-in, net-out, cpu" in text
+    assert said(path, "rebalance")["unknown_goals"] == ["net-in", "net-out", "cpu"]
+
+
+def test_a_topic_whose_partitions_are_of_unequal_size_is_named(tmp_path: Path) -> None:
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    large = replace(partition(1, 2), sizes_bytes=(70 * MEGABYTE,) * 2)
+    even, uneven = tuple(partition(2, 3) for _ in range(3)), (partition(3, 1), large, partition(1, 3))
+    path = tmp_path / "cluster.json"
+    write_snapshot(
+        path, ClusterSnapshot(1, "c1", hosts, (SnapshotTopic("clicks", uneven), SnapshotTopic("even", even)))
+    )
+    text = flat(run(path, "rebalance", "--out", tmp_path / "plan.json").output)
+    told = "unequal partitions: clicks-1 has 70 MB, the 2 others of its topic 10 MB on the average"
+    assert told in text
+    fields = {"partition": "clicks-1", "size_bytes": 70 * MEGABYTE, "other_bytes": 10 * MEGABYTE, "partitions": 3}
+    assert said(path, "rebalance")["uneven_topics"] == [fields]
 
 
 def test_choices_are_listed_and_written(cluster: Path) -> None:
@@ -334,3 +429,70 @@ def test_a_partition_that_a_task_must_change_is_repaired_with_it(cluster: Path) 
     _, after = planned(cluster, "drain-brokers", "2", "--racks", "none")
     assert len(after) == 12
     assert all(set(replicas) <= {3, 4} for replicas in after.values())
+
+
+def test_a_new_topic_goes_to_the_empty_broker_and_the_command_that_creates_it_is_printed(cluster: Path) -> None:
+    words = ("--partitions", "2", "--replication-factor", "2", "--like", "orders")
+    found = said(cluster, "new-topic", "clicks", *words)
+    lists = [tuple(one["replicas"]) for one in found["plan"]["partitions"]]
+    assert all(4 in one and len(set(one)) == 2 for one in lists)
+    assert found["command"] == (
+        f"kafka-topics --create --topic clicks --replica-assignment {':'.join(map(str, lists[0]))},"
+        f"{':'.join(map(str, lists[1]))}"
+    )
+    assert found["rebalance_bytes"]["saved"] > 0
+    out = cluster.with_name("new.json")
+    shown = run(cluster, "new-topic", "clicks", *words, "--out", out)
+    assert "new topic clicks: 2 partitions, 4 replicas; nothing that is there moves" in shown.stdout
+    assert f"create with: {found['command']}\n" in shown.stdout
+    assert list(read_plan(out).replicas.values()) == lists
+    assert [one.assignments for one in [place_topic(cluster, "clicks", 2, 2, expected="orders").new_topic]] == [
+        tuple(lists)
+    ]
+
+
+def test_more_partitions_are_placed_and_kafka_is_given_the_present_lists_too(cluster: Path) -> None:
+    found = said(cluster, "partitions", "users", "6")
+    new = [one["partition"] for one in found["plan"]["partitions"]]
+    assert new == [4, 5]
+    assert found["command"].startswith("kafka-topics --alter --partitions 6 --topic users --replica-assignment ")
+    assert len(found["command"].split()[-1].split(",")) == 6
+    placement = place_partitions(cluster, "users", 6)
+    assert placement.new_partitions == NewPartitions(6, placement.lists)
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (("new-topic", "orders", "--partitions", "1", "--replication-factor", "1"), "topic orders is there already"),
+    (("new-topic", "a b", "--partitions", "1", "--replication-factor", "1"), "cannot be a topic"),
+    (("new-topic", "a", "--partitions", "1", "--replication-factor", "9"), "needs 9 brokers"),
+    (("new-topic", "a", "--partitions", "1", "--replication-factor", "1", "--like", "b"), "there is no topic 'b'"),
+    (("new-topic", "a", "--partitions", "1", "--replication-factor", "1", "--like", "t", "--size", "1"), "leave out"),
+    (("new-topic", "a", "--partitions", "1", "--replication-factor", "1", "--rate", "1MB/s"), "--rate has no meaning"),
+    (("partitions", "users", "4"), "has 4 partitions already"),
+    (("partitions", "nope", "4"), "there is no topic 'nope'"),
+])  # fmt: skip
+def test_partitions_that_cannot_be_placed_are_refused_by_name(cluster: Path, words: tuple[str, ...], told: str) -> None:
+    refused = run(cluster, *words)
+    assert (refused.exit_code, told in refused.stderr) == (2, True), refused.stderr
+
+
+def test_what_changing_leaders_saves_a_rebalance_is_told_if_asked(cluster: Path) -> None:
+    (line,) = said(cluster, "leaders", "--goal", "leaders=0", "--savings")["explained"]
+    assert line.startswith("a rebalance copies ")
+    assert line.endswith(" less")
+    assert said(cluster, "leaders")["explained"] == []
+
+
+def test_what_is_copied_between_racks_and_what_it_costs_is_told(cluster: Path) -> None:
+    found = said(cluster, "rebalance", "--rack-price", "2000", "--rack-price", "a:b=1000")
+    assert sum(one["size_bytes"] for one in found["racks"]) == found["totals"]["moved_bytes"] > 0
+    for one in found["racks"]:
+        price = 0 if one["source"] == one["target"] else 1000 if one["source"] == "a" else 2000
+        assert one["cost"] == pytest.approx(one["size_bytes"] / 1e9 * price)
+    shown = run(cluster, "rebalance", "--rack-price", "2000").stderr
+    assert "across racks: " in shown
+    assert "which costs " in shown
+    assert "which costs " not in run(cluster, "rebalance").stderr
+    refused = run(cluster, "rebalance", "--rack-price", "a:x=1")
+    assert refused.exit_code == 2
+    assert "rack-prices: there is no rack 'x' in this cluster; it has a, b" in refused.stderr

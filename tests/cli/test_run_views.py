@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +10,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from kreassign.cli.live import BarsView, LinesView, picture, view_for
+from kreassign.cli.live import BarsView, LinesView, picture, screen, view_for
 from kreassign.cli.main import kreassign
+from kreassign.cli.output import PlainConsole
+from kreassign.errors import InputError
 from kreassign.executor.events import (
     Event,
     HealthObserved,
     MovesObserved,
+    Operator,
     PlacementState,
     RunStarted,
     StopRequested,
@@ -23,9 +27,11 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.journal import Journal
-from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.progress.meter import MoveProgress, Progress, ProgressMeter
 from kreassign.executor.state import Machine, MoveStatus
 from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.model import TopicPartition
+from kreassign.operations.journals import find_journal
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
@@ -91,12 +97,92 @@ def test_a_move_of_any_status_has_a_bar(status: MoveStatus) -> None:
     assert "a-0 → 2" in text.getvalue()
 
 
+def test_with_no_color_bars_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = re.compile("\x1b\\[[0-9;]*(?:3|9|4|10)[0-7][;m]|\x1b\\[38;")
+    shown = {}
+    for name in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", name)
+        text = io.StringIO()
+        PlainConsole(text, width=120).print(picture(progress_of(*HALF_WAY), lines=10))
+        shown[name] = bool(coloured.search(text.getvalue()))
+    assert shown == {"": True, "1": False}
+
+
 def test_bars_are_redrawn_in_place() -> None:
     console, text = terminal(is_terminal=True)
     with BarsView(console) as view:
         view.show(progress_of(*HALF_WAY))
         view.show(progress_of(*HALF_WAY))
     assert "\x1b[1A" in text.getvalue()
+
+
+def screen_of(progress: Progress, width: int = 100, height: int = 30) -> list[str]:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=False, width=width, height=height, highlight=False, markup=False)
+    console.print(screen(progress, width, height))
+    return text.getvalue().splitlines()
+
+
+TOLD = ("stall: a-0 has made no progress. Look.",)
+
+
+def test_a_terminal_shows_the_range_of_the_end_brokers_guards_and_the_last_events() -> None:
+    shown = screen_of(replace(progress_of(*HALF_WAY), verdicts=TOLD))
+    assert "  ETA 0:15 (from 0:00 to 0:16)" in shown
+    (header,) = (place for place, line in enumerate(shown) if line.split()[:1] == ["broker"])
+    assert shown[header].split() == ["broker", "in", "out", "throttle"]
+    rows = [
+        line.replace("━", " ").replace("╸", " ").replace("╺", " ").split() for line in shown[header + 1 : header + 5]
+    ]
+    # Who has most before it first: brokers 2 and 0 have the larger of the two copies.
+    assert rows == [
+        ["0", "0", "B/s", "40", "B/s", "1", "MB/s"],
+        ["2", "40", "B/s", "0", "B/s", "1", "MB/s"],
+        ["1", "0", "B/s", "40", "B/s", "1", "MB/s"],
+        ["3", "40", "B/s", "0", "B/s", "1", "MB/s"],
+    ]
+    assert "  guard stall: a-0 has made no progress. Look." in shown
+    assert shown[shown.index("  last events:") + 1 :] == [
+        "    00:00:00 run run-1 of 2 moves",
+        "    00:00:04 moves: 2 submitted",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+@pytest.mark.parametrize("height", [8, 16, 17, 24, 60])
+def test_a_terminal_of_any_size_is_neither_overfull_nor_too_wide(width: int, height: int) -> None:
+    progress = progress_of(*HALF_WAY)
+    many = tuple(
+        replace(move, topic_partition=replace_number(move, number)) for number in range(50) for move in progress.moves
+    )
+    brokers = tuple(replace(progress.brokers[0], broker=number) for number in range(30))
+    crowded = replace(
+        progress, moves=many, brokers=brokers, verdicts=TOLD * 9, recent=tuple((0, "x" * 300) for _ in range(20))
+    )
+    shown = screen_of(crowded, width, height)
+    assert len(shown) <= height
+    assert max(map(len, shown)) <= width
+
+
+def replace_number(move: MoveProgress, number: int) -> TopicPartition:
+    return TopicPartition(f"a-topic-with-a-rather-long-name-{number}", move.topic_partition.partition)
+
+
+def test_at_80_columns_every_figure_of_a_move_is_whole() -> None:
+    shown = screen_of(progress_of(*HALF_WAY), width=80, height=24)
+    assert shown[1].split()[:3] == ["a-0", "→", "2"]
+    for figure in ("40%", "400 B of 1 kB", "40 B/s", "0:15"):
+        assert figure in shown[1]
+
+
+def test_lines_tell_what_a_guard_says_once_until_it_is_content() -> None:
+    console, text = terminal(is_terminal=False)
+    calm = progress_of(*HALF_WAY)
+    with LinesView(console) as view:
+        for verdicts in ((), TOLD, ("stall: a-0 has made no progress for longer. Look.",), (), TOLD):
+            view.show(replace(calm, verdicts=verdicts))
+    assert [line for line in text.getvalue().splitlines() if "guard" in line] == [f"  guard {TOLD[0]}"] * 2
 
 
 def lines_of(*events: Event) -> list[str]:
@@ -142,18 +228,49 @@ def test_status_tells_how_a_run_ended(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_status_of_a_paused_run_names_the_throttle_and_how_to_go_on(tmp_path: Path) -> None:
+def test_status_of_a_paused_run_names_the_throttle_in_force_and_both_ways_to_go_on(tmp_path: Path) -> None:
     written(tmp_path, *SUBMITTED, StopRequested(9_000))
-    code, text = invoke("status", "run-1", "--state-dir", tmp_path)
+    code, text = invoke("status", "--state-dir", tmp_path)
     assert code == 0
-    assert "throttle left behind: leader.replication.throttled.rate of broker 1 is still '1000000'" in text
-    assert "kreassign resume run-1" in text
+    assert text.startswith("run run-1: paused, 2 moves in flight go on; 0 of 2 moves complete")
+    assert "throttle in force: 1 MB/s per broker; the 6 settings of it are restored when the run ends\n" in text
+    where = f"--bootstrap-server HOST:PORT --state-dir {tmp_path}"
+    assert f"next: kreassign resume run-1 {where}\n  or: kreassign cancel run-1 {where}\n" in text
+    assert "left behind" not in text
+
+
+def test_how_to_go_on_names_the_cluster_as_whoever_started_the_run_did(tmp_path: Path) -> None:
+    first, *rest = SUBMITTED
+    assert isinstance(first, RunStarted)
+    ann = Operator("ann", "h1", ("kreassign", "run", "plan.json", "--bootstrap-server", "broker-1:9092"))
+    written(tmp_path, replace(first, operator=ann), *rest, StopRequested(9_000))
+    text = invoke("status", "--state-dir", tmp_path)[1]
+    assert f"next: kreassign resume run-1 --bootstrap-server broker-1:9092 --state-dir {tmp_path}\n" in text
+
+
+def test_without_an_id_a_command_means_the_run_that_is_executed_or_else_the_latest(tmp_path: Path) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    for number in (2, 3):
+        written(tmp_path, replace(first, run_id=f"run-{number}"))
+    with Journal.create(tmp_path, first):
+        assert find_journal(tmp_path).stem == "run-1"
+        assert find_journal(tmp_path, "last").stem == "run-3"
+        with (
+            Journal.create(tmp_path, replace(first, run_id="run-4", cluster_id="cluster-2")),
+            pytest.raises(InputError, match=r"execute 2 runs: run-1 \(cluster cluster-1\), run-4 \(cluster cluster-2"),
+        ):
+            find_journal(tmp_path)
+    assert find_journal(tmp_path).stem == "run-4"
+    text = invoke("status", "--state-dir", tmp_path)[1]
+    assert text.startswith("run run-4: ")
+    assert text.endswith("and 3 other runs: kreassign status --all\n")
 
 
 def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) -> None:
     written(tmp_path, *HALF_WAY)
     assert "its process is gone" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
-    assert "moving (its process is gone)" in invoke("status", "--state-dir", tmp_path)[1]
+    assert "moving (its process is gone)" in invoke("status", "--all", "--state-dir", tmp_path)[1]
 
 
 def test_nothing_shown_of_a_killed_run_says_when_it_ends(tmp_path: Path) -> None:
@@ -179,7 +296,9 @@ def test_a_run_that_is_executed_leaves_nothing_behind_and_need_not_be_continued(
             journal.append(event)
         text = invoke("status", "run-1", "--state-dir", tmp_path)[1]
     assert "ETA 0:15" in text
-    assert not [word for word in ("left behind", "to continue", "is gone") if word in text]
+    assert "throttle in force: 1 MB/s per broker" in text
+    assert "\n  healthy\n" in text
+    assert not [word for word in ("left behind", "next:", "is gone") if word in text]
 
 
 def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
@@ -210,7 +329,7 @@ def test_status_as_json_has_the_history_and_the_progress(tmp_path: Path) -> None
     assert (found["run_id"], found["state"], found["is_active"]) == ("run-1", "moving", False)
     assert found["progress"]["rate_bytes_per_s"] == 80.0
     assert [move["status"] for move in found["moves"]] == ["moving", "moving"]
-    assert len(json.loads(invoke("status", "--state-dir", tmp_path, "--format", "json")[1])["runs"]) == 1
+    assert len(json.loads(invoke("status", "--all", "--state-dir", tmp_path, "--format", "json")[1])["runs"]) == 1
 
 
 def test_status_without_runs_says_so(tmp_path: Path) -> None:

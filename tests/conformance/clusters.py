@@ -19,6 +19,7 @@ from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartiti
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin
+from kreassign.twin.controller.context import NOTHING_SET, TIERED_SERVER
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ServerThread
 from kreassign.twin.network.transport import TwinTransport
@@ -82,9 +83,12 @@ class Backend(Protocol):
 AS_THE_TESTBED = ReplicationSettings(lag_time_max_ms=6_000)
 
 
-def small_twin(release: str, brokers: int, replication: ReplicationSettings = AS_THE_TESTBED) -> Twin:
+def small_twin(
+    release: str, brokers: int, replication: ReplicationSettings = AS_THE_TESTBED, *, is_tiered: bool = False
+) -> Twin:
     """A twin that is set up as the testbed sets up real brokers."""
-    settings = TwinSettings(kafka_version(release), replication=replication, session_timeout_ms=4_000)
+    server = NOTHING_SET.with_static(TIERED_SERVER, "true") if is_tiered else NOTHING_SET
+    settings = TwinSettings(kafka_version(release), replication=replication, server=server, session_timeout_ms=4_000)
     return Twin(small_cluster(brokers, racks=RACKS), settings)
 
 

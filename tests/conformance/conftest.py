@@ -1,6 +1,7 @@
 """One set of tests, three clusters: a test that asks for `cluster` runs in each of them.
 
-Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked.
+Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked. Only
+brokers of tests marked `tiered` have remote storage.
 
 A twin answers with the same bytes over TCP and without sockets. So the quick tests ask over TCP only where a file is
 about frames or about clients of others; all other questions over TCP are thorough.
@@ -14,11 +15,14 @@ from typing import NamedTuple
 
 import pytest
 
+from kreassign.twin.cluster import Twin
 from kreassign.twin.network.server import serving
+from tests.clusters import SHARED
 from tests.conformance.clusters import Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
 
 NEWEST = "4.3"
 KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
+TIERED = "kafka_tiered"
 BROKERS = {"4.3": 4, "3.9": 3}
 TCP_SPEED = 50.0
 QUICK_OVER_TCP = ("test_protocol.py", "test_foreign_clients.py")
@@ -29,6 +33,12 @@ class Place(NamedTuple):
 
     kind: str
     release: str
+    is_tiered: bool = False
+
+    @property
+    def kafka(self) -> str:
+        """The shared cluster of real brokers for it."""
+        return TIERED if self.is_tiered else KAFKAS[self.release]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -37,8 +47,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         mark = metafunc.definition.get_closest_marker("releases")
         releases = mark.args if mark else (NEWEST,)
         quick_over_tcp = metafunc.definition.path.name in QUICK_OVER_TCP
+        is_tiered = metafunc.definition.get_closest_marker("tiered") is not None
         places = [
-            _parameter(Place(kind, release), quick_over_tcp)
+            _parameter(Place(kind, release, is_tiered), quick_over_tcp)
             for release in releases
             for kind in ("in-process", "tcp", "kafka")
         ]
@@ -48,7 +59,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _parameter(place: Place, quick_over_tcp: bool) -> object:
     marks: list[pytest.MarkDecorator] = []
     if place.kind == "kafka":
-        marks = [pytest.mark.kafka, pytest.mark.uses_cluster(KAFKAS[place.release])]
+        marks = [pytest.mark.kafka, pytest.mark.uses_cluster(place.kafka)]
     elif place.kind == "tcp" and not quick_over_tcp:
         marks = [pytest.mark.thorough]
     return pytest.param(place, id=f"{place.kind}-{place.release}", marks=marks)
@@ -65,9 +76,15 @@ def cluster(request: pytest.FixtureRequest, topic_name: str) -> Iterator[Cluster
 
 def _backend(request: pytest.FixtureRequest, place: Place) -> Iterator[Backend]:
     if place.kind == "kafka":
-        yield RealKafka(request.getfixturevalue(KAFKAS[place.release]))
+        yield RealKafka(request.getfixturevalue(place.kafka))
     elif place.kind == "tcp":
-        with serving(small_twin(place.release, BROKERS[place.release]), speed=TCP_SPEED) as server:
+        with serving(_twin(place), speed=TCP_SPEED) as server:
             yield OverTcp(place.release, server)
     else:
-        yield InProcess(place.release, small_twin(place.release, BROKERS[place.release]))
+        yield InProcess(place.release, _twin(place))
+
+
+def _twin(place: Place) -> Twin:
+    if place.is_tiered:
+        return small_twin(place.release, SHARED[TIERED].brokers, is_tiered=True)
+    return small_twin(place.release, BROKERS[place.release])

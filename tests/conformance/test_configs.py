@@ -309,6 +309,8 @@ def test_the_controller_takes_the_changes_of_every_broker(cluster: Cluster) -> N
     ("0", (SET, "cordoned.log.dirs", "/nope"), 42,
      ("requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : "
      "/nope")),
+    ("0", (SET, "cordoned.log.dirs", "*,/nope"), 42,
+     "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"),
     ("0", (SET, "min.insync.replicas", "2"), 40,
      "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
     ("", (DELETE, "min.insync.replicas", None), 40,
@@ -318,6 +320,26 @@ def test_changes_of_a_broker_that_cannot_be_are_refused(
     cluster: Cluster, name: str, step: Step, code: int, text: str
 ) -> None:
     assert change(cluster, resource(BROKER, name, step)) == [(name, (code, text))]
+
+
+def test_a_controller_opens_the_directories_of_a_broker_and_closes_none(cluster: Cluster) -> None:
+    key, both = "cordoned.log.dirs", ",".join(cluster.backend.log_dirs(3))
+    too_much = Answered(
+        40,
+        "When updating cordoned.log.dirs via controllers,  the new value must be a subset of the current configuration "
+        "value.",
+    )
+    assert change(cluster, resource(BROKER, "3", (SET, key, "*")), node=CONTROLLER) == [("3", too_much)]
+    assert change(cluster, resource(BROKER, "", (SET, key, "*")), node=CONTROLLER) == [("", too_much)]
+    assert change(cluster, resource(BROKER, "3", (SET, key, both)), node=3) == [("3", DONE)]
+    assert change(cluster, resource(BROKER, "3", (SET, key, "*")), node=CONTROLLER) == [("3", too_much)]
+    assert change(cluster, resource(BROKER, "3", (DELETE, key, None)), node=CONTROLLER) == [("3", DONE)]
+    cluster.until(lambda: describe(cluster, BROKER, "3", key, node=3)[1][key].value == "", "nothing is cordoned")
+
+
+@pytest.mark.releases("3.9")
+def test_a_release_without_cordons_does_not_tell_the_setting(cluster: Cluster) -> None:
+    assert "cordoned.log.dirs" not in describe(cluster, BROKER, "0", "cordoned.log.dirs", "log.retention.ms")[1]
 
 
 def test_trying_out_a_change_of_a_broker_changes_nothing(cluster: Cluster) -> None:

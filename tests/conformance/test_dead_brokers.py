@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.model import ConfigChange, ConfigResource, ElectionType, NewTopic, TopicPartition
 from kreassign.wire import api
-from tests.conformance.clusters import Answered, Cluster, Move
+from tests.conformance.clusters import Answered, Cluster, Move, RealKafka
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 DONE = Answered(0, None)
@@ -220,7 +220,9 @@ def test_who_left_stays_eligible_where_directories_were_told_before_the_move_end
     cluster.only_down()
     cluster.becomes(partition, (0, 2), {0, 2}, 0)
     let_directories_be_told(cluster)
-    assert pages(cluster, partition)[0] == [3]
+    # A real broker that comes back tells its directories beside the end of the move, before it or after.
+    may_be_later = [] if isinstance(cluster.backend, RealKafka) else [3]
+    assert pages(cluster, partition)[0] in ([3], may_be_later)
 
 
 def test_nobody_who_is_eligible_from_an_earlier_life_can_be_added_while_nobody_is_in_sync(

@@ -1,12 +1,24 @@
-"""UnregisterBroker, carried out: the same on a twin as on real brokers, on a cluster that nobody else needs."""
+"""UnregisterBroker, carried out: the same on a twin as on real brokers, on a cluster that nobody else needs.
+
+And a decommission and a maintenance on that cluster, to their ends: what the twin is asked in
+tests/operations/test_decommission.py and test_maintenance.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from kreassign.errors import Rejected
+from kreassign.executor.brokers.steps import Blocked
+from kreassign.model import NewTopic
+from kreassign.operations.connect import connect, connect_controllers
+from kreassign.operations.decommission import DecommissionRequest, cancel_decommission, decommission
+from kreassign.operations.maintenance import Way, maintain
+from kreassign.operations.run import RunContext
 from kreassign.wire import api
 from testbed import ClusterSpec, KafkaCluster
 from tests.conformance.clusters import Answered, Cluster, InProcess, RealKafka, small_twin
@@ -16,6 +28,13 @@ GONE = 2
 REFUSED = f"The manual partition assignment includes broker {GONE}, but no such broker is registered."
 
 
+@pytest.fixture(scope="module")
+def own_kafka() -> Iterator[KafkaCluster]:
+    """Real brokers for this file alone, all of them live at the end of each test."""
+    with KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=BROKERS)) as kafka:
+        yield kafka
+
+
 @pytest.fixture(params=["twin", pytest.param("kafka", marks=pytest.mark.kafka)])
 def apart(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A twin, or real brokers."""
@@ -23,8 +42,7 @@ def apart(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         if request.param == "twin":
             found = Cluster(InProcess("4.3", small_twin("4.3", BROKERS)), "orders")
         else:
-            kafka = stack.enter_context(KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=BROKERS)))
-            found = Cluster(RealKafka(kafka), "orders")
+            found = Cluster(RealKafka(request.getfixturevalue("own_kafka")), "orders")
         yield stack.enter_context(found)
 
 
@@ -49,3 +67,71 @@ def test_a_dead_broker_is_unregistered_and_registers_again_when_it_is_started(ap
     apart.backend.start(GONE)
     apart.becomes(led, (GONE, 0), {0, GONE}, 0)
     assert registered(apart) == {0, 1, 2}
+
+
+@pytest.mark.kafka
+def test_a_broker_of_kafka_is_cordoned_drained_proven_empty_unregistered_and_starts_again_uncordoned(
+    own_kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    wanted = DecommissionRequest((GONE,), unregisters=True)
+    with (
+        Cluster(RealKafka(own_kafka), "orders") as cluster,
+        connect(own_kafka.bootstrap_servers) as client,
+        connect_controllers(own_kafka.bootstrap_controllers) as controllers,
+    ):
+        context = RunContext(tmp_path, 0.2, controllers, warn=said.append)
+        client.create_topics([NewTopic("led", assignments=((GONE, 0), (1, GONE)))]).raise_if_any()
+        emptied = decommission(client, wanted, context, said.append)
+        assert isinstance(emptied.next_step, Blocked), said
+        assert "empty and still running: stop the process" in str(emptied.next_step)
+        assert said[0] == f"cordon the log directories of broker {GONE}"
+        assert said[1].startswith(f"drain broker {GONE}: ")
+        # Automatic placement passes it over, a list given by hand does not: it is found and drained.
+        with pytest.raises(Rejected, match="have all their log directories cordoned"):
+            client.create_topics([NewTopic("wide", 1, BROKERS)]).raise_if_any()
+        client.create_topics([NewTopic("late", assignments=((GONE, 0),))]).raise_if_any()
+
+        cluster.backend.stop(GONE)
+        cluster.until(lambda: GONE not in client.describe_cluster().broker_ids, "the broker gone")
+        said.clear()
+        ended = decommission(client, wanted, context, said.append)
+        assert ended.is_finished, (said, ended)
+        assert said == [
+            f"drain broker {GONE}: late-0",
+            f"unregister broker {GONE}",
+            f"delete cordoned.log.dirs of the id {GONE}, for a broker that may get it later",
+        ]
+        assert registered(cluster) == {0, 1}
+
+        cluster.backend.start(GONE)
+        cluster.until(lambda: registered(cluster) == {0, 1, GONE}, "the broker registered again")
+        assert not any(one.is_cordoned for one in client.describe_log_dirs([GONE])[GONE])
+        assert cancel_decommission(client, (GONE,), context).steps == (f"broker {GONE} is not cordoned",)
+
+
+@pytest.mark.kafka
+def test_a_broker_of_kafka_is_restarted_in_maintenance_and_leads_again_as_before(
+    own_kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    before = ((GONE, 0), (0, GONE), (1, GONE))
+    with Cluster(RealKafka(own_kafka), "kept") as cluster, connect(own_kafka.bootstrap_servers) as client:
+        context = RunContext(tmp_path, 0.2, warn=said.append)
+        first, *_ = cluster.create(*before)
+        entered = maintain(client, (GONE,), Way.ENTER, context, said.append)
+        assert entered.is_finished, (said, entered)
+        assert cluster.becomes(first, (0, GONE), {0, GONE}, 0) >= 0
+        assert all(one.is_cordoned for one in client.describe_log_dirs([GONE])[GONE])
+        with pytest.raises(Rejected, match="have all their log directories cordoned"):
+            client.create_topics([NewTopic("broad", 1, BROKERS)]).raise_if_any()
+
+        cluster.backend.stop(GONE)
+        cluster.backend.start(GONE)
+        cluster.until(lambda: GONE in client.describe_cluster().broker_ids, "the broker back")
+        left = maintain(client, (GONE,), Way.EXIT, context, said.append)
+        assert left.is_finished, (said, left)
+        cluster.becomes(first, (GONE, 0), {0, GONE}, GONE)
+        (found,) = client.describe_topics(["kept"]).raise_if_any().values()
+        assert tuple(partition.replicas for partition in found.partitions) == before
+        assert not any(one.is_cordoned for one in client.describe_log_dirs([GONE])[GONE])

@@ -9,6 +9,7 @@ from typing import Any, cast
 from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.lease.port import GroupPort
 from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import error_code
 
@@ -30,6 +31,11 @@ class OddPort:
     def port(self) -> ClusterPort:
         """The same as the executor sees it."""
         return cast(ClusterPort, self)
+
+    @property
+    def groups(self) -> GroupPort:
+        """The same as the lease sees it."""
+        return cast(GroupPort, self)
 
     def answer(self, method: str, *answers: Answer) -> None:
         """The next calls of the method get these, in turn; those after them the twin's own."""

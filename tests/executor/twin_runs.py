@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -96,6 +96,7 @@ class TwinRig:
         self.controllers: ConfigPort | None = None
         self.lease: Lease = NO_LEASE
         self.replanner: Replanner = partial(replanned, self.client)
+        self.in_maintenance: Callable[[], Collection[int]] = frozenset
         self.seen: list[Event] = []
         self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None
@@ -191,6 +192,7 @@ class TwinRig:
             controllers=self.controllers,
             lease=self.lease,
             replanner=self.replanner,
+            in_maintenance=self.in_maintenance,
         )
         return self.runner
 

@@ -146,6 +146,15 @@ disk = "2TB"
 [broker-capacity.1]
 disk = 5
 
+[leader-racks]
+"x.*" = [ "a" ]
+
+[consumer-racks."x.*"]
+a = 2
+
+[rack-prices]
+between = 0.01
+
 [shares]
 1 = 2.0
 

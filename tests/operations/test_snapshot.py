@@ -95,14 +95,16 @@ def test_the_snapshot_holds_throttles_moves_rates_and_brokers_that_are_down(
     assert {key: partition.write_bytes_per_s for key, partition in seen.partitions} == pytest.approx(rates, rel=0.02)
 
 
-def test_a_file_may_be_compressed(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
-    for name in ("a.json", "a.json.gz"):
+def test_a_file_may_be_compressed_or_in_columns(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
+    for name in ("a.json", "a.json.gz", "a.parquet"):
         write_snapshot(tmp_path / name, first[0])
         assert read_snapshot(tmp_path / name) == first[0]
+    (tmp_path / "a.parquet").rename(tmp_path / "renamed.json")
+    assert read_snapshot(tmp_path / "renamed.json") == first[0]
     assert (tmp_path / "a.json.gz").stat().st_size < (tmp_path / "a.json").stat().st_size / 2
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.parquet"])
 def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"\x1f\x8b\xff")
     with pytest.raises(InputError, match=name):
@@ -130,12 +132,13 @@ def test_a_compressed_file_that_was_cut_off_is_refused_with_its_name(
         read_snapshot(path)
 
 
-def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["cluster.json", "cluster.parquet"])
+def test_a_plan_can_be_made_from_it(name: str, first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
     seen, _ = first
-    write_snapshot(tmp_path / "cluster.json", seen)
-    found = inputs_of_snapshot_file(tmp_path / "cluster.json", PlanPolicy())
+    write_snapshot(tmp_path / name, seen)
+    found = inputs_of_snapshot_file(tmp_path / name, PlanPolicy())
     problem, lists = found.problem, found.problem.partitions
-    assert (found.cluster_id, found.snapshot_id, found.taken_ms) == (seen.cluster_id, "cluster.json", seen.taken_ms)
+    assert (found.cluster_id, found.snapshot_id, found.taken_ms) == (seen.cluster_id, name, seen.taken_ms)
     assert set(problem.brokers.ids.tolist()) >= {one.broker.id for one in seen.brokers}
     live = dict(zip(problem.brokers.ids.tolist(), problem.brokers.is_live.tolist(), strict=True))
     assert not [one.broker.id for one in seen.brokers if live[one.broker.id] == one.broker.is_fenced]

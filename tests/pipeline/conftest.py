@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kreassign.model.spark_options import SparkOptions
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,5 +27,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Or pyspark.testing warns of it, on behalf of a part of Spark that we do not use.
         environment.setenv("PYARROW_IGNORE_TIMEZONE", "1")
-        with spark_session(tmp_path_factory.mktemp("spark") / "spark.log", "local[2]", is_small=True) as session:
+        options = SparkOptions("local[2]", {"spark.ui.enabled": "false"})
+        with spark_session(tmp_path_factory.mktemp("spark") / "spark.log", options, is_small=True) as session:
             yield session
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_cached(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a job keeps in Spark's memory or on its disks it lets go, for a session may live for weeks."""
+    yield
+    if "spark" in request.fixturenames:
+        session: SparkSession = request.getfixturevalue("spark")
+        kept = session._jsparkSession.sharedState().cacheManager()  # PySpark has no public way to ask
+        is_empty = kept.isEmpty()
+        kept.clearCache()
+        assert is_empty, "a job left a DataFrame cached"

@@ -14,16 +14,19 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from kreassign.cli.main import kreassign
+from kreassign.errors import DataError
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.pipeline.load.job import run_load
 from kreassign.pipeline.tables.audit_schemas import DATA_AUDIT
+from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, PLAN_INPUTS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
 from testbed.java import spark_flags
 from testbed.records import load_topic
 from testbed.spark import StandaloneSpark
+from testbed.waiting import wait_until
 from tests.pipeline.clusters import fill
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -32,18 +35,23 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")
 # What a user writes too: spark-submit runs files, not commands. The package must come from the wheel. One Java that
 # carries out several commands spares them its start.
-PROGRAM = """
+CLIENT = """
 import sys
-import kreassign
 from kreassign.cli.main import kreassign as group
-assert ".zip" in kreassign.__file__, kreassign.__file__
 for command in " ".join(sys.argv[1:]).split(" then "):
     if code := group.main(command.split(), prog_name="kreassign", standalone_mode=False):
         sys.exit(code)
 """
+PROGRAM = f"""
+import kreassign
+assert ".zip" in kreassign.__file__, kreassign.__file__
+{CLIENT}
+"""
+# The last ones as in a small session on a laptop: to compile what runs once takes most of the time.
 CONF = (
     *("spark.sql.shuffle.partitions=2", "spark.executor.memory=1g", "spark.driver.memory=1g", "spark.ui.enabled=false"),
     *(f"spark.{process}.extraJavaOptions={' '.join(spark_flags())}" for process in ("driver", "executor")),
+    *("spark.sql.codegen.wholeStage=false", "spark.sql.codegen.factoryMode=NO_CODEGEN"),
 )
 
 Submit = Callable[..., str]
@@ -83,25 +91,6 @@ def submit(cluster: StandaloneSpark, package: Path) -> Submit:
     return run
 
 
-def test_the_load_is_the_same_as_on_a_laptop_by_spark_submit_and_by_spark_connect(
-    cluster: StandaloneSpark, submit: Submit, spark: SparkSession, tmp_path: Path
-) -> None:
-    here, submitted, connected = (tmp_path / name for name in ("here", "submitted", "connected"))
-    for data in (here, submitted, connected):
-        fill(data)
-    run_load(spark, here, lambda _: None)
-    submit("load", "--data", submitted.as_uri())
-    with cluster.connect_server(CONF) as address:
-        # A process has either a session of its own or one of a server.
-        command = [sys.executable, "-c", "from kreassign.cli.main import main; main()", "load", "--data", connected]
-        done = subprocess.run([*command, "--master", address], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    for table in (LOAD_MODEL, PLAN_INPUTS):
-        rows = sorted(map(str, read_rows(here, table)))
-        assert sorted(map(str, read_rows(submitted, table))) == rows
-        assert sorted(map(str, read_rows(connected, table))) == rows
-
-
 def test_a_server_of_spark_connect_that_is_not_there_is_told_soon(tmp_path: Path) -> None:
     fill(tmp_path)
     result = CliRunner().invoke(kreassign, ["load", "--data", str(tmp_path), "--master", "sc://127.0.0.1:1"])
@@ -117,40 +106,82 @@ def test_a_stream_is_refused_on_spark_connect(tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka
-def test_the_workflow_on_a_real_cluster_from_samples_to_audits(
-    submit: Submit, kafka: KafkaCluster, topic_name: str, tmp_path: Path
+def test_the_workflow_on_a_real_cluster_by_spark_connect_and_by_spark_submit(
+    cluster: StandaloneSpark, submit: Submit, kafka: KafkaCluster, topic_name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
+    """From samples to audits. Loads make the same tables as on a laptop, also after one whose client was killed."""
+    here, submitted, killed = (tmp_path / name for name in ("here", "submitted", "killed"))
+    for each in (here, submitted, killed):
+        fill(each)
+    run_load(spark, here, lambda _: None)
+
     one, two, *_ = sorted(kafka.brokers)
     kafka.create_topic(topic_name, [[one, two], [two, one]] * 6)
     written = load_topic(kafka.bootstrap_servers, topic_name, dict.fromkeys(range(12), 1_000_000), seed=1)
-    plan = tmp_path / "plan.json"
+    plan, plan_again = tmp_path / "plan.json", tmp_path / "plan-again.json"
     where = ("--bootstrap-server", kafka.bootstrap_servers)
     data, state = ("--data", tmp_path / "data"), ("--state-dir", tmp_path / "state")
-    jars = ",".join(map(str, sorted(spark_kafka_jars().glob("*.jar"))))
-    with_kafka = [f"spark.jars={jars}"]
+    with_kafka = f"spark.jars={','.join(map(str, sorted(spark_kafka_jars().glob('*.jar'))))}"
     records = ("audit", "records", "--topics", topic_name, *where, *data, "--label")
+    planning = ("plan", "rebalance", "--topic", topic_name, "--on", "spark", "--parts", 2, *data, "--out")
+    done_here("collect", *where, *data, "--interval", "1s", "--rounds", 3)
 
-    said = submit(
-        *("collect", *where, *data, "--interval", "1s", "--rounds", 3),
-        *("then", "load", *data),
-        *("then", "plan", "rebalance", "--topic", topic_name, "--on", "spark", "--parts", "2", "--out", plan, *data),
-        *("then", *records, "before"),
-        conf=with_kafka,
-    )
-    assert f"before: {written.count} records of 12 partitions" in said
-    moves = len(read_plan_file(plan).plan.replicas)
-    assert moves > 0
+    with cluster.connect_server([*CONF, with_kafka]) as address:
+        kill_a_load(cluster, killed, address)
+        loads = ("load", "--data", killed), ("load", *data)
+        said = connect(cluster, address, *loads, (*planning, plan), (*records, "before"))
+        assert f"before: {written.count} records of 12 partitions" in said
+        moves = len(read_plan_file(plan).plan.replicas)
+        assert moves > 0
 
-    run = json.loads(done_here("run", plan, *where, *state, "--format", "json"))
-    done_here("collect", *where, *data, "--rounds", 1)
-    said = submit(
-        *("audit", "run", run["run_id"], *data, *state),
-        *("then", *records, "after"),
-        *("then", "audit", "compare", "before", "after", *data),
-        conf=with_kafka,
-    )
+        run = json.loads(done_here("run", "--yes", plan, *where, *state, "--format", "json"))["run_id"]
+        done_here("collect", *where, *data, "--rounds", 1)
+        audits = (("audit", "run", run, *data, *state), ("audit", "compare", "before", "after", *data))
+        said = connect(cluster, address, (*records, "after"), *audits)
     assert f"done, {moves} of {moves} moves complete" in said
-    assert {row["verdict"] for row in read_rows(tmp_path / "data", DATA_AUDIT)} == {"same"}
+    assert verdicts(tmp_path / "data", "after") == {"same"}
+
+    commands = (
+        ("load", "--data", submitted.as_uri()), (*planning, plan_again), (*records, "again"),
+        audits[0], ("audit", "compare", "before", "again", *data),
+    )  # fmt: skip
+    said = submit(*[word for command in commands for word in ("then", *command)][1:], conf=[with_kafka])
+    assert f"again: {written.count} records of 12 partitions" in said
+    assert f"done, {moves} of {moves} moves complete" in said
+    assert verdicts(tmp_path / "data", "again") == {"same"}
+    assert read_plan_file(plan_again).plan == read_plan_file(plan).plan
+
+    for table in (LOAD_MODEL, PLAN_INPUTS):
+        rows = sorted(map(str, read_rows(here, table)))
+        for each in (submitted, killed):
+            assert sorted(map(str, read_rows(each, table))) == rows
+
+
+def connect(cluster: StandaloneSpark, address: str, *commands: Sequence[object]) -> str:
+    """What commands print of which the Spark part is a server's, one after the other in one process of their own."""
+    words = " then ".join(" ".join(map(str, (*command, "--master", address))) for command in commands)
+    done = cluster.run_here([sys.executable, "-c", CLIENT, words])
+    assert done.exit_code == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert not [line for line in done.stderr.splitlines() if line.startswith(("error", "warning", "Traceback"))]
+    return done.stdout
+
+
+def kill_a_load(cluster: StandaloneSpark, data: Path, address: str) -> None:
+    """Begin a load and kill it once it has committed a table. The server hears nothing of it, and may go on."""
+    command = [sys.executable, "-c", CLIENT, f"load --data {data} --master {address}"]
+    running = cluster.spawn_here(command)
+    commit = data / LOAD_HOURS.name / "_delta_log" / f"{1:020}.json"
+    wait_until(lambda: commit.exists() or running.poll() is not None, timeout_s=300, what="a commit of a load")
+    running.kill()
+    running.wait(60)
+    assert commit.exists()
+    assert last_load(data) is None
+    with pytest.raises(DataError, match=r"no load that made table load_hours in .* was finished"):
+        read_rows(data, LOAD_HOURS)
+
+
+def verdicts(data: Path, after: str) -> set[str]:
+    return {row["verdict"] for row in read_rows(data, DATA_AUDIT, only={"after": after})}
 
 
 def done_here(*arguments: object) -> str:

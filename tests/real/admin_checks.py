@@ -19,6 +19,7 @@ from kreassign.model import (
     ElectionType,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     Partition,
     TopicPartition,
     TopicPartitionReplica,
@@ -333,7 +334,7 @@ def offsets_are_those_of_the_log(cluster: KafkaCluster, client: AdminClient, top
     batch = client.list_offsets([first, second, unknown])
     assert dict(batch.ok) == {first: count, second: 0}
     assert refusal(batch, unknown)[0] == 3
-    assert dict(client.list_offsets([first, second], earliest=True).ok) == {first: 0, second: 0}
+    assert dict(client.list_offsets([first, second], OffsetSpec.EARLIEST).ok) == {first: 0, second: 0}
 
 
 def every_replica_in_sync_is_at_the_leaders_end(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:

@@ -22,7 +22,7 @@ _started: list[tuple[KafkaCluster, Forked]] = []
 def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked:
     """`kreassign run` with these arguments and its journals in the folder."""
     options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    words = ["run", "--measure-for", "0", *options, cluster.bootstrap_servers]
+    words = ["run", "--yes", "--measure-for", "0", *options, cluster.bootstrap_servers]
     process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
     _started.append((cluster, process))
     return process

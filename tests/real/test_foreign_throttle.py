@@ -131,7 +131,7 @@ def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end
     assert "leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '300000'" in told
     # What was in flight went on without its throttle; that is all.
     assert len(begun(tmp_path)) == 1
-    steer(tmp_path, "cancel")
+    steer(tmp_path, "cancel", "--drain")
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 5, stdout + stderr
     assert "throttled to 300 kB/s per broker, but not all the time" in stdout
@@ -199,7 +199,7 @@ def test_a_run_from_another_state_directory_is_refused_and_no_throttle_is_left(
     )
     wait_for_copies(first)
     words = ("--state-dir", second / "state", "--measure-for", 0, "--throttle", "2MB/s", "--lease", "off")
-    refused = invoke(kafka, "run", plan_file(second, topic_name, {1: (3, 0)}), *words)
+    refused = invoke(kafka, "run", "--yes", plan_file(second, topic_name, {1: (3, 0)}), *words)
     assert refused.exit_code == 2, refused.output
     for sentence in (f"{topic_name}-0 (", "leader.replication.throttled.rate of broker 0 is '300000'", "--alongside"):
         assert sentence in refused.stderr
@@ -254,7 +254,7 @@ def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_
     plan = plan_file(ours, topic_name, {0: (2, 1)})
     words = ("--state-dir", str(ours / "state"), "--measure-for", "0")
     for options in (("--throttle", "10MB/s"), ("--throttle", "10MB/s", "--adopt", "remove"), ("--alongside",)):
-        refused = invoke(kafka, "run", plan, *words, *options)
+        refused = invoke(kafka, "run", "--yes", plan, *words, *options)
         assert (refused.exit_code, throttles(kafka, topic_name)) == (2, before), refused.output
     assert "alongside moves of others shares the rate of each broker with them" in refused.stderr
 
@@ -276,7 +276,7 @@ def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_
     # They never run `--verify`, which would remove their throttle.
     back = plan_file(ours, topic_name, {0: (0, 1)})
     before = throttles(kafka, topic_name)
-    refused = invoke(kafka, "run", back, *words, "--throttle", "50MB/s")
+    refused = invoke(kafka, "run", "--yes", back, *words, "--throttle", "50MB/s")
     assert (refused.exit_code, throttles(kafka, topic_name)) == (2, before), refused.output
     assert "--adopt remove" in refused.stderr
     second = tmp_path / "second"

@@ -12,13 +12,17 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import Rejected
+from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord, Order
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, OriginalValues, Taken
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.lease.originals import read_record, write_record
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
+from kreassign.operations.maintenance_store import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.operations.maintenance_store import MaintenanceStore
+from kreassign.operations.run import RunContext
 from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked
 from testbed.waiting import wait_until
@@ -52,7 +56,7 @@ def hosts(folder: Path) -> tuple[Path, Path]:
 def run_on(kafka: KafkaCluster, host: Path, plan: Path, *options: object) -> tuple[int, str]:
     """Exit code and what is said of a run of this host."""
     arguments = (plan, "--measure-for", 0, "--state-dir", host / "state", *ALWAYS, *options)
-    result = invoke(kafka, "run", *arguments)
+    result = invoke(kafka, "run", "--yes", *arguments)
     return result.exit_code, result.output + result.stderr
 
 
@@ -209,3 +213,22 @@ def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(
     cluster = start_cluster(ClusterSpec(brokers=1, broker_config={"group.max.size": "1"}))
     with client_of(cluster) as client:
         one_of_two_holds_the_lease(client, LeasePolicy.AUTO)
+
+
+def test_a_maintenance_that_is_written_down_in_the_cluster_is_known_on_another_host(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    lists = {TopicPartition("t", number): Order((3, 0, 1), (0, 1, 3)) for number in range(2_000)}
+    record = MaintenanceRecord(1, {3: Entered(1, "ann@one", is_cordoned=True)}, lists)
+    with client_of(kafka) as client:
+        cluster_id = client.describe_cluster().cluster_id
+        one, two = (
+            MaintenanceStore(client, RunContext(host, lease=LeasePolicy.REQUIRE), cluster_id, f"writer-{host.name}")
+            for host in hosts(tmp_path)
+        )
+        one.write(record)
+        assert two.read() == record
+        ended = record.left([3], 2)
+        two.write(ended)
+        assert one.read() == ended, "what one's own file says is older"
+        assert client.describe_group(MAINTENANCE_GROUP).members == ()

@@ -79,7 +79,7 @@ def test_a_quarter_of_what_is_needed_is_refused_with_one_rate_with_which_the_run
         """Not where the machine has kept the producers from their work while it was measured."""
         nonlocal advised
         words = ("--throttle", f"{NEEDED // 4}B/s", "--measure-for", 3, "--state-dir", tmp_path / "refused")
-        refused = invoke(kafka, "run", plan, *words)
+        refused = invoke(kafka, "run", "--yes", plan, *words)
         assert refused.exit_code == 2, refused.output
         assert f"{topic_name}-three-0: at {NEEDED // 4} B/s it never ends" in refused.stderr
         (rate,) = re.findall(r"the least rate that works for all moves is (\d+) B/s", refused.stderr)

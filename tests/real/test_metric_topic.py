@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import javaproperties
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509 import load_pem_x509_certificates
 
+from kreassign.admin.sasl_properties import FROM_ENDPOINT
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
@@ -28,8 +30,9 @@ from testbed.jars import spark_kafka_jars
 from testbed.java import java_binary
 from testbed.processes import ProcessGroup
 from testbed.records import Writer
-from testbed.security import USERS
+from testbed.security import OAUTH_MODULE, USERS
 from testbed.waiting import wait_until
+from tests.admin.token_server import Reply, TokenServer, granted
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -100,7 +103,7 @@ def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
     assert counts == {"good": 900, "late": 100, "quarantined": 2}
 
 
-STORE_SECRET = "of-the-store"
+STORE_SECRET, CLIENT_SECRET = "of-the-store", "of-the-client"
 
 
 def java_stores(folder: Path, certificates: Certificates, user: str) -> tuple[Path, Path]:
@@ -126,7 +129,7 @@ def certificates_in(pem: str) -> str:
     return pem[pem.index("-----BEGIN CERTIFICATE") :]
 
 
-def ways_in(cluster: KafkaCluster, folder: Path) -> dict[str, tuple[Listener, dict[str, str]]]:
+def ways_in(cluster: KafkaCluster, folder: Path, token_url: str) -> dict[str, tuple[Listener, dict[str, str]]]:
     """Client properties of every kind that Kafka's Java clients know for TLS and SASL, by name."""
     certificates = cluster.certificates
     assert certificates is not None
@@ -140,7 +143,13 @@ def ways_in(cluster: KafkaCluster, folder: Path) -> dict[str, tuple[Listener, di
         found = cluster.client_properties(Listener.SASL_SSL, mechanism=mechanism)
         return {name: value for name, value in found.items() if not name.startswith("ssl.")}
 
+    bearer = {
+        "sasl.login.callback.handler.class": FROM_ENDPOINT[0],
+        "sasl.oauthbearer.token.endpoint.url": token_url,
+        "sasl.jaas.config": f'{OAUTH_MODULE} required clientId="us" clientSecret="{CLIENT_SECRET}" scope="admin";',
+    }
     return {
+        "bearer-token": (Listener.SASL_SSL, sasl("OAUTHBEARER") | java_trust | bearer),
         "scram-256-pem": (Listener.SASL_SSL, cluster.client_properties(Listener.SASL_SSL, mechanism="SCRAM-SHA-256")),
         "scram-512-jks": (Listener.SASL_SSL, sasl("SCRAM-SHA-512") | java_trust),
         "plain-in-line": (Listener.SASL_SSL, sasl("PLAIN") | in_line),
@@ -158,14 +167,22 @@ def ways_in(cluster: KafkaCluster, folder: Path) -> dict[str, tuple[Listener, di
     }  # fmt: skip
 
 
+@pytest.fixture
+def issuing(kafka_secure: KafkaCluster) -> Iterator[TokenServer]:
+    """A token endpoint that the brokers believe."""
+    assert kafka_secure.issuer is not None
+    with closing(TokenServer(granted(kafka_secure.issuer.token(lifetime_s=3600), expires_in=3600))) as server:
+        yield server
+
+
 _EACH = """
 import json, sys
 from pathlib import Path
-from kreassign import MetricStream, stream_metrics
+from kreassign import MetricStream, SparkOptions, stream_metrics
 
 for bootstrap, topic, jars, properties, data in json.loads(sys.argv[1]):
     source = MetricStream(bootstrap, topic, "c", jars=Path(jars), command_config=Path(properties))
-    print(data, stream_metrics(source, Path(data), "local[2]", once=True))
+    print(data, stream_metrics(source, Path(data), SparkOptions("local[2]"), once=True))
 """
 _NOTE_ALL = """\
 spark.eventLog.enabled true
@@ -177,7 +194,7 @@ spark.sql.planChangeLog.level WARN
 
 
 def test_a_topic_is_streamed_with_every_kind_of_security_and_no_secret_is_in_logs_plans_or_files(
-    kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path
+    kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path, issuing: TokenServer
 ) -> None:
     kafka_secure.create_topic(topic_name, [[0], [1]])
     send(kafka_secure.bootstrap_servers, topic_name, range(50))
@@ -186,7 +203,7 @@ def test_a_topic_is_streamed_with_every_kind_of_security_and_no_secret_is_in_log
         folder.mkdir(parents=True)
     (told / "conf" / "spark-defaults.conf").write_text(_NOTE_ALL.format(events=told / "events"))
     tasks = []
-    for name, (listener, properties) in ways_in(kafka_secure, secret).items():
+    for name, (listener, properties) in ways_in(kafka_secure, secret, issuing.url).items():
         file = secret / f"{name}.properties"
         with file.open("w", encoding="iso-8859-1") as stream:
             javaproperties.dump(properties, stream)
@@ -204,7 +221,9 @@ def test_a_topic_is_streamed_with_every_kind_of_security_and_no_secret_is_in_log
     key = javaproperties.loads((secret / "certificate-in-line.properties").read_text())["ssl.keystore.key"]
     line = key.splitlines()[2]
     assert base64.b64decode(line), "a line of the key"
-    secrets = [word.encode() for word in (USERS["admin"], STORE_SECRET, line)]
+    assert issuing.asked, "the tokens of Kafka's own client"
+    token = json.loads(issuing.reply.body)["access_token"] if isinstance(issuing.reply, Reply) else ""
+    secrets = [word.encode() for word in (USERS["admin"], STORE_SECRET, CLIENT_SECRET, token, line)]
     written = [file for file in told.rglob("*") if file.is_file()]
     for part in (b"physicalPlanDescription", b"StreamingRelation", b"kafka.bootstrap.servers"):
         assert any(part in file.read_bytes() for file in written), "plans are among what is searched"

@@ -73,7 +73,9 @@ def test_a_real_cluster_becomes_as_even_as_was_predicted(kafka: KafkaCluster, to
         invoke("plan", "rebalance", "--snapshot", before, "--out", plan, "--rate", "20MB/s", "--format", "json")
     )
     run = json.loads(
-        invoke("run", plan, *where, "--throttle", "20MB/s", "--state-dir", tmp_path / "state", "--format", "json")
+        invoke(
+            "run", "--yes", plan, *where, "--throttle", "20MB/s", "--state-dir", tmp_path / "state", "--format", "json"
+        )
     )
     assert run["state"] == "done"
     invoke("snapshot", *where, "--out", after, "--measure-for", "0")

@@ -63,7 +63,7 @@ def test_a_plan_for_a_topic_that_was_recreated_since_is_refused(
     )
     assert planned.exit_code == 0, planned.output
     recreate(kafka, topic_name, HOME)
-    refused = invoke(kafka, "run", plan, "--state-dir", tmp_path / "state")
+    refused = invoke(kafka, "run", "--yes", plan, "--state-dir", tmp_path / "state")
     assert refused.exit_code == 2, refused.output
     assert f"topic {topic_name} is not the one that the plan was made for" in refused.stderr
     assert find_journals(tmp_path / "state") == ()

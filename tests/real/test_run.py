@@ -56,7 +56,9 @@ def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
 
 def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
     """What a run says of itself at its end."""
-    result = invoke(cluster, "run", *arguments, "--measure-for", 0, "--state-dir", folder / "state", "--format", "json")
+    result = invoke(
+        cluster, "run", "--yes", *arguments, "--measure-for", 0, "--state-dir", folder / "state", "--format", "json"
+    )
     assert result.exit_code in {0, 5}, result.output
     assert result.stdout, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
@@ -65,7 +67,9 @@ def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> d
 
 def status(folder: Path) -> dict[str, Any] | None:
     """What the journal of the only run tells; None before there is one."""
-    result = CliRunner().invoke(kreassign, ["status", "--state-dir", str(folder / "state"), "--format", "json"])
+    result = CliRunner().invoke(
+        kreassign, ["status", "--all", "--state-dir", str(folder / "state"), "--format", "json"]
+    )
     runs = json.loads(result.stdout)["runs"] if result.exit_code == 0 else []
     return runs[0] if runs else None
 
@@ -172,7 +176,7 @@ def test_an_illegal_plan_is_refused_whole_and_nothing_changes(
     before = assignments(kafka, topic_name), throttles(kafka, topic_name)
     plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (9, 9), 7: (1,)})
 
-    result = invoke(kafka, "run", plan, "--throttle", "1MB/s", "--state-dir", tmp_path / "state")
+    result = invoke(kafka, "run", "--yes", plan, "--throttle", "1MB/s", "--state-dir", tmp_path / "state")
 
     assert result.exit_code == 2
     for sentence in ("-1: broker 9 is named more than once", "-1: broker 9 is not there", "-7: there is no such part"):
@@ -187,7 +191,7 @@ def test_a_plan_made_for_other_replicas_is_refused(kafka: KafkaCluster, topic_na
     expected = tmp_path / "expected.json"
     plan_file(tmp_path, topic_name, {0: (3, 1)}).rename(expected)
     plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
-    result = invoke(kafka, "run", plan, "--expect-current", expected, "--state-dir", tmp_path / "state")
+    result = invoke(kafka, "run", "--yes", plan, "--expect-current", expected, "--state-dir", tmp_path / "state")
     assert result.exit_code == 2
     assert "its replicas are [0, 1], but the plan was made for [3, 1]" in result.stderr
 
@@ -228,12 +232,12 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s")
     run_id = wait_for_copies(tmp_path)
 
-    other = invoke(kafka, "run", plan, "--state-dir", tmp_path / "state")
+    other = invoke(kafka, "run", "--yes", plan, "--state-dir", tmp_path / "state")
     assert other.exit_code == 2
     assert f"run {run_id} is active on this cluster" in other.stderr
     elsewhere = plan_file(tmp_path, topic_name + "-other", {0: (2, 1)})
     loaded(kafka, topic_name + "-other", [(0, 1)], 1000)
-    second = invoke(kafka, "run", elsewhere, "--state-dir", tmp_path / "state")
+    second = invoke(kafka, "run", "--yes", elsewhere, "--state-dir", tmp_path / "state")
     assert second.exit_code == 2
     assert f"run {run_id} is active on this cluster" in second.stderr
 
@@ -241,7 +245,7 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     stdout, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130, stderr
-    assert "throttle left behind: follower.replication.throttled.rate of broker 2 is still '300000'" in stdout
+    assert "throttle in force: 300 kB/s per broker" in stdout
     assert f"kreassign resume {run_id}" in stdout
     assert "moving" in stdout.splitlines()
     found = run_to_the_end(kafka, tmp_path, "--resume", run_id)

@@ -138,11 +138,11 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 def refused_by_name(cluster: KafkaCluster, journal: Path, another_plan: Path) -> None:
     """All who need the journal say that it cannot be read; nobody begins anything."""
     state = ("--state-dir", journal.parent.parent)
-    for words in (("resume", journal.stem), ("run", another_plan, "--measure-for", 0)):
+    for words in (("resume", journal.stem), ("run", "--yes", another_plan, "--measure-for", 0)):
         refused = invoke(cluster, *words, *state)
         assert refused.exit_code not in {0, 1}, refused.output
         assert journal.name in refused.stderr, (words, refused.output)
-    listed = json.loads(CliRunner().invoke(kreassign, ["status", *map(str, state), "--format", "json"]).stdout)
+    listed = json.loads(CliRunner().invoke(kreassign, ["status", "--all", *map(str, state), "--format", "json"]).stdout)
     assert [one["journal"] for one in listed["unreadable"]] == [str(journal)]
     told = invoke(cluster, "doctor", *state)
     assert (told.exit_code, journal.name in told.stdout) == (1, True), told.output

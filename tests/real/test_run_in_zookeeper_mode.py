@@ -37,7 +37,7 @@ def test_a_run_in_zookeeper_mode_moves_elects_restores_every_throttle_and_can_be
     plan = plan_file(tmp_path, topic_name, TARGETS)
 
     pace = ("--measure-for", 0, "--throttle", "2MB/s", "--max-moves", 1, "--adopt", "restore")
-    result = invoke(zookeeper_mode, "run", plan, *state, *pace, "--format", "json")
+    result = invoke(zookeeper_mode, "run", "--yes", plan, *state, *pace, "--format", "json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", [], [])

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key
+from cryptography.hazmat.primitives.serialization.pkcs12 import (
+    PKCS12Certificate,
+    serialize_java_truststore,
+    serialize_key_and_certificates,
+)
+from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from kreassign.admin import AdminClient, Connection, client_settings, read_properties
 from kreassign.admin.call import Call
+from kreassign.admin.client_keys import CLIENT_KEYS
+from kreassign.admin.config_providers import CLASSES
+from kreassign.admin.sasl_properties import FROM_ENDPOINT
 from kreassign.admin.session import To
 from kreassign.admin.transport import AuthenticatedConnection
 from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unauthenticated, Unreachable
@@ -18,8 +31,10 @@ from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopi
 from kreassign.wire import api
 from testbed import KafkaCluster, Listener, Permission
 from testbed.properties import render
-from testbed.security import USERS
+from testbed.security import OAUTH_MODULE, USERS
+from testbed.tokens import Issuer
 from testbed.waiting import wait_until
+from tests.admin.token_server import TokenServer, granted, refused
 from tests.clusters import SHORT_LOGINS
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -75,6 +90,34 @@ def test_tls_lets_in_who_has_a_certificate(kafka_secure: KafkaCluster, enter: En
     assert is_served(enter(kafka_secure.client_properties(Listener.SSL), Listener.SSL))
 
 
+def test_stores_of_java_are_as_good_as_pem(kafka_secure: KafkaCluster, enter: Enter, tmp_path: Path) -> None:
+    assert kafka_secure.certificates is not None
+    blocks = kafka_secure.certificates.user_key_store("admin").read_bytes()
+    trusted = load_pem_x509_certificate(kafka_secure.certificates.trust_store.read_bytes())
+    chain = load_pem_x509_certificates(blocks[blocks.index(b"-----BEGIN CERT") :])
+    key = load_pem_private_key(blocks, password=None)
+    assert isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey)
+    encryption = BestAvailableEncryption(b"pa55-store")
+    (tmp_path / "key.p12").write_bytes(serialize_key_and_certificates(b"admin", key, chain[0], chain[1:], encryption))
+    (tmp_path / "trust.p12").write_bytes(serialize_java_truststore([PKCS12Certificate(trusted, b"ca")], encryption))
+    stores = {
+        f"ssl.{store}store.{key}": value
+        for store in ("key", "trust")
+        for key, value in (("location", str(tmp_path / f"{store}.p12")), ("password", "${file:PASSWORDS:store}"))
+    }
+    (tmp_path / "secrets.properties").write_text("store=pa55-store\n")
+    declared = {"config.providers": "file", "config.providers.file.class": CLASSES["file"]}
+    named = {key: value.replace("PASSWORDS", str(tmp_path / "secrets.properties")) for key, value in stores.items()}
+    assert is_served(enter({"security.protocol": "SSL", **declared, **named}, Listener.SSL))
+
+
+def test_every_property_that_kafkas_client_knows_has_its_row(kafka_secure: KafkaCluster) -> None:
+    told = kafka_secure.java_tool("org.apache.kafka.clients.admin.AdminClientConfig", in_own_java=True)
+    names = set(re.findall(r'<h4><a id="([a-z0-9.]+)"', told.stdout))
+    assert "sasl.jaas.config" in names
+    assert names <= {key.name for key in CLIENT_KEYS}
+
+
 def test_pem_in_the_properties_themselves_is_as_good(kafka_secure: KafkaCluster, enter: Enter) -> None:
     certificates = kafka_secure.certificates
     assert certificates is not None
@@ -106,27 +149,116 @@ def connections(client: AdminClient) -> list[Connection]:
     return [found for link in client._session._links.values() if (found := link._connection) is not None]
 
 
-def test_a_client_that_lives_longer_than_its_logins_goes_on_without_an_error_on_the_same_connections(
-    kafka_secure: KafkaCluster, enter: Enter
+def test_clients_that_live_longer_than_their_logins_go_on_without_an_error_on_the_same_connections(
+    kafka_secure: KafkaCluster, enter: Enter, token_server: TokenServer
 ) -> None:
-    """A broker hangs up on who asks anything but for a login after its time: brokers that are asked, or left idle."""
-    lifetime_s = int(*SHORT_LOGINS.values()) / 1000
-    properties = kafka_secure.client_properties(Listener.SASL_PLAINTEXT, mechanism="SCRAM-SHA-256")
-    with enter(properties, Listener.SASL_PLAINTEXT) as client:
+    """A broker hangs up on who asks anything but for a login after its time: brokers that are asked, or left idle.
+
+    One login ends as the broker says, the other, of 20 s, with the token of it.
+    """
+    lifetime_s = min(int(text) for text in SHORT_LOGINS.values()) / 1000
+    assert kafka_secure.issuer is not None
+    issuer = kafka_secure.issuer
+    token_server.reply = lambda: granted(issuer.token(lifetime_s=2 * lifetime_s))
+    by_token = bearer(kafka_secure, token_server) | {"sasl.login.refresh.window.factor": "0.5"}
+    by_password = kafka_secure.client_properties(Listener.SASL_PLAINTEXT, mechanism="SCRAM-SHA-256")
+    with enter(by_password, Listener.SASL_PLAINTEXT) as first, enter(by_token, Listener.SASL_SSL) as second:
+        clients = (first, second)
 
         def are_outlived() -> bool:
-            """Not where the machine has let the client wait so long that its login ended in the middle of a call."""
-            assert len(client.describe_log_dirs().ok) == 2
-            before, end_s = connections(client), time.monotonic() + 1.5 * lifetime_s
-            while time.monotonic() < end_s:
-                client.describe_cluster()
-            assert len(client.describe_log_dirs().ok) == 2
-            return connections(client) == before
+            """Not where the machine has let a client wait so long that its login ended in the middle of a call."""
+            assert all(len(client.describe_log_dirs().ok) == 2 for client in clients)
+            asked = len(token_server.asked)
+            before, end_s = [connections(client) for client in clients], time.monotonic() + 1.5 * lifetime_s
+            while time.monotonic() < end_s or len(token_server.asked) == asked:
+                first.describe_cluster()
+                second.describe_cluster()
+            assert all(len(client.describe_log_dirs().ok) == 2 for client in clients)
+            return [connections(client) for client in clients] == before
 
         wait_until(are_outlived, timeout_s=60, what="connections to outlive their logins")
         assert all(
-            isinstance(one, AuthenticatedConnection) and one._renew_at_s is not None for one in connections(client)
+            isinstance(one, AuthenticatedConnection) and one._renew_at_s is not None
+            for client in clients
+            for one in connections(client)
         )
+
+
+# Bearer tokens
+
+
+@pytest.fixture
+def token_server() -> Iterator[TokenServer]:
+    with closing(TokenServer(refused("nobody_has_told_it"))) as server:
+        yield server
+
+
+def bearer(kafka: KafkaCluster, server: TokenServer) -> dict[str, str]:
+    """A client that fetches tokens for id and secret (KIP-768)."""
+    return kafka.client_properties(Listener.SASL_SSL) | {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.login.callback.handler.class": FROM_ENDPOINT[0],
+        "sasl.oauthbearer.token.endpoint.url": server.url,
+        "sasl.jaas.config": f'{OAUTH_MODULE} required clientId="us" clientSecret="{WRONG}" scope="admin";',
+    }
+
+
+def unsecured(kafka: KafkaCluster, scope: str) -> dict[str, str]:
+    login = f'{OAUTH_MODULE} required unsecuredLoginStringClaim_sub="admin" unsecuredLoginStringClaim_scope="{scope}";'
+    properties = kafka.client_properties(Listener.SASL_PLAINTEXT)
+    return properties | {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": login}
+
+
+def test_who_has_a_token_is_let_in_by_both_of_kafkas_validators(
+    kafka_secure: KafkaCluster,
+    enter: Enter,
+    token_server: TokenServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert kafka_secure.issuer is not None
+    token = kafka_secure.issuer.token(lifetime_s=300)
+    token_server.reply = granted(token)
+    assert is_served(enter(bearer(kafka_secure, token_server), Listener.SASL_SSL))
+    assert len(token_server.asked) == 1
+    (tmp_path / "token").write_text(token)
+    url = {"sasl.oauthbearer.token.endpoint.url": (tmp_path / "token").as_uri()}
+    assert is_served(enter(bearer(kafka_secure, token_server) | url, Listener.SASL_SSL))
+    (tmp_path / "assertion").write_text("header.claims.signature")
+    assertion = {"sasl.oauthbearer.assertion.file": str(tmp_path / "assertion")}
+    for retriever, sent in (("JwtBearer", "&assertion=header"), ("ClientCredentials", "&client_assertion=header")):
+        named = {"sasl.oauthbearer.jwt.retriever.class": f"{OAUTH_MODULE.rpartition('.')[0]}.{retriever}JwtRetriever"}
+        assert is_served(enter(bearer(kafka_secure, token_server) | assertion | named, Listener.SASL_SSL))
+        assert sent in token_server.asked[-1].body
+    assert is_served(enter(unsecured(kafka_secure, "admin"), Listener.SASL_PLAINTEXT))
+    assert token not in caplog.text
+    assert WRONG not in caplog.text
+
+
+def test_tokens_that_a_broker_does_not_believe_are_refused_at_once_and_not_shown(
+    kafka_secure: KafkaCluster, enter: Enter, token_server: TokenServer
+) -> None:
+    assert kafka_secure.issuer is not None
+    issuer = kafka_secure.issuer
+    tokens = (
+        Issuer().token(),
+        issuer.token(aud="other"),
+        issuer.token(exp=time.time() - 60, iat=time.time() - 120),
+    )
+    for token in tokens:
+        token_server.reply = granted(token)
+        error = failure(enter(bearer(kafka_secure, token_server), Listener.SASL_SSL))
+        assert isinstance(error, Unauthenticated)
+        assert "SASL OAUTHBEARER with the token endpoint" in str(error)
+        assert "was refused" in str(error)
+        assert token not in f"{error} {error!r}"
+
+
+def test_the_scope_that_a_broker_wants_is_told(kafka_secure: KafkaCluster, enter: Enter) -> None:
+    error = failure(enter(unsecured(kafka_secure, "other"), Listener.SASL_PLAINTEXT))
+    assert isinstance(error, Unauthenticated)
+    assert "The broker wants a token of the scope admin: set scope in sasl.jaas.config" in str(error)
 
 
 # Kept out

@@ -23,6 +23,7 @@ class Move:
     completed_ms: int | None = STARTED_MS + 10_000
     bytes_copied: int = 100 * MB
     problem: str | None = None
+    size_bytes: int = 100 * MB
 
     @property
     def adding(self) -> tuple[int, ...]:

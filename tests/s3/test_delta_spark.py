@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from kreassign.model.spark_options import SparkOptions
 from kreassign.operations.define_tables import define_tables
 from kreassign.pipeline.spark.session import spark_session
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.compaction import compact, expire, vacuum
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.merge import merge_rows
-from kreassign.pipeline.tables.parquet import TablesAt, arrow_schema, read_rows, write_rows
+from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, METRICS, Table
 from tests.pipeline.load_tables import row
 from tests.s3.conftest import jars
@@ -39,7 +41,7 @@ def delta(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     words = [f"--conf {name}={value}" for name, value in settings.items()]
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_SUBMIT_ARGS", f"{' '.join(words)} pyspark-shell")
-        with spark_session(folder / "spark.log", "local[2]", jars=jars(of_s3=False)) as session:
+        with spark_session(folder / "spark.log", SparkOptions("local[2]"), jars=jars(of_s3=False)) as session:
             yield session
 
 

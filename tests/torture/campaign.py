@@ -138,7 +138,7 @@ class Campaign:
         scene.is_proxied = scene.is_cancelled = False
         for fault in faults:
             fault.prepare(scene)
-        scene.start("run", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
+        scene.start("run", "--yes", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
         struck = [(fault, said) for fault in faults if (said := self._strike(scene, fault))]
         found = self._bring_to_its_end(scene)
         seconds = time.monotonic() - scene.begun_s
@@ -226,7 +226,7 @@ class Campaign:
             return []
         broken = []
         where = ("--state-dir", scene.state_dir, "--bootstrap-server", scene.cluster.bootstrap_servers)
-        following = scene.kreassign("run", scene.small_plan(), "--throttle", RATE, "--measure-for", 0, *where)
+        following = scene.kreassign("run", "--yes", scene.small_plan(), "--throttle", RATE, "--measure-for", 0, *where)
         if following.exit_code:
             broken.append(f"the next run ended with {following.exit_code}: {following.stderr[-300:]}")
         told = json.dumps([found["problems"], found["throttle_residue"]])
@@ -246,7 +246,7 @@ class Campaign:
             scene.kreassign("throttle", found["run_id"], RATE, "--state-dir", scene.state_dir)
         elif scene.lost and not scene.is_cancelled and time.monotonic() - scene.begun_s > LOST_S:
             scene.is_cancelled = True
-            scene.kreassign("cancel", found["run_id"], "--state-dir", scene.state_dir)
+            scene.kreassign("cancel", found["run_id"], "--drain", "--state-dir", scene.state_dir)
 
     def _collect_output(self, scene: Scene) -> None:
         if scene.run is not None and scene.run.stderr is not None and not scene.run.stderr.closed:

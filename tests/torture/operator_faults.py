@@ -138,7 +138,7 @@ def move_another(scene: Scene) -> str:
 def second_run(scene: Scene) -> str:
     """The same plan from another machine: it must be refused, or at least change nothing of ours."""
     refused = scene.kreassign(
-        "run", scene.folder / "plan.json", "--throttle", "5MB/s", "--measure-for", 0,
+        "run", "--yes", scene.folder / "plan.json", "--throttle", "5MB/s", "--measure-for", 0,
         "--state-dir", scene.folder / "elsewhere", "--bootstrap-server", scene.cluster.bootstrap_servers,
     )  # fmt: skip
     if refused.exit_code == 0:

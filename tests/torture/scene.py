@@ -125,7 +125,7 @@ class Scene:
 
     def status(self) -> dict[str, Any] | None:
         """What the journal tells of the run, None as long as there is none that can be read."""
-        words = ["status", "--state-dir", str(self.state_dir), "--format", "json"]
+        words = ["status", "--all", "--state-dir", str(self.state_dir), "--format", "json"]
         result = CliRunner().invoke(kreassign, words)
         runs = json.loads(result.stdout)["runs"] if result.exit_code == 0 else []
         if runs:

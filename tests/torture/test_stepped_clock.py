@@ -27,7 +27,7 @@ def test_a_run_whose_clock_is_set_says_so_and_ends_as_planned(
     with serving_terminal(tmp_path) as terminal:
         words = ["--throttle", "8MB/s", "--measure-for", "0", "--poll-interval", "0.1", "--state-dir", terminal.state]
         command = [
-            sys.executable, "-m", "tests.torture.stepped_clock", "run", terminal.plan,
+            sys.executable, "-m", "tests.torture.stepped_clock", "run", "--yes", terminal.plan,
             "--bootstrap-server", terminal.bootstrap, *words,
         ]  # fmt: skip
         with subprocess.Popen(

@@ -25,13 +25,14 @@ from kreassign.admin.replica_progress import (
 )
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings
-from kreassign.admin.translate import OffsetSpec, kip_179
+from kreassign.admin.translate import kip_179
 from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
+    AllowedOperations,
     Batch,
     Cluster,
     ConfigChange,
@@ -41,6 +42,7 @@ from kreassign.model import (
     LogDir,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     OngoingReassignment,
     Partition,
     PreferredElectionResult,
@@ -118,6 +120,32 @@ class AdminClient:
             if include_fenced:
                 raise
             return self._session.call(translate.nodes(), To.ANY, timeout_ms)
+
+    def has_quorum(self, *, timeout_ms: int | None = None) -> bool:
+        """Whether the cluster keeps its metadata in a quorum (KRaft), and not in ZooKeeper."""
+        return self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
+
+    def allowed_operations(self, *, timeout_ms: int | None = None) -> AllowedOperations:
+        """What this client may do, to the cluster and to each topic that it may see (KIP-430).
+
+        Without an authorizer that is everything. What a cluster does not tell is left out.
+        """
+        self._needs_brokers("allowed_operations")
+        try:
+            on_cluster = self._session.call(translate.allowed_on_cluster(), To.ANY, timeout_ms)
+        except Unsupported:
+            on_cluster = None
+        on_topics = self._session.call(translate.allowed_on_topics(), To.ANY, timeout_ms)
+        return AllowedOperations(on_cluster, on_topics)
+
+    def unregister_broker(self, broker: int, *, timeout_ms: int | None = None) -> None:
+        """Take a broker out of a KRaft cluster for good; one that is started again registers again.
+
+        Kafka does not ask whether it is empty: replica lists go on naming it. Settings of it stay.
+
+        Errors: BROKER_ID_NOT_REGISTERED; `Unsupported` in ZooKeeper mode.
+        """
+        self._session.call(translate.unregister_broker(broker), To.CONTROLLER, timeout_ms)
 
     # --- topics -----------------------------------------------------------------------------------------------
 
@@ -253,8 +281,7 @@ class AdminClient:
         if ongoing is None:
             ongoing = self.list_partition_reassignments(wanted, timeout_ms=timeout_ms)
         found = overrides.risky(wanted, ongoing)
-        has_quorum = bool(found) and self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
-        return found if has_quorum else {}
+        return found if found and self.has_quorum(timeout_ms=timeout_ms) else {}
 
     def replace_reassignments(
         self,
@@ -482,26 +509,46 @@ class AdminClient:
     # --- offsets and progress ---------------------------------------------------------------------------------
 
     def list_offsets(
-        self, partitions: Iterable[TopicPartition], *, earliest: bool = False, timeout_ms: int | None = None
+        self,
+        partitions: Iterable[TopicPartition],
+        spec: OffsetSpec = OffsetSpec.LATEST,
+        *,
+        known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
+        timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, int]:
-        """The high watermark of each partition, or with `earliest` its first offset, from its leader."""
-        spec = OffsetSpec.EARLIEST if earliest else OffsetSpec.LATEST
-        return self._session.ask_leaders(
-            partitions, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
+        """The high watermark of each partition, or another offset, from its leader; -1 where it has no such offset.
+
+        Partitions in `known` are not described again: the leaders named there are asked first, and only of those that
+        did not answer is it looked up who leads them now.
+        """
+        self._needs_brokers("list_offsets")
+        wanted = dict.fromkeys(partitions)
+        led = {key: known[key] for key in wanted if key in known and known[key].leader != NO_LEADER}
+        first = self._offsets_by_leader(led, spec, timeout_ms) if led else Batch()
+        rest = [key for key in wanted if key not in first.ok]
+        if not rest:
+            return first
+        answered = self._session.ask_leaders(
+            rest, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
         )
+        return join([Batch(first.ok), answered])
 
     def _leaders_offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout_ms: int | None
     ) -> Batch[TopicPartition, int]:
         found, failed = self._partitions(partitions, timeout_ms)
-        by_leader = _by_leader(found)
-        for key in by_leader.pop(NO_LEADER, ()):
+        for key in [key for key, partition in found.items() if partition.leader == NO_LEADER]:
             failed[key] = Unreachable(f"{key} has no leader; ask again once one is elected")
+            del found[key]
+        return join([self._offsets_by_leader(found, spec, timeout_ms), Batch({}, failed)])
 
+    def _offsets_by_leader(
+        self, found: Mapping[TopicPartition, Partition], spec: OffsetSpec, timeout_ms: int | None
+    ) -> Batch[TopicPartition, int]:
         def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, int]:
             return self._session.call(translate.list_offsets(led, spec), leader, timeout_ms)
 
-        return join([self._session.fan_out_groups(by_leader, ask), Batch({}, failed)])
+        return self._session.fan_out_groups(_by_leader(found), ask)
 
     def replica_status(
         self,
@@ -566,7 +613,7 @@ class AdminClient:
     def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
         starts, ends = (
             self._session.call(translate.list_offsets(copies, spec, DEBUGGING_REPLICA), broker, timeout_ms)
-            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+            for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.LATEST)
         )
         log_dirs = self._session.call(translate.describe_log_dirs(copies), broker, timeout_ms)
         offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}

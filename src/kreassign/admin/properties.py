@@ -1,7 +1,8 @@
 """Java-style client properties (`--command-config`) → `ClientSettings`.
 
-The keys are those of Kafka's AdminClient. A key that no Kafka client knows is warned of once and otherwise ignored,
-as Kafka does; a key that Kafka knows and we cannot honour is refused where ignoring it would weaken security.
+The keys are those of Kafka's AdminClient (`client_keys` has a table of them). One that no Kafka client knows is warned
+of once and otherwise ignored, as Kafka does; one that Kafka knows and we cannot honour is refused where ignoring it
+would weaken security.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from kreassign.admin import pem
-from kreassign.admin.settings import TLS_VERSIONS, Address, ClientSettings, Sasl, Secret, SecurityProtocol, Tls
+from kreassign.admin import config_providers
+from kreassign.admin.client_keys import CLIENT_KEYS, Use
+from kreassign.admin.property_text import MalformedPropertiesError, parsed
+from kreassign.admin.sasl_properties import credentials
+from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, Tls
+from kreassign.admin.tls_properties import tls
 from kreassign.errors import InputError
 from kreassign.model.printable import shortened
 from kreassign.model.strict_json import is_half
@@ -21,77 +26,18 @@ from kreassign.model.whole_number import parse_whole
 
 log = logging.getLogger(__name__)
 
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_LOGIN_MODULES = ("PlainLoginModule", "ScramLoginModule")
+_KEYS = {key.name: key for key in CLIENT_KEYS}
+_HEARD = frozenset(key.name for key in CLIENT_KEYS if key.use is Use.HEARD)
 _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
-# JAAS as Java reads it: words are quoted by either quote, and a backslash takes its sign literally.
-_WORD = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'=;]+)"""
-_OPTION = rf"{_WORD}\s*=\s*{_WORD}"
-_LOGIN = re.compile(rf"\s*(?P<module>[\w.$]+)\s+\w+(?P<options>(?:\s+{_OPTION})*)\s*;?\s*", re.DOTALL)
-
-_HONOURED = frozenset(
-    {
-        "bootstrap.servers",
-        "bootstrap.controllers",
-        "client.id",
-        "default.api.timeout.ms",
-        "request.timeout.ms",
-        "retry.backoff.ms",
-        "sasl.jaas.config",
-        "sasl.mechanism",
-        "security.protocol",
-        "socket.connection.setup.timeout.ms",
-        "ssl.enabled.protocols",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-    }
-)
-# Tuning of the Java client that has no counterpart here and changes no answer.
-_WITHOUT_EFFECT = frozenset(
-    {
-        "auto.include.jmx.reporter",
-        "client.dns.lookup",
-        "connections.max.idle.ms",
-        "enable.metrics.push",
-        "metadata.max.age.ms",
-        "metadata.recovery.rebootstrap.trigger.ms",
-        "metadata.recovery.strategy",
-        "metric.reporters",
-        "metrics.num.samples",
-        "metrics.recording.level",
-        "metrics.sample.window.ms",
-        "receive.buffer.bytes",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "retries",
-        "retry.backoff.max.ms",
-        "send.buffer.bytes",
-        "socket.connection.setup.timeout.max.ms",
-        "ssl.protocol",
-    }
-)
 
 
 def read_properties(path: str | Path) -> dict[str, str]:
     """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it)."""
-    import javaproperties  # noqa: PLC0415 - slow to load, and most commands have no such file
-
     try:
-        with Path(path).open(encoding="iso-8859-1") as file:
-            found = dict(javaproperties.load(file))
+        found = parsed(Path(path).read_text(encoding="iso-8859-1"))
     except OSError as error:
         raise InputError(f"cannot read the properties file {path}: {error.strerror}") from error
-    except javaproperties.InvalidUEscapeError:
-        # The broken escape may be part of a password: name the fault, not the text.
+    except MalformedPropertiesError:
         raise InputError(f"{path} is not a properties file: it holds a malformed \\u escape") from None
     for key, value in found.items():
         # Its name is shown, its value is not: it may be a password.
@@ -111,8 +57,20 @@ def client_settings(
     """Settings from client properties, as `read_properties` reads them from a file, or from addresses alone.
 
     An address that is passed wins over `bootstrap.servers` and `bootstrap.controllers` of the properties; their
-    `client.id` wins over `client_id`. Raises InputError, which names the property, for what is wrong or not supported.
+    `client.id` wins over `client_id`. References to values that are kept elsewhere are replaced. Raises InputError,
+    which names the property, for what is wrong or not supported.
     """
+    resolved = config_providers.resolved(properties, keys=_HEARD)
+    try:
+        return _settings(resolved.properties, bootstrap_servers, bootstrap_controllers, client_id)
+    except InputError as error:
+        # It shows the value that is wrong, which may be one that was kept elsewhere for a reason.
+        raise InputError(resolved.without_secrets(str(error))) from None
+
+
+def _settings(
+    properties: Mapping[str, str], bootstrap_servers: str | None, bootstrap_controllers: str | None, client_id: str
+) -> ClientSettings:
     _warn_of_unknown(properties)
     if bootstrap_servers is None and bootstrap_controllers is None:
         bootstrap_servers = properties.get("bootstrap.servers")
@@ -125,8 +83,8 @@ def client_settings(
         bootstrap_controllers=Address.parse_list(bootstrap_controllers) if bootstrap_controllers is not None else (),
         client_id=properties.get("client.id") or client_id,
         security_protocol=protocol,
-        sasl=_sasl(properties) if protocol.uses_sasl else None,
-        tls=_tls(properties) if protocol.uses_tls else Tls(),
+        sasl=credentials(properties) if protocol.uses_sasl else None,
+        tls=tls(properties) if protocol.uses_tls else Tls(),
         request_timeout_ms=_milliseconds(properties, "request.timeout.ms", 30_000),
         api_timeout_ms=_milliseconds(properties, "default.api.timeout.ms", 60_000),
         connect_timeout_ms=_milliseconds(properties, "socket.connection.setup.timeout.ms", 10_000),
@@ -142,12 +100,16 @@ def _check_addresses(key: str, text: str | None) -> None:
 
 
 def _warn_of_unknown(properties: Mapping[str, str]) -> None:
-    unknown = sorted(properties.keys() - _HONOURED - _WITHOUT_EFFECT)
-    for key in [key for key in unknown if key.startswith(("sasl.", "ssl."))]:
-        raise InputError(
-            f"the property {key} is not supported and ignoring it could weaken security; remove it. "
-            f"Supported: SASL {', '.join(SASL_MECHANISMS)} and TLS with PEM stores"
-        )
+    for key in sorted(properties):
+        known = _KEYS.get(key)
+        is_refused = key.startswith(("sasl.", "ssl.")) if known is None else known.use is Use.REFUSED
+        if is_refused and not (known and known.default and properties[key].strip() == known.default):
+            why = f" ({known.text})" if known else ""
+            raise InputError(
+                f"the property {key} is not supported and ignoring it could weaken security{why}; remove it. What is "
+                "supported: the page of client properties"
+            )
+    unknown = sorted(key for key in properties if key not in _KEYS and not key.startswith(f"{config_providers.KEYS}."))
     if unknown:
         log.warning("ignored unknown client properties: %s", ", ".join(_shown(unknown, properties)))
 
@@ -174,112 +136,3 @@ def _milliseconds(properties: Mapping[str, str], key: str, default: int) -> int:
         return parse_whole(text)
     except ValueError as error:
         raise InputError(f"{key}={shortened(text)} is not a number of milliseconds: {error}") from None
-
-
-# --- SASL -------------------------------------------------------------------------------------------------------
-
-
-def _sasl(properties: Mapping[str, str]) -> Sasl:
-    mechanism = properties.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in SASL_MECHANISMS:
-        raise InputError(f"sasl.mechanism={mechanism} is not supported; use one of {', '.join(SASL_MECHANISMS)}")
-    options = _jaas_options(properties.get("sasl.jaas.config", ""))
-    if "username" not in options or "password" not in options:
-        # The text may hold a password: show how it should look, not how it does.
-        raise InputError(
-            "sasl.jaas.config must be one login module with username and password, for example "
-            'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="...";'
-        )
-    return Sasl(mechanism, options["username"], Secret(options["password"]))
-
-
-def _jaas_options(text: str) -> dict[str, str]:
-    """Options of the one login module in a JAAS configuration: `module control-flag key="value" ...;`."""
-    login = _LOGIN.fullmatch(text)
-    if login is None:
-        return {}
-    if login["module"].rpartition(".")[2] not in _LOGIN_MODULES:
-        raise InputError(f"the login module {login['module']} of sasl.jaas.config is not supported; use PLAIN or SCRAM")
-    pairs = re.findall(rf"({_WORD})\s*=\s*({_WORD})", login["options"], re.DOTALL)
-    return {_unquoted(key): _unquoted(value) for key, value in pairs}
-
-
-def _unquoted(word: str) -> str:
-    return re.sub(r"\\(.)", r"\1", word[1:-1], flags=re.DOTALL) if word[0] in "\"'" else word
-
-
-# --- TLS --------------------------------------------------------------------------------------------------------
-
-
-def _tls(properties: Mapping[str, str]) -> Tls:
-    chain, key = _key_store(properties)
-    password = properties.get("ssl.key.password")
-    return Tls(
-        trusted_certificates=_trust_store(properties),
-        certificate_chain=chain,
-        private_key=key,
-        key_password=Secret(password) if password is not None else None,
-        verifies_host_name=properties.get("ssl.endpoint.identification.algorithm", "https").strip() != "",
-        versions=_tls_versions(properties.get("ssl.enabled.protocols", ",".join(TLS_VERSIONS))),
-    )
-
-
-def _tls_versions(text: str) -> tuple[str, ...]:
-    enabled = {name.strip() for name in text.split(",")}
-    versions = tuple(version for version in TLS_VERSIONS if version in enabled)
-    if not versions:
-        raise InputError(f"ssl.enabled.protocols={text} names none of {', '.join(TLS_VERSIONS)}")
-    return versions
-
-
-def _trust_store(properties: Mapping[str, str]) -> str | None:
-    inline = properties.get("ssl.truststore.certificates")
-    if inline is not None:
-        return _holding("certificate", "ssl.truststore.certificates", pem.certificates(inline))
-    text = _pem_file(properties, "truststore")
-    return None if text is None else _holding("certificate", "the trust store", pem.certificates(text))
-
-
-def _key_store(properties: Mapping[str, str]) -> tuple[str | None, Secret | None]:
-    chain, key = properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")
-    if (chain is None) != (key is None):
-        raise InputError("ssl.keystore.certificate.chain and ssl.keystore.key go together; one of them is missing")
-    if chain is None or key is None:
-        chain = key = _pem_file(properties, "keystore")
-    if chain is None or key is None:
-        return None, None
-    # Split, so that the key is kept as a secret and the certificates alone are shown.
-    return (
-        _holding("certificate", "the key store", pem.certificates(chain)),
-        Secret(_holding("private key", "the key store", pem.private_keys(key))),
-    )
-
-
-def _holding(what: str, where: str, blocks: str) -> str:
-    if not blocks:
-        raise InputError(f"{where} holds no {what} in PEM form")
-    return blocks
-
-
-def _pem_file(properties: Mapping[str, str], store: str) -> str | None:
-    location = properties.get(f"ssl.{store}.location")
-    if location is None:
-        return None
-    kind = properties.get(f"ssl.{store}.type", "JKS").upper()
-    if kind != "PEM":
-        raise InputError(_how_to_convert(store, location, kind))
-    try:
-        # What stands around the blocks may be in any encoding.
-        return Path(location).read_text(encoding="iso-8859-1")
-    except OSError as error:
-        raise InputError(f"cannot read ssl.{store}.location {location}: {error.strerror}") from None
-
-
-def _how_to_convert(store: str, location: str, kind: str) -> str:
-    to_pem = f"openssl pkcs12 -in {store}.p12 -out {store}.pem" + (" -nodes" if store == "keystore" else " -nokeys")
-    to_pkcs12 = f"keytool -importkeystore -srckeystore {location} -destkeystore {store}.p12 -deststoretype PKCS12"
-    steps = to_pem.replace(f"{store}.p12", location) if kind == "PKCS12" else f"{to_pkcs12} && {to_pem}"
-    return (
-        f"ssl.{store}.location {location} is of type {kind}, which only Java reads. Convert it: {steps}, then set "
-        f"ssl.{store}.location={store}.pem and ssl.{store}.type=PEM"
-    )

@@ -1,15 +1,31 @@
 """Who we are, said by SASL (KIP-152): one login on a connection that is open.
 
-The only home of kafka.net, of which it uses the mechanisms.
+The only home of kafka.net, of which it uses the mechanisms of passwords.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Protocol
 
-from kreassign.admin.settings import Sasl
-from kreassign.errors import OutcomeUnknown, Unauthenticated, Unreachable
+from kreassign.admin.settings import (
+    Address,
+    ClientSettings,
+    Credentials,
+    Kerberos,
+    MskIam,
+    OAuth,
+    Sasl,
+    TokenEndpoint,
+    TokenFile,
+)
+from kreassign.admin.token_endpoint import EndpointClient
+from kreassign.admin.tokens import Fetch, Token, TokenSource, from_file, unsecured
+from kreassign.clock import Clock
+from kreassign.errors import KreassignError, OutcomeUnknown, Unauthenticated, Unreachable
 from kreassign.model.error_codes import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
+from kreassign.model.printable import printable
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 
@@ -20,40 +36,133 @@ Exchange = Callable[[bytes, float], bytes]
 """Sends a frame and returns the payload of the answer, within so many seconds."""
 
 
-def log_in(exchange: Exchange, sasl: Sasl, client_id: str, timeout_s: float) -> float | None:
-    """SaslHandshake, then as many SaslAuthenticate rounds as the mechanism needs, of `timeout_s` seconds each.
+class Mechanism(Protocol):
+    """One login: what to say next, and what to make of the answer; ValueError or KeyError for one that is none."""
 
-    Returns for how many seconds the broker takes requests without another login (KIP-368); None for no limit.
-    Raises Unauthenticated, or Unreachable when an answer is missing: a login changes nothing on the broker.
-    """
+    def auth_bytes(self) -> bytes:
+        """What to say next."""
+        ...
 
+    def receive(self, auth_bytes: bytes) -> object:
+        """Take the answer."""
+        ...
+
+    def is_done(self) -> bool:
+        """Whether nothing more is to be said."""
+        ...
+
+    def is_authenticated(self) -> bool:
+        """Whether both sides believe each other."""
+        ...
+
+
+class Login:
+    """Logs the connections of one client in. Safe for use by several threads."""
+
+    def __init__(self, credentials: Credentials, settings: ClientSettings, clock: Clock) -> None:
+        self._credentials = credentials
+        self._client_id = settings.client_id
+        self._tokens: TokenSource | None = None
+        if isinstance(credentials, OAuth):
+            fetch = _fetch(credentials, settings.bootstrap[0].host, clock)
+            self._tokens = TokenSource(credentials, fetch, clock)
+        elif isinstance(credentials, Kerberos):
+            _kerberos()  # What is not installed is said before anything is connected.
+
+    def log_in(self, exchange: Exchange, address: Address, timeout_s: float) -> float | None:
+        """SaslHandshake, then as many SaslAuthenticate rounds as the mechanism needs, of `timeout_s` seconds each.
+
+        Returns for how many seconds the broker takes requests without another login (KIP-368); None for no limit.
+        Raises Unauthenticated, or Unreachable when an answer is missing: a login changes nothing on the broker.
+        """
+        mechanism = self._credentials.mechanism
+        if self._tokens is None:
+            return _log_in(exchange, mechanism, self._mechanism(address), self._who, self._client_id, timeout_s)
+        assert isinstance(self._credentials, OAuth)
+        token = self._tokens.get(timeout_s)
+        bearer = _Bearer(token, self._credentials)
+        try:
+            lifetime_s = _log_in(exchange, mechanism, bearer, self._who, self._client_id, timeout_s)
+        except Unauthenticated as error:
+            if self._tokens.refused(token):
+                raise Unreachable(f"{address} takes a token no more, so that another is fetched: {error}") from None
+            raise Unauthenticated(f"{error}{bearer.advice}") from None
+        self._tokens.accepted(token)
+        return lifetime_s
+
+    @property
+    def _who(self) -> str:
+        match self._credentials:
+            case OAuth(tokens=tokens):
+                return f"with {tokens}"
+            case Kerberos(principal=None):
+                return "with the tickets of kinit"
+            case Kerberos(principal=principal):
+                return f"as {principal}"
+            case Sasl(username=username):
+                return f"as {username}"
+
+    def _mechanism(self, address: Address) -> Mechanism:
+        credentials = self._credentials
+        if isinstance(credentials, Kerberos):
+            return _kerberos()(credentials, address.host)
+        assert isinstance(credentials, Sasl)
+        return _Password(credentials)
+
+
+def _fetch(oauth: OAuth, host: str, clock: Clock) -> Fetch:
+    tokens = oauth.tokens
+    match tokens:
+        case TokenEndpoint():
+            return EndpointClient(tokens, clock).fetch
+        case TokenFile():
+            return lambda _timeout_s: from_file(tokens, clock)
+        case MskIam():
+            return _signer()(tokens, host, clock)
+        case _:
+            return lambda _timeout_s: unsecured(tokens, clock)
+
+
+def _kerberos() -> Callable[[Kerberos, str], Mechanism]:
+    try:
+        from kreassign.admin.kerberos import Gssapi  # noqa: PLC0415 - gssapi is an extra, and slow to load
+    except ImportError as error:
+        raise _not_installed("sasl.mechanism=GSSAPI", "kerberos", error) from None
+    return Gssapi
+
+
+def _signer() -> Callable[[MskIam, str, Clock], Fetch]:
+    try:
+        from kreassign.admin.msk import signed_tokens  # noqa: PLC0415 - AWS's libraries are an extra, and slow to load
+    except ImportError as error:
+        raise _not_installed("a login at Amazon MSK", "msk", error) from None
+    return signed_tokens
+
+
+def _not_installed(what: str, extra: str, error: ImportError) -> KreassignError:
+    return KreassignError(f"{what} needs what is not installed ({error}): pip install 'kreassign[{extra}]'")
+
+
+def _log_in(
+    exchange: Exchange, name: str, mechanism: Mechanism, who: str, client_id: str, timeout_s: float
+) -> float | None:
     def ask(asked: api.Api, request: api.Message) -> api.Message:
         return _ask(exchange, asked, request, client_id, timeout_s)
 
-    _agree_on(sasl.mechanism, ask(api.SASL_HANDSHAKE, api.SASL_HANDSHAKE.request(mechanism=sasl.mechanism)))
-    from kafka.net.sasl import get_sasl_mechanism  # noqa: PLC0415 - slow to load, and few connections need it
-
-    is_scram = sasl.mechanism.startswith("SCRAM")
-    mechanism = get_sasl_mechanism(sasl.mechanism)(
-        sasl_mechanism=sasl.mechanism,
-        sasl_plain_username=_name_in_scram(sasl.username) if is_scram else sasl.username,
-        sasl_plain_password=sasl.password.reveal(),
-    )
+    _agree_on(name, ask(api.SASL_HANDSHAKE, api.SASL_HANDSHAKE.request(mechanism=name)))
     lifetime_ms = 0
     while not mechanism.is_done():
         answer = ask(api.SASL_AUTHENTICATE, api.SASL_AUTHENTICATE.request(auth_bytes=mechanism.auth_bytes()))
         if answer.error_code != NONE:
             reason = answer.error_message or error_code(answer.error_code).text
-            raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} was refused: {reason}")
-        if is_scram:
-            _refuse_weak_proof(sasl.mechanism, answer.auth_bytes)
+            raise Unauthenticated(f"SASL {name} {who} was refused: {reason}")
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError) as error:
-            raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} failed: {error}") from None
+            raise Unauthenticated(f"SASL {name} {who} failed: {error}") from None
         lifetime_ms = answer.session_lifetime_ms
     if not mechanism.is_authenticated():
-        raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} was refused")
+        raise Unauthenticated(f"SASL {name} {who} was refused")
     return lifetime_ms / 1000 if lifetime_ms > 0 else None
 
 
@@ -65,6 +174,29 @@ def _agree_on(mechanism: str, answer: api.Message) -> None:
     if answer.error_code != NONE:
         reason = error_code(answer.error_code).text
         raise Unauthenticated(f"the broker refused SASL: {reason} Check that security.protocol fits the listener")
+
+
+class _Password:
+    """PLAIN and SCRAM, by kafka.net's mechanisms."""
+
+    def __init__(self, sasl: Sasl) -> None:
+        from kafka.net.sasl import get_sasl_mechanism  # noqa: PLC0415 - slow to load, and few connections need it
+
+        self._name = sasl.mechanism
+        self._is_scram = sasl.mechanism.startswith("SCRAM")
+        self._mechanism: Mechanism = get_sasl_mechanism(sasl.mechanism)(
+            sasl_mechanism=sasl.mechanism,
+            sasl_plain_username=_name_in_scram(sasl.username) if self._is_scram else sasl.username,
+            sasl_plain_password=sasl.password.reveal(),
+        )
+        self.auth_bytes = self._mechanism.auth_bytes
+        self.is_done = self._mechanism.is_done
+        self.is_authenticated = self._mechanism.is_authenticated
+
+    def receive(self, auth_bytes: bytes) -> object:
+        if self._is_scram:
+            _refuse_weak_proof(self._name, auth_bytes)
+        return self._mechanism.receive(auth_bytes)
 
 
 def _refuse_weak_proof(mechanism: str, answer: bytes) -> None:
@@ -85,6 +217,46 @@ def _refuse_weak_proof(mechanism: str, answer: bytes) -> None:
 def _name_in_scram(username: str) -> str:
     """RFC 5802 separates by commas and equal signs, and so spells those of a name otherwise."""
     return username.replace("=", "=3D").replace(",", "=2C")
+
+
+class _Bearer:
+    """OAUTHBEARER (RFC 7628): a token with extensions; a refusal is acknowledged, and then said again as an error."""
+
+    def __init__(self, token: Token, oauth: OAuth) -> None:
+        self._token = token
+        self._extensions = oauth.extensions
+        self._refusal: dict[str, object] | None = None
+        self._is_done = False
+
+    def auth_bytes(self) -> bytes:
+        if self._refusal is not None:
+            return b"\x01"
+        pairs = (("auth", f"Bearer {self._token.text.reveal()}"), *self._extensions)
+        return "n,,\x01{}\x01\x01".format("\x01".join(f"{name}={value}" for name, value in pairs)).encode()
+
+    def receive(self, auth_bytes: bytes) -> object:
+        # Whatever a broker says after a refusal does not make it a success.
+        self._is_done = self._refusal is not None or not auth_bytes
+        if not self._is_done:
+            refusal = json.loads(bytes(auth_bytes))
+            self._refusal = refusal if isinstance(refusal, dict) else {}
+        return None
+
+    def is_done(self) -> bool:
+        return self._is_done
+
+    def is_authenticated(self) -> bool:
+        return self._is_done and self._refusal is None
+
+    @property
+    def advice(self) -> str:
+        """What to do about a refusal; the broker names a scope that it wants."""
+        scope = (self._refusal or {}).get("scope")
+        if isinstance(scope, str) and scope:
+            # Kafka writes it as Java does a list.
+            wanted = printable(scope[:80].strip("[]").replace(", ", " "))
+            return f". The broker wants a token of the scope {wanted}: set scope in sasl.jaas.config"
+        return ". Have the issuer, audience and expiry of the token compared with what the brokers expect"
 
 
 def _ask(exchange: Exchange, asked: api.Api, request: api.Message, client_id: str, timeout_s: float) -> api.Message:

@@ -25,6 +25,7 @@ from kreassign.admin.call import Call
 from kreassign.admin.identity import ClusterIdentity
 from kreassign.admin.link import Link
 from kreassign.admin.settings import Address, ClientSettings
+from kreassign.admin.tokens import NoToken
 from kreassign.admin.transport import Transport
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
@@ -251,6 +252,7 @@ class Session:
         """Ask the known addresses, bootstrap last, until one says who is in the cluster."""
         give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
         failures: dict[Address, str] = {}
+        no_token: NoToken | None = None
         while True:
             for address in self._addresses():
                 timeout_s = min(deadline - self._clock.monotonic_s(), self.settings.connect_timeout_ms / 1000)
@@ -261,6 +263,7 @@ class Session:
                     self._identity.check(address, found.cluster_id)
                 except (Unreachable, OutcomeUnknown) as error:
                     failures.setdefault(address, str(error))  # The first try had the most time.
+                    no_token = error if isinstance(error, NoToken) else no_token
                 except Rejected as error:
                     if not error.retriable:
                         raise
@@ -268,6 +271,8 @@ class Session:
                 else:
                     return found
             if self._is_closed or not self._time_is_left(give_up):
+                if no_token is not None:
+                    raise no_token  # The cluster is not to blame.
                 raise Unreachable(
                     "no node of the cluster can be reached: " + "; ".join(failures.values()) + ". Check the addresses, "
                     "that the brokers are up, and that security.protocol fits the listener"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -99,15 +99,6 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Sasl:
-    """SASL credentials: mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
-
-    mechanism: str
-    username: str
-    password: Secret
-
-
-@dataclass(frozen=True, slots=True)
 class Tls:
     """What TLS trusts and presents, as PEM text.
 
@@ -124,6 +115,166 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Sasl:
+    """SASL credentials: mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+
+    mechanism: str
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """A client id and secret (RFC 6749, section 4.4); `is_url_encoded` encodes both once more (section 2.3.1)."""
+
+    client_id: str
+    secret: Secret
+    is_url_encoded: bool = False
+
+    def __str__(self) -> str:
+        return "the client secret"
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionFile:
+    """A file whose content is an assertion, which somebody else signs and renews; it is read at each request."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAssertion:
+    """An assertion that is signed for each request by the key of a file, with `claims`, and those of a template.
+
+    It is valid from `valid_before_s` seconds before it is made until `valid_s` after, with a `jti` of its own if it
+    `has_id`. `algorithm` is RS256 or ES256.
+    """
+
+    key_file: str
+    claims: tuple[tuple[str, str], ...] = ()
+    algorithm: str = "RS256"
+    passphrase: Secret | None = None
+    template_file: str | None = None
+    valid_s: int = 300
+    valid_before_s: int = 60
+    has_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAssertion:
+    """An assertion, and a client id if that is told, for the client credentials grant (RFC 7523, section 2.2)."""
+
+    assertion: AssertionFile | SignedAssertion
+    client_id: str | None = None
+
+    def __str__(self) -> str:
+        return "the assertion"
+
+
+@dataclass(frozen=True, slots=True)
+class JwtBearer:
+    """An assertion as the grant itself (RFC 7523, section 2.1; KIP-1139)."""
+
+    assertion: AssertionFile | SignedAssertion
+
+    def __str__(self) -> str:
+        return "the assertion"
+
+
+Grant = ClientSecret | ClientAssertion | JwtBearer
+"""By what a token endpoint is asked for a token."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEndpoint:
+    """Where tokens are fetched, and by what. `timeout_ms` limits one request."""
+
+    url: str = field(repr=False)  # Its query may hold a key.
+    grant: Grant
+    scope: str | None = None
+    tls: Tls = Tls()
+    timeout_ms: int = 20_000
+
+    def __str__(self) -> str:
+        # Without its query, which may hold a key.
+        return f"the token endpoint {self.url.partition('?')[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file whose content is the token, which somebody else renews; it is read again at each login."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"the token file {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsecuredToken:
+    """A token that nobody signed, for brokers that believe anyone; made again at each login."""
+
+    claims: tuple[tuple[str, str | float | tuple[str, ...]], ...]
+    lifetime_s: int = 3600
+
+    def __str__(self) -> str:
+        return "the unsecured token"
+
+
+@dataclass(frozen=True, slots=True)
+class MskIam:
+    """A signature of AWS as the token, for Amazon MSK; None is what AWS's own chain of defaults finds."""
+
+    region: str | None = None
+    profile: str | None = None
+    role_arn: str | None = None
+    role_session_name: str | None = None
+
+    def __str__(self) -> str:
+        return "the signature of AWS"
+
+
+Tokens = TokenEndpoint | TokenFile | UnsecuredToken | MskIam
+"""Where a bearer token comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Mechanism OAUTHBEARER: tokens with SASL extensions (KIP-342).
+
+    A token is renewed after so much of its lifetime (`refresh_factor`, 0.5 to 1).
+    """
+
+    tokens: Tokens
+    extensions: tuple[tuple[str, str], ...] = ()
+    refresh_factor: float = 0.8
+
+    @property
+    def mechanism(self) -> str:
+        """Kafka's name of it."""
+        return "OAUTHBEARER"
+
+
+@dataclass(frozen=True, slots=True)
+class Kerberos:
+    """Mechanism GSSAPI: the brokers' service name, and our principal with its keytab, or else the tickets of kinit."""
+
+    service_name: str
+    principal: str | None = None
+    keytab: str | None = None
+    ticket_cache: str | None = None
+
+    @property
+    def mechanism(self) -> str:
+        """Kafka's name of it."""
+        return "GSSAPI"
+
+
+Credentials = Sasl | OAuth | Kerberos
+"""What a client says of itself by SASL."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClientSettings:
     """Everything an `AdminClient` needs to know.
 
@@ -135,7 +286,7 @@ class ClientSettings:
     bootstrap_controllers: tuple[Address, ...] = ()
     client_id: str = "kreassign"
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
-    sasl: Sasl | None = None
+    sasl: Credentials | None = None
     tls: Tls = Tls()
     request_timeout_ms: int = 30_000
     api_timeout_ms: int = 60_000

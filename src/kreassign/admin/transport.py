@@ -9,24 +9,24 @@ A SASL session that ends (KIP-368) is renewed before anything more is sent on it
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import ssl
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
-from kreassign.admin.sasl import log_in
-from kreassign.admin.settings import Address, ClientSettings, Sasl, Tls
+from kreassign.admin.sasl import Login
+from kreassign.admin.settings import Address, ClientSettings
+from kreassign.admin.tls import advice_on_alert, distrust, tls_context
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
 _CHUNK_BYTES = 1 << 20
 # Kafka's own client renews a session after 85 to 95 % of its lifetime: answers take time, and clocks drift.
 _USED_OF_A_SESSION = 0.85
+# A broker takes a login on the same connection only so long after the last (KafkaChannel.MIN_REAUTH_INTERVAL…).
+_BETWEEN_LOGINS_S = 1.0
 
 
 class Connection(Protocol):
@@ -62,15 +62,16 @@ class TcpTransport:
     def __init__(self, settings: ClientSettings, clock: Clock | None = None) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._tls = _tls_context(settings.tls) if settings.security_protocol.uses_tls else None
+        self._tls = tls_context(settings.tls) if settings.security_protocol.uses_tls else None
+        self._login = Login(settings.sasl, settings, self._clock) if settings.sasl is not None else None
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
         """Open a connection; each step may take so many seconds, but no more than the settings give it."""
         timeout_s = min(timeout_s, self._settings.connect_timeout_ms / 1000)
         connection = TcpConnection(self._secured(_open(address, timeout_s), address), address, self._clock)
-        if self._settings.sasl is None:
+        if self._login is None:
             return connection
-        return AuthenticatedConnection(connection, self._settings.sasl, self._settings, self._clock, timeout_s)
+        return AuthenticatedConnection(connection, self._login, address, self._clock, timeout_s)
 
     def _secured(self, plain: socket.socket, address: Address) -> socket.socket:
         if self._tls is None:
@@ -78,10 +79,10 @@ class TcpTransport:
         try:
             return self._tls.wrap_socket(plain, server_hostname=address.host)
         except ssl.SSLCertVerificationError as error:
-            reason = error.verify_message or error.reason
-            raise Unauthenticated(f"the certificate of {address} is not trusted: {reason}") from None
+            raise Unauthenticated(distrust(address, error)) from None
         except ssl.SSLError as error:
-            raise Unauthenticated(f"no TLS connection with {address}: {_reason(error)}") from None
+            reason = _reason(error)
+            raise Unauthenticated(f"no TLS connection with {address}: {reason}{advice_on_alert(reason)}") from None
         except OSError as error:
             raise Unreachable(f"no TLS connection with {address}: {_reason(error)}") from error
 
@@ -130,7 +131,8 @@ class TcpConnection:
             except OSError as said:
                 error = said
         if _is_alert(error):
-            return Unauthenticated(f"{self._address} refused the TLS connection: {_reason(error)}")
+            reason = _reason(error)
+            return Unauthenticated(f"{self._address} refused the TLS connection: {reason}{advice_on_alert(reason)}")
         return None
 
     def _receive(self, size: int, deadline: float) -> bytes:
@@ -165,19 +167,20 @@ class AuthenticatedConnection:
     """A connection on which the client is logged in, and logs in again before its session ends."""
 
     def __init__(
-        self, connection: TcpConnection, sasl: Sasl, settings: ClientSettings, clock: Clock, timeout_s: float
+        self, connection: TcpConnection, login: Login, address: Address, clock: Clock, timeout_s: float
     ) -> None:
         self._connection = connection
-        self._sasl = sasl
-        self._settings = settings
+        self._login = login
+        self._address = address
         self._clock = clock
         self._renew_at_s: float | None = None
+        self._logged_in_s = clock.monotonic_s()
         self._log_in(timeout_s)
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
         """Send a frame and wait for the answer; what cannot log in again sends nothing."""
         deadline = self._clock.monotonic_s() + timeout_s
-        if self._renew_at_s is not None and self._clock.monotonic_s() >= self._renew_at_s:
+        if self._is_due(self._clock.monotonic_s()):
             self._log_in(timeout_s)
         remaining_s = deadline - self._clock.monotonic_s()
         if remaining_s <= 0:
@@ -185,8 +188,16 @@ class AuthenticatedConnection:
         return self._connection.exchange(frame, remaining_s)
 
     def is_usable(self) -> bool:
-        """Whether the socket is open and silent. A session that has ended meanwhile does not matter: it is renewed."""
-        return self._connection.is_usable()
+        """Whether the socket is open and silent. A session that has ended meanwhile does not matter: it is renewed.
+
+        One that ends so soon that it cannot be, as that of a token in its last second, needs a new connection.
+        """
+        now_s = self._clock.monotonic_s()
+        is_too_short = self._is_due(now_s) and now_s < self._logged_in_s + _BETWEEN_LOGINS_S
+        return not is_too_short and self._connection.is_usable()
+
+    def _is_due(self, now_s: float) -> bool:
+        return self._renew_at_s is not None and now_s >= self._renew_at_s
 
     def close(self) -> None:
         """Close the connection; an exchange that another thread waits for ends as well."""
@@ -196,10 +207,11 @@ class AuthenticatedConnection:
         # Counted from before the broker does, so that its clock never is ahead of ours.
         began_s = self._clock.monotonic_s()
         try:
-            lifetime_s = log_in(self._connection.exchange, self._sasl, self._settings.client_id, timeout_s)
+            lifetime_s = self._login.log_in(self._connection.exchange, self._address, timeout_s)
         except BaseException:
             self._connection.close()
             raise
+        self._logged_in_s = self._clock.monotonic_s()
         self._renew_at_s = None if lifetime_s is None else began_s + lifetime_s * _USED_OF_A_SESSION
 
 
@@ -226,39 +238,3 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-def _tls_context(tls: Tls) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = tls.verifies_host_name
-    if tls.trusted_certificates is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = tls.verifies_host_name
-        try:
-            context.load_verify_locations(cadata=tls.trusted_certificates)
-        except (ssl.SSLError, ValueError) as error:
-            raise InputError(f"the trust store holds no usable PEM certificate: {error}") from None
-    context.minimum_version, context.maximum_version = (
-        ssl.TLSVersion[version.replace(".", "_")] for version in (tls.versions[0], tls.versions[-1])
-    )
-    if tls.certificate_chain is not None and tls.private_key is not None:
-        _load_certificate(context, tls)
-    return context
-
-
-def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
-    """Hand chain and key to OpenSSL, which takes them from a file only: one that nobody else can read, gone at once."""
-    assert tls.certificate_chain is not None
-    assert tls.private_key is not None
-    descriptor, name = tempfile.mkstemp(suffix=".pem")
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{tls.private_key.reveal()}\n{tls.certificate_chain}\n")
-        # An empty password makes OpenSSL fail on an encrypted key instead of asking the terminal.
-        password = tls.key_password.reveal() if tls.key_password is not None else ""
-        context.load_cert_chain(name, password=password)
-    except (ssl.SSLError, ValueError, OSError) as error:
-        reason = getattr(error, "reason", None) or "wrong ssl.key.password, or no PEM key and certificate chain"
-        raise InputError(f"the key store cannot be used: {reason}") from None
-    finally:
-        Path(name).unlink()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -15,7 +17,7 @@ from rich.text import Text
 
 from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
-from kreassign.executor.progress.meter import MoveProgress, Progress
+from kreassign.executor.progress.meter import BrokerProgress, MoveProgress, Progress
 from kreassign.executor.progress.no_end import CALCULATING
 from kreassign.executor.state import MoveStatus, Phase
 from kreassign.model import Reassignment
@@ -29,6 +31,18 @@ OUTLOOK_EVERY_MS = 60_000
 """How often a line says what will not fit into the hours of a run: its figures change with every poll."""
 
 LINES_AROUND_MOVES = 6
+LINES_OF_GUARDS = 3
+LINES_OF_EVENTS = 4
+LEAST_LINES_OF_MOVES = 3
+LINES_OF_A_LOW_TERMINAL = 16
+"""A terminal that is not higher shows only the whole and its moves."""
+
+LONGEST_BAR, SHORTEST_BAR, SHORTEST_NAME = 30, 6, 8
+WIDTH_OF_FIGURES = 52
+"""Columns that percent, bytes, rate and remaining time take, with what is between columns."""
+WIDTH_OF_BYTES = 18
+WIDTH_WITH_BYTES = 76
+"""On a narrower terminal the bytes of moves are left out: the bar and the percentage tell much the same."""
 
 INTEREST = (
     MoveStatus.MOVING,
@@ -71,6 +85,7 @@ class LinesView:
         self._shown: dict[str, MoveStatus] = {}
         self._outlook: tuple[str, ...] = ()
         self._outlook_ms = 0
+        self._guards: set[str] = set()
 
     def show(self, progress: Progress) -> None:
         """Print what is new."""
@@ -82,6 +97,7 @@ class LinesView:
             if progress.phase is Phase.AWAITING_LEASE:
                 self._console.print(f"  {progress.why_no_end}", soft_wrap=True)
         self._print_outlook(progress)
+        self._print_guards(progress)
         if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
             self._last_ms = progress.at_ms
             self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
@@ -93,6 +109,14 @@ class LinesView:
         self._outlook, self._outlook_ms = progress.outlook, progress.at_ms
         for sentence in progress.outlook:
             self._console.print(f"  {sentence}", soft_wrap=True)
+
+    def _print_guards(self, progress: Progress) -> None:
+        """What a guard says, once per guard until it is content again: its figures change with every inspection."""
+        said = {text.partition(":")[0]: text for text in progress.verdicts}
+        for guard, text in said.items():
+            if guard not in self._guards:
+                self._console.print(f"  guard {text}", soft_wrap=True)
+        self._guards = set(said)
 
     def _print_end(self, move: MoveProgress) -> None:
         name = str(move.topic_partition)
@@ -140,7 +164,7 @@ class JsonView:
 
 
 class BarsView:
-    """A bar for the whole and one for each move, redrawn in place."""
+    """The whole, moves, brokers, guards and what happened last, redrawn in place; as much of it as fits."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -148,8 +172,7 @@ class BarsView:
 
     def show(self, progress: Progress) -> None:
         """Redraw."""
-        lines = max(1, self._console.height - LINES_AROUND_MOVES)
-        self._live.update(picture(progress, lines), refresh=True)
+        self._live.update(screen(progress, self._console.width, self._console.height), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -161,15 +184,87 @@ class BarsView:
         self._live.__exit__(kind, error, trace)
 
 
-def picture(progress: Progress, lines: int) -> Group:
-    """All bars of a run, the moves that go on first, with at most so many `lines` of moves."""
+def screen(progress: Progress, width: int, height: int) -> Group:
+    """A run on a terminal of this size: whole and moves, then brokers, guards and events, as far as they fit."""
+    room = height - LINES_AROUND_MOVES
+    if height <= LINES_OF_A_LOW_TERMINAL:
+        return picture(progress, max(1, room), width)
+    guards = [f"guard {line}" for line in progress.verdicts[:LINES_OF_GUARDS]]
+    events = [f"{time_text(at_ms)} {text}" for at_ms, text in progress.recent[-LINES_OF_EVENTS:]]
+    busy = _busiest(progress.brokers)
+    shown = busy[: max(0, min(len(busy), (room - len(guards) - len(events)) // 3))]
+    ends = [] if progress.end is None else [eta_text(progress)]
+    titles = sum(1 for part in (shown, events, ends) if part) + (len(busy) > len(shown) > 0)
+    left = room - len(guards) - len(events) - len(shown) - titles
+    parts: list[RenderableType] = [picture(progress, max(LEAST_LINES_OF_MOVES, left), width)]
+    parts += [_one_line(f"  {line}") for line in ends]
+    if shown:
+        parts.append(_brokers(shown, len(busy) - len(shown)))
+    parts += [_one_line(f"  {line}") for line in guards]
+    parts += [_one_line("  last events:"), *(_one_line(f"    {line}") for line in events)] if events else []
+    return Group(*parts)
+
+
+def _one_line(text: str) -> Text:
+    """A line that is cut where the terminal ends, so that the height is known."""
+    return Text(printable(text), no_wrap=True, overflow="ellipsis")
+
+
+def time_text(at_ms: int) -> str:
+    """The time of day in UTC."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S}"
+
+
+def _busiest(brokers: Sequence[BrokerProgress]) -> list[BrokerProgress]:
+    """Those that have something to do, who has most left first."""
+    busy = (one for one in brokers if one.left_bytes or one.left_to_send_bytes)
+    return sorted(busy, key=lambda one: (-max(one.left_bytes, one.left_to_send_bytes), one.broker))
+
+
+def _brokers(shown: Sequence[BrokerProgress], hidden: int) -> Table:
+    """What brokers receive and send, and of which throttle."""
+    table = Table(box=None, pad_edge=False, show_footer=bool(hidden))
+    for title in ("  broker", "in", "", "out", "", "throttle"):
+        footer = f"  and {hidden} more" if title == "  broker" and hidden else ""
+        table.add_column(title, footer, justify="left" if not title or "broker" in title else "right", no_wrap=True)
+    for one in shown:
+        limit = one.throttle_bytes_per_s
+        table.add_row(
+            f"  {one.broker}", format_rate(one.written_bytes_per_s), _use(one.written_bytes_per_s, limit),
+            format_rate(one.read_bytes_per_s), _use(one.read_bytes_per_s, limit),
+            "none" if limit is None else format_rate(limit),
+        )  # fmt: skip
+    return table
+
+
+def _use(rate: float | None, limit: int | None) -> ProgressBar | str:
+    """How much of its throttle a broker uses, as a bar."""
+    return ProgressBar(total=float(limit), completed=min(rate or 0.0, limit), width=10) if limit else ""
+
+
+def picture(progress: Progress, lines: int, width: int = 120) -> Group:
+    """All bars of a run, the moves that go on first, with at most so many `lines` of moves.
+
+    On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
+    """
     table = Table(box=None, pad_edge=False, show_header=False)
-    for column in ("name", "bar", "percent", "bytes", "rate", "eta"):
-        table.add_column(column, justify="left" if column in {"name", "bar"} else "right", no_wrap=True)
-    table.add_row(f"{progress.phase} {progress.finished_count}/{progress.move_count}", *_cells(progress.overall))
+    has_bytes = width >= WIDTH_WITH_BYTES
     ordered = sorted(progress.moves, key=_interest)
-    for move in ordered[:lines]:
-        table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
+    whole = f"{progress.phase} {progress.finished_count}/{progress.move_count}"
+    names = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
+    left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
+    bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *names)))))
+    for column in ("name", "bar", "percent", *(("bytes",) if has_bytes else ()), "rate", "eta"):
+        table.add_column(
+            column,
+            justify="left" if column in {"name", "bar"} else "right",
+            no_wrap=True,
+            max_width=max(SHORTEST_NAME, left - bar_width) if column == "name" else None,
+        )
+    rows = [(whole, _cells(progress.overall)), *zip(names, map(_cells_of, ordered), strict=False)]
+    for name, (estimate, percent, size, rate, eta) in rows:
+        bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=bar_width)
+        table.add_row(name, bar, percent, *((size,) if has_bytes else ()), rate, eta)
     hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
     told = progress.end is not None or progress.why_no_end in progress.outlook
@@ -217,12 +312,15 @@ def _added(move: MoveProgress) -> str:
     return ",".join(map(str, adding)) or "another log directory"
 
 
-def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[ProgressBar, str, str, str, str]:
+def _cells_of(move: MoveProgress) -> tuple[Estimate, str, str, str, str]:
+    return _cells(move.estimate, move.status)
+
+
+def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[Estimate, str, str, str, str]:
     fraction = estimate.fraction
     total = None if estimate.left_bytes is None else estimate.done_bytes + estimate.left_bytes
-    bar = ProgressBar(total=1.0, completed=fraction or 0.0, width=30)
     size = format_bytes(estimate.done_bytes) + ("" if total is None else f" of {format_bytes(total)}")
     percent = "" if fraction is None else f"{fraction:.0%}"
     if status is not MoveStatus.MOVING:
-        return bar, percent, size, "", status.value
-    return bar, percent, size, format_rate(estimate.rate_bytes_per_s), format_duration(estimate.eta_s)
+        return estimate, percent, size, "", status.value
+    return estimate, percent, size, format_rate(estimate.rate_bytes_per_s), format_duration(estimate.eta_s)

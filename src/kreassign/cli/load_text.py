@@ -19,6 +19,7 @@ from kreassign.model.load_summary import (
     LoadTotals,
     PartitionLoad,
     TopicLoad,
+    Window,
 )
 from kreassign.report.text import format_bytes, format_change, format_count, format_rate, format_time
 
@@ -55,6 +56,8 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
         terminal.print(_against(found.totals, found.before))
     terminal.print(f"rates are based on: {_counted(found.coverage)}")
     terminal.print(f"enough to plan by: {_counted(found.verdicts)}")
+    if found.windows:
+        terminal.print(_windows(found.windows))
     for title, partitions in (("busiest", found.busiest), ("largest", found.largest)):
         _print_table(terminal, _partitions(f"{title} partitions", partitions), partitions)
     for title, topics in (("busiest", found.busiest_topics), ("largest", found.largest_topics)):
@@ -91,6 +94,15 @@ def _against(now: LoadTotals, before: LoadBefore) -> str:
     )
     told = ", ".join(f"{name} {change}" for name, change in changes)
     return f"since load {before.load_number} of {format_time(before.load_ms)}: {told}"
+
+
+def _windows(windows: tuple[Window, ...]) -> str:
+    """How many hours of the last day are complete, and the one of which least is known."""
+    complete, least = sum(one.is_complete for one in windows), min(windows, key=lambda one: one.measured_share)
+    said = f"{complete} of the last {len(windows)} hours were measured"
+    if complete == len(windows):
+        return said
+    return f"{said}; of that from {format_time(least.hour_ms)} {least.measured_share:.0%}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

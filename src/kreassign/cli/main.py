@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import click
 
+from kreassign.cli.help import Formatter
+from kreassign.cli.profiles import IN_FORCE, config_path, defaults_of, names_in, profile_in_force
 from kreassign.cli.streams import printable_output
-from kreassign.errors import KreassignError
+from kreassign.cli.typed import WORDS
+from kreassign.errors import InputError, KreassignError
 from kreassign.model.printable import shortened
 from kreassign.model.strict_json import is_half
 from kreassign.startup import defer_kafka_clients
@@ -31,7 +35,19 @@ class LazyCommand(NamedTuple):
         module, _, name = self.target.partition(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command), f"{self.target} is not a command"
+        _with_variables(command)
         return command
+
+
+def _with_variables(command: click.Command) -> None:
+    """Let every option be given by a variable of the environment: that of `--throttle-broker` is named after it."""
+    for option in command.params:
+        named = [name for name in option.opts if name.startswith("--")]
+        # That of --cluster chooses a profile.
+        if isinstance(option, click.Option) and not option.envvar and named and named[0] != "--cluster":
+            option.envvar = OUR_ENVIRONMENT + named[0].removeprefix("--").replace("-", "_").upper()
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        _with_variables(below)
 
 
 OUR_ENVIRONMENT = "KREASSIGN_"
@@ -51,7 +67,11 @@ COMMANDS = {
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
     "show-load": LazyCommand("kreassign.cli.commands.show_load:command", "Show what the last load says."),
     "define-tables": LazyCommand("kreassign.cli.commands.define_tables:command", "Write tables for a catalog or dbt."),
+    "define-monitoring": LazyCommand(
+        "kreassign.cli.commands.define_monitoring:command", "Write alert rules and a dashboard."
+    ),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan."),
+    "approve": LazyCommand("kreassign.cli.commands.approve:approve", "Approve a plan."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Rehearse a plan on a simulated cluster."),
     "run": LazyCommand("kreassign.cli.commands.run:run", "Execute a plan."),
     "status": LazyCommand("kreassign.cli.commands.status:status", "Show run progress."),
@@ -63,12 +83,31 @@ COMMANDS = {
     "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Cancel a run."),
     "forget": LazyCommand("kreassign.cli.commands.forget:forget", "Forget what a run can never settle."),
     "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Roll back a run."),
+    "maintenance": LazyCommand(
+        "kreassign.cli.commands.maintenance:maintenance", "Take leaders off brokers around a restart."
+    ),
+    "decommission": LazyCommand(
+        "kreassign.cli.commands.decommission:command", "Take brokers out of the cluster for good."
+    ),
     "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Verify that the cluster matches a plan or a run."),
     "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Audit a run, or records."),
     "doctor": LazyCommand("kreassign.cli.commands.doctor:doctor", "Diagnose reassignments."),
     "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run."),
+    "completion": LazyCommand("kreassign.cli.commands.completion:completion", "Print a script for completion."),
+    "web": LazyCommand("kreassign.cli.commands.web:web", "Serve a page of runs and plans."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
+
+
+ALIASES = {
+    "drain": ("plan", "drain-brokers"),
+    "rebalance": ("plan", "rebalance"),
+    "repair": ("plan", "repair"),
+}
+"""What others call what we have: other words for the first words of a command."""
+
+# For all commands: which class writes help is no matter of single ones.
+click.Context.formatter_class = Formatter
 
 
 class LazyGroup(click.Group):
@@ -89,6 +128,8 @@ class LazyGroup(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+        with formatter.section("Other words for them"):
+            formatter.write_dl([(name, " ".join(words)) for name, words in ALIASES.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command. What it says is printable, and what click says of its arguments too."""
@@ -110,8 +151,31 @@ class LazyGroup(click.Group):
             click.echo(f"error: {error}", err=True)
             ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The sub-command, with the profile of the cluster in force as its defaults; a near miss is named."""
+        args = [*ALIASES.get(args[0], (args[0],)), *args[1:]]
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            known = (*COMMANDS, *ALIASES)
+            raise click.exceptions.NoSuchCommand(error.command_name, possibilities=known, ctx=ctx) from None
+        if name is None or command is None or ctx.resilient_parsing:
+            return name, command, rest
+        named, rest = _chosen(ctx, command, rest)
+        has_address = any(word.partition("=")[0] == "--bootstrap-server" for word in rest)
+        try:
+            if profile := profile_in_force(named, tuple(COMMANDS), has_address=has_address):
+                ctx.default_map = defaults_of(profile, name, command)
+                ctx.meta[IN_FORCE] = profile
+        except InputError as error:
+            raise click.UsageError(str(error), ctx) from error
+        return name, command, rest
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments. Raises UsageError for one that no option and no argument of any command can mean."""
+        ctx.meta[WORDS] = tuple(args)
         for before, word in pairwise(["", *args]):
             if problem := _problem(word):
                 place = f" after {before}" if before.startswith("-") and not _problem(before) else ""
@@ -120,6 +184,36 @@ class LazyGroup(click.Group):
             if name.startswith(OUR_ENVIRONMENT) and is_half(text):
                 raise click.UsageError(f"the environment variable {name}={shortened(text)!r} {NO_TEXT}", ctx)
         return super().parse_args(ctx, args)
+
+
+def _chosen(ctx: click.Context, command: click.Command, words: list[str]) -> tuple[str | None, list[str]]:
+    """The profile that the words of a sub-command choose, and the other words.
+
+    A command with an option `--cluster` of its own, for ids of clusters, keeps one that is no name of a profile.
+    """
+    named: str | None = ctx.params.get("cluster")
+    if "--" in words or not any(word.partition("=")[0] == "--cluster" for word in words):
+        return named, words
+    known = names_in(config_path())
+    is_own = any("--cluster" in one.opts for one in _parameters(command))
+    rest: list[str] = []
+    todo = iter(words)
+    for word in todo:
+        if word.partition("=")[0] != "--cluster":
+            rest.append(word)
+            continue
+        value = word.partition("=")[2] or next(todo, "")
+        if value in known or not is_own:
+            named = value
+        else:
+            rest += ["--cluster", value]
+    return named, rest
+
+
+def _parameters(command: click.Command) -> Iterator[click.Parameter]:
+    yield from command.params
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from _parameters(below)
 
 
 def _problem(word: str) -> str:
@@ -132,12 +226,20 @@ def _problem(word: str) -> str:
     return "is empty; leave out what is not to be said" if is_nothing else ""
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.option("--debug", is_flag=True, help="Show the traceback of errors.")
+@click.option("--cluster", metavar="NAME", help="Cluster of the configuration file; may also follow the command.")
 @click.version_option(package_name="kreassign", prog_name="kreassign")
-def kreassign(debug: bool) -> None:
-    """Plan, execute, watch and verify partition reassignments of Apache Kafka clusters."""
+@click.pass_context
+def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> None:
+    """Plan, execute, watch and verify partition reassignments of Apache Kafka clusters.
+
+    Without a command: show the journey, how the cluster is, and what to do next.
+    """
     del debug  # read by LazyGroup.invoke
+    if context.invoked_subcommand is None:
+        home = importlib.import_module("kreassign.cli.home")
+        home.show_home_of(profile_in_force(cluster, tuple(COMMANDS), has_address=False))
 
 
 def main() -> None:

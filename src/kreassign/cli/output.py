@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO, TypeVar
@@ -11,6 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from kreassign.cli.forms import FORM, written
 from kreassign.cli.streams import unwrapped
 from kreassign.model.printable import printable
 
@@ -45,23 +45,41 @@ def warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 finding", "2 findings"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def format_option(command: Command) -> Command:
-    """Add `--format text|json`: parameter `output_format: str`."""
+    """Add `-o`, `--format`: parameter `output_format: str`, `text` for people and `json` for programs.
+
+    In which form programs get their document is the concern of `print_json` alone.
+    """
     return click.option(
+        "-o",
         "--format",
         "output_format",
-        type=click.Choice(["text", "json"]),
+        type=click.Choice(["text", "table", "json", "csv", "yaml"]),
         default="text",
         show_default=True,
-        help="Output format.",
+        callback=_reader,
+        help="Output format: for people (`table` is the same), or a document for programs.",
     )(command)
 
 
+def _reader(context: click.Context, _: click.Parameter, chosen: str) -> str:
+    """For whom the output is; the form of documents is kept in the context."""
+    if chosen in {"csv", "yaml"}:
+        context.meta[FORM] = chosen
+    return "text" if chosen in {"text", "table"} else "json"
+
+
+def form_of_documents() -> str | None:
+    """The form that the present command gives its document, None for JSON."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(FORM)
+
+
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document, keys in the order given."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    """Print one document, keys in the order given: JSON unless another form was asked for."""
+    click.echo(written(document, form_of_documents()))

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from kreassign.cli.live import overall_fields
+from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.throttle import rates_text
 from kreassign.cli.output import console, print_json
 from kreassign.errors import ExecutionError
@@ -19,6 +20,7 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import Cap, Pace, Schedule
 from kreassign.executor.scheduling.windows import moment
+from kreassign.executor.state import IN_FLIGHT
 from kreassign.report.text import format_bytes, format_duration
 
 SHOWN = 10
@@ -45,22 +47,67 @@ def document(history: RunHistory, *, is_active: bool = False, progress: Progress
 
 
 def print_summary(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
-    """A run for people: how it ended, what is wrong, what is left to do. One that is active leaves nothing behind."""
+    """A run for people: how it is or ended, what is wrong, and what to do next."""
+    print_state(console, history, is_active=is_active)
+    print_ways(console, history, is_active=is_active)
+
+
+def print_state(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+    """How a run is or ended, and what is wrong.
+
+    What a run that goes on has set is in force, and only what one left that has ended is left behind.
+    """
     moved = [move for move in history.moves if move.status == "complete"]
     console.print(
-        f"run {history.run_id}: {history.state}; {len(moved)} of {len(history.moves)} moves complete, "
-        f"{format_bytes(history.bytes_copied)} copied{_time(history)}",
+        f"run {history.run_id}: {state_text(history, is_active=is_active)}; {len(moved)} of {len(history.moves)} moves "
+        f"complete, {format_bytes(history.bytes_copied)} copied{_time(history)}",
         soft_wrap=True,
     )
     _print_list(
         console, "", [f"{move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]
     )
     _print_list(console, "", list(history.problems))
+    if history.ended_ms is not None:
+        _print_list(console, "throttle left behind: ", list(history.throttle_residue))
+    elif limit := _throttle_in_force(history):
+        console.print(f"  {limit}", soft_wrap=True)
+    if is_active and history.ended_ms is None and not (history.problems or history.verdicts or history.outlook):
+        console.print("  healthy")
+
+
+def print_ways(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+    """The command to give next, if there is something left to do."""
     if is_active:
-        return
-    _print_list(console, "throttle left behind: ", list(history.throttle_residue))
-    if history.ended_ms is None or history.throttle_residue:
-        console.print(f"to continue: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)
+        if history.is_held:
+            console.print(f"next: {next_command('resume', history.run_id, takes=STATE)}", soft_wrap=True)
+    elif history.ended_ms is None or history.throttle_residue:
+        takes = (*CLUSTER, *STATE)
+        ways = ("resume",) if history.ended_ms is not None else ("resume", "cancel")
+        for number, word in enumerate(ways):
+            command = next_command(word, history.run_id, takes=takes, of=history)
+            console.print(f"{'  or' if number else 'next'}: {command}", soft_wrap=True)
+
+
+def state_text(found: RunHistory, *, is_active: bool) -> str:
+    """The state of a run in words: what an operator paused is paused, though what is in flight goes on."""
+    if found.ended_ms is not None or found.state == "awaiting lease":
+        return found.state
+    if found.is_held or found.state == "paused":
+        flying = in_flight(found)
+        return f"paused, {flying} moves in flight go on" if flying else "paused"
+    return found.state if is_active else f"{found.state} (its process is gone)"
+
+
+def in_flight(found: RunHistory) -> int:
+    """How many moves were sent and have not ended."""
+    return sum(move.status in IN_FLIGHT for move in found.moves)
+
+
+def _throttle_in_force(found: RunHistory) -> str:
+    limit, count = rates_text(found.rates), len(found.throttle_residue)
+    if not (limit and count):
+        return ""
+    return f"throttle in force: {limit}; the {count} settings of it are restored when the run ends"
 
 
 def origin_lines(history: RunHistory) -> Iterator[str]:
@@ -123,9 +170,13 @@ def print_end(found: RunHistory, *, is_quiet: bool) -> None:
         print_summary(console(), found)
 
 
-def print_accepted(path: Path, request: Request, sentence: str, output_format: str) -> None:
-    """That the run of this journal accepted a request, and what it does now."""
+def print_accepted(
+    path: Path, request: Request, sentence: str, output_format: str, then: tuple[object, ...] = ()
+) -> None:
+    """That the run of this journal accepted a request, what it does now, and the words of the command to give then."""
     if output_format == "json":
         print_json({"run_id": path.stem, "kind": type(request).__name__, **asdict(request)})
-    else:
-        click.echo(f"run {path.stem}: {sentence}")
+        return
+    click.echo(f"run {path.stem}: {sentence}")
+    if then:
+        print_next(next_command(*then, takes=STATE))

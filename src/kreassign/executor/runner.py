@@ -13,6 +13,7 @@ from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unsupported
+from kreassign.executor.brokers.in_maintenance import nobody
 from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
 from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.cluster.config_changes import Changed, change_configs
@@ -107,7 +108,8 @@ class Runner:
 
     `listener` gets every event that happens, after the run has taken it in; not those read back.
     `controllers` take the throttle of brokers that are down. `lease` is asked before each change of the cluster, and
-    the `replanner` for other destinations where they were lost, in a run that replans.
+    the `replanner` for other destinations where they were lost, in a run that replans. `in_maintenance` tells the
+    brokers that get nothing for now.
     """
 
     def __init__(
@@ -121,8 +123,10 @@ class Runner:
         controllers: ConfigPort | None = None,
         lease: Lease = NO_LEASE,
         replanner: Replanner = no_replanner,
+        in_maintenance: Callable[[], Collection[int]] = nobody,
     ) -> None:
         self._lease = lease
+        self._in_maintenance = in_maintenance
         self._replanner = replanner
         self._machine = Machine()
         self._port = port
@@ -256,7 +260,9 @@ class Runner:
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
-                return HealthObserved(self._time.now_ms(), health_probe.inspect(self._port, question))
+                return HealthObserved(
+                    self._time.now_ms(), health_probe.inspect(self._port, question, self._in_maintenance())
+                )
             case MeasureTraffic():
                 return self._measure(question)
         assert_never(question)

@@ -1,7 +1,8 @@
 """What a cluster is and what a reassignment is: values only, no input or output."""
 
+from kreassign.model.authorization import AllowedOperations, operation_names
 from kreassign.model.batch import Batch
-from kreassign.model.cluster import Broker, Cluster, LogDir, LogDirReplica
+from kreassign.model.cluster import Broker, Cluster, LogDir
 from kreassign.model.config import (
     ConfigChange,
     ConfigEntry,
@@ -11,13 +12,16 @@ from kreassign.model.config import (
     ResourceType,
 )
 from kreassign.model.election import ElectionType, PreferredElectionResult
+from kreassign.model.log_dir_replicas import LogDirReplica
 from kreassign.model.new_topic import NewPartitions, NewTopic
+from kreassign.model.offset_spec import OffsetSpec
 from kreassign.model.partition import NO_LEADER, Partition, Topic, TopicPartition, TopicPartitionReplica
 from kreassign.model.reassignment import OngoingReassignment, Reassignment
 from kreassign.model.replica_status import ReplicaStatus
 
 __all__ = [
     "NO_LEADER",
+    "AllowedOperations",
     "Batch",
     "Broker",
     "Cluster",
@@ -31,6 +35,7 @@ __all__ = [
     "LogDirReplica",
     "NewPartitions",
     "NewTopic",
+    "OffsetSpec",
     "OngoingReassignment",
     "Partition",
     "PreferredElectionResult",
@@ -40,4 +45,5 @@ __all__ = [
     "Topic",
     "TopicPartition",
     "TopicPartitionReplica",
+    "operation_names",
 ]

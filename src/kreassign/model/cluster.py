@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kreassign.model.partition import TopicPartition
+from kreassign.model.log_dir_replicas import LogDirReplica
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,20 +45,6 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirReplica:
-    """A copy of a partition in one log directory.
-
-    `size_bytes` is what its segments take. `is_future` marks the copy that a move between directories is
-    building; only for such a copy does `offset_lag` mean anything (records behind the current copy).
-    """
-
-    topic_partition: TopicPartition
-    size_bytes: int
-    offset_lag: int
-    is_future: bool
-
-
-@dataclass(frozen=True, slots=True)
 class LogDir:
     """One log directory of one broker. An offline one has an `error` and no replicas.
 
@@ -70,7 +57,7 @@ class LogDir:
     total_bytes: int | None
     usable_bytes: int | None
     is_cordoned: bool
-    replicas: tuple[LogDirReplica, ...]
+    replicas: Sequence[LogDirReplica]
 
     def __str__(self) -> str:
         return f"{self.path} ({self.error})" if self.error else self.path

@@ -68,11 +68,11 @@ class ForecastBasis:
 class LoadBasis:
     """What the loads of a plan rest on.
 
-    `source` is the load of the tables that was planned by (`mean`, `p95` …), or `snapshot` for rates of a snapshot
-    file. `taken_ms` is when the snapshot was begun; `last_hour_ms` the start of the last hour that samples measured,
-    None where there are none. `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of
-    them, at most `MOST_NAMED`. `unsized` partitions have no known size, and stay. `brokers` are those with doubtful
-    replicas.
+    `source` is the load of the tables that was planned by (`mean`, `p95` …), `snapshot` for rates of a snapshot file,
+    or `cluster` for rates that were measured for this plan, for `measured_for_s` seconds. `taken_ms` is when the
+    snapshot was begun; `last_hour_ms` the start of the last hour that samples measured, None where there are none.
+    `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
+    `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas.
     """
 
     source: str
@@ -85,6 +85,7 @@ class LoadBasis:
     doubtful: tuple[DoubtfulLoad, ...] = ()
     brokers: tuple[DoubtfulShare, ...] = ()
     forecast: ForecastBasis | None = None
+    measured_for_s: float | None = None
 
     @property
     def doubtful_count(self) -> int:
@@ -96,20 +97,30 @@ class LoadBasis:
         """Since when nothing was measured any more."""
         return self.taken_ms if self.last_hour_ms is None else self.last_hour_ms
 
-    def require(self) -> None:
-        """Raise InputError, which names the first of them and what to do, if there are doubtful loads."""
+    def is_stale(self, now_ms: int, oldest_s: float | None) -> bool:
+        """Whether nothing was measured for longer than that; None for any time."""
+        return oldest_s is not None and now_ms - self.measured_ms > oldest_s * 1000
+
+    def require(self, now_ms: int, oldest_s: float | None = None) -> None:
+        """Raise InputError, with what to do, if loads are doubtful, unknown, or older than `oldest_s` seconds."""
+        remedy = _REMEDY.get(self.source, _REMEDY["tables"])
+        if self.is_stale(now_ms, oldest_s):
+            hours = (now_ms - self.measured_ms) / 3_600_000
+            raise InputError(f"the loads are {hours:.0f} hours old; {remedy}, or allow it with --max-load-age")
+        if self.unsized:
+            raise InputError(f"the sizes of {self.unsized} of {self.partitions} partitions are unknown; {remedy}")
         if not self.doubtful_count:
             return
         named = ", ".join(map(str, self.doubtful[:_SHOWN]))
         more = f" and {left} more" if (left := self.doubtful_count - _SHOWN) > 0 else ""
         raise InputError(
             f"the loads of {self.doubtful_count} of {self.partitions} partitions are doubtful: {named}{more}; "
-            f"{_REMEDY['snapshot' if self.source == 'snapshot' else 'tables']}, or leave out --require-load "
-            "(`require_load`) to plan with priors"
+            f"{remedy}, or leave out --require-load (`require_load`) to plan with priors"
         )
 
 
 _REMEDY = {
+    "cluster": "measure for longer, with `--measure-for 60`",
     "snapshot": "take the snapshot again with `--measure-for 60`",
     "tables": "collect samples for a whole day without gaps, run `kreassign load` and plan again",
 }

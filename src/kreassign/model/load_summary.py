@@ -100,12 +100,30 @@ class Doubtful:
     first: tuple[PartitionLoad, ...]
 
 
+COMPLETE = 0.9
+"""A window is complete when so much of it was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """An hour, by its start in ms since the epoch, and which part of it was measured: the mean of all partitions."""
+
+    hour_ms: int
+    measured_share: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether so much was measured that it stands for the hour."""
+        return self.measured_share >= COMPLETE
+
+
 @dataclass(frozen=True, slots=True)
 class LoadSummary:
     """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
     `taken_ms` is when the snapshot was begun, `load_ms` when the load was, ms since the epoch. `before` is the load
     before it; None where there is none, or its tables are gone. `load_number` counts finished loads from 1.
+    `windows` are the hours of the last day, oldest first.
     """
 
     cluster_id: str
@@ -123,6 +141,7 @@ class LoadSummary:
     largest_topics: tuple[TopicLoad, ...]
     doubtful: Doubtful
     load_number: int | None = None
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

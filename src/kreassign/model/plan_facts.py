@@ -11,12 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kreassign.model.amount import format_amount
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import Plan
 from kreassign.model.plan_json import format_plan
 
 ID_LENGTH = 16
+MOST_UNEVEN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,63 @@ class Reason:
         kind, _, resource = self.goal.partition(":")
         return resource if kind == "capacity" else ""
 
+    @property
+    def cause(self) -> str:
+        """Why, without which brokers: the same for all changes that have one cause."""
+        if self.goal in _CAUSES:
+            return _CAUSES[self.goal]
+        return f"a limit of {self.limit}" if self.limit else f"{self.goal} nearer to its bands"
+
+    def __str__(self) -> str:
+        if self.goal in _FORCED:
+            return f"{self._way}: {_FORCED[self.goal].format(source=self.source)}"
+        amount = format_amount(self.amount, self.unit)
+        if self.limit:
+            return f"{self._way}: without it broker {self.source} would exceed its limit of {self.limit} by {amount}"
+        return f"{self._way}: without it {self.goal} would miss its bands by {amount} more"
+
+    @property
+    def _way(self) -> str:
+        if self.source is None and self.destination is None:
+            return "the order of followers changes"
+        if self.source is None:
+            return f"broker {self.destination} gets a copy"
+        if self.destination is None:
+            return f"the copy on broker {self.source} goes"
+        if self.source == self.destination:
+            return f"a copy goes to another log directory of broker {self.source}"
+        what = "leading" if self.leading else "a copy"
+        return f"{what} goes from broker {self.source} to broker {self.destination}"
+
+
+_FORCED = {
+    "drain": "broker {source} is to be emptied",
+    "repair": "broker {source} is dead",
+    "factor": "the number of replicas is to change",
+    "demote": "broker {source} is to lead nothing",
+    "leader-racks": "another rack is preferred for leaders of the topic",
+    "racks": "too many replicas are in one rack",
+    "log-dirs": "its log directories are uneven",
+    "failover": "it spreads what others take over when a broker or rack is lost",
+    "topic-leaders": "it spreads the leaders of the topic",
+    "topic-spread": "it spreads the replicas of the topic",
+    "together": "together with other changes it brings brokers nearer to their bands",
+}
+
+_CAUSES = {
+    "drain": "a broker is to be emptied",
+    "repair": "a broker is dead",
+    "factor": "another number of replicas",
+    "demote": "a broker is to lead nothing",
+    "leader-racks": "leaders in the preferred rack",
+    "racks": "too many replicas in one rack",
+    "log-dirs": "uneven log directories",
+    "failover": "room for the loss of a broker or rack",
+    "topic-leaders": "leaders of topics spread",
+    "topic-spread": "replicas of topics spread",
+    "together": "together with others nearer to the bands",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedPartition:
@@ -68,6 +127,16 @@ class PlannedBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalMean:
+    """The mean load of a goal in `unit`, over the brokers that are to have any of it, before and after the plan."""
+
+    goal: str
+    unit: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """How long the plan takes at a rate that each broker may send and receive: no order of its copies is faster.
 
@@ -84,6 +153,89 @@ class Prediction:
     def gap(self) -> float | None:
         """By what fraction the time exceeds the bound; None where the bound is 0, or it never ends."""
         return self.seconds / self.least_s - 1 if self.least_s and math.isfinite(self.seconds) else None
+
+
+@dataclass(frozen=True, slots=True)
+class WorstLoss:
+    """What the loss of one broker or rack would bring at worst, for one goal.
+
+    `state` is `before` or `after` the plan, `lost` what is lost (`broker 3`, `rack a`), `broker` who is left and comes
+    nearest to its `limit`, or exceeds it most, with `load` in `unit`. `offline` partitions would have no replica left.
+    """
+
+    state: str
+    goal: str
+    lost: str
+    broker: int
+    load: float
+    limit: float
+    unit: str = ""
+    offline: int = 0
+
+    @property
+    def use(self) -> float:
+        """The load as a part of the limit; infinite for any load where the limit is 0."""
+        return self.load / self.limit if self.limit else math.inf if self.load else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RackBytes:
+    """What a plan copies from one rack to another, or within one; None is a rack that is not known.
+
+    `cost` is in the currency of the prices; None where no price is known.
+    """
+
+    source: str | None
+    target: str | None
+    size_bytes: int
+    cost: float | None = None
+
+    @property
+    def crosses(self) -> bool:
+        """Whether both racks are known, and differ."""
+        return self.source is not None and self.target is not None and self.source != self.target
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderRacks:
+    """Partitions with racks preferred for their leaders, and how many lead there `before` and `after` the plan."""
+
+    partitions: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLeaders:
+    """Of how many of the `topics` leaders are uneven before and after the plan, and by how many leaders in all."""
+
+    topics: int
+    uneven_before: int
+    uneven_after: int
+    missed_before: int
+    missed_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that so many `brokers` may carry of a goal, from `least` to `most` in `unit`, and who says so."""
+
+    goal: str
+    unit: str
+    source: str
+    brokers: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenTopic:
+    """The largest `partition` of a topic, its size, that of the others on the average, and how many there are."""
+
+    partition: str
+    size_bytes: int
+    other_bytes: int
+    partitions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +265,12 @@ class PlanFacts:
     """The facts file of a plan. `remaining` says in sentences what the plan leaves undone.
 
     `topic_ids` are those of its topics, by name, as far as the cluster reported them; a recreated topic has another.
-    `loads` is what its loads rest on; None where nobody said.
+    `loads` is what its loads rest on; None where nobody said. `losses` is empty unless the goal `failover` was pursued.
+    `racks` is empty where no rack is known, or nothing is copied. `leader_racks` is None where none are preferred,
+    and `topic_leaders` unless that is a goal. `limits` are those of brokers; without one for a goal, nothing limits it.
+    `unknown_goals` were asked for, and left out because no load of them is known. `uneven_topics` has the topics with
+    the largest partitions of unequal size, at most `MOST_UNEVEN`. `means` is what the loads of `brokers` are compared
+    with, by goal.
     """
 
     plan_id: str
@@ -128,6 +285,14 @@ class PlanFacts:
     remaining: tuple[str, ...] = field(default=())
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     loads: LoadBasis | None = None
+    losses: tuple[WorstLoss, ...] = ()
+    racks: tuple[RackBytes, ...] = ()
+    leader_racks: LeaderRacks | None = None
+    topic_leaders: TopicLeaders | None = None
+    limits: tuple[Limit, ...] = ()
+    unknown_goals: tuple[str, ...] = ()
+    uneven_topics: tuple[UnevenTopic, ...] = ()
+    means: tuple[GoalMean, ...] = ()
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:

@@ -14,11 +14,41 @@ from kreassign.model.amount import LARGEST_AMOUNT
 from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import partition_order
-from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
+from kreassign.model.plan_facts import (
+    GoalMean,
+    LeaderRacks,
+    Limit,
+    PlanFacts,
+    PlannedBroker,
+    PlannedPartition,
+    Prediction,
+    RackBytes,
+    Reason,
+    TopicLeaders,
+    Totals,
+    UnevenTopic,
+    WorstLoss,
+)
 from kreassign.model.printable import shortened
 
 VERSION = 1
-Record = TypeVar("Record", Totals, Prediction, PlannedBroker, Reason, LoadBasis, DoubtfulShare, ForecastBasis)
+Record = TypeVar(
+    "Record",
+    Totals,
+    Prediction,
+    PlannedBroker,
+    Reason,
+    LoadBasis,
+    DoubtfulShare,
+    ForecastBasis,
+    WorstLoss,
+    RackBytes,
+    LeaderRacks,
+    TopicLeaders,
+    Limit,
+    UnevenTopic,
+    GoalMean,
+)
 
 # A JSON value as the standard library reads it.
 Json = Any
@@ -41,6 +71,22 @@ def format_facts(facts: PlanFacts) -> str:
     }
     parts = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
     parts.append(f'"loads": {"null" if facts.loads is None else _load_lines(load_fields(facts.loads))}')
+    if facts.leader_racks is not None:
+        parts.append(f'"leader_racks": {_text(_fields(facts.leader_racks))}')
+    if facts.topic_leaders is not None:
+        parts.append(f'"topic_leaders": {_text(_fields(facts.topic_leaders))}')
+    if facts.losses:
+        parts.append(f'"losses": {_lines(map(_fields, facts.losses))}')
+    if facts.limits:
+        parts.append(f'"limits": {_lines(map(_fields, facts.limits))}')
+    if facts.unknown_goals:
+        parts.append(f'"unknown_goals": {_text(facts.unknown_goals)}')
+    if facts.uneven_topics:
+        parts.append(f'"uneven_topics": {_lines(map(_fields, facts.uneven_topics))}')
+    if facts.racks:
+        parts.append(f'"racks": {_lines(map(_fields, facts.racks))}')
+    if facts.means:
+        parts.append(f'"means": {_lines(map(_fields, facts.means))}')
     parts.append(f'"brokers": {_lines(_fields(broker) for broker in facts.brokers)}')
     parts.append(f'"partitions": {_lines(map(_partition, partitions))}')
     return "{" + ",\n ".join(parts) + "}"
@@ -91,6 +137,14 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         totals=_made(Totals, totals),
         prediction=None if prediction is None else _made(Prediction, {k: _number(v) for k, v in prediction.items()}),
         remaining=_all_fit("remaining", document["remaining"], "str"),
+        leader_racks=None if document.get("leader_racks") is None else _made(LeaderRacks, document["leader_racks"]),
+        topic_leaders=None if document.get("topic_leaders") is None else _made(TopicLeaders, document["topic_leaders"]),
+        limits=tuple(_made(Limit, one) for one in document.get("limits", [])),
+        unknown_goals=_all_fit("unknown_goals", document.get("unknown_goals", []), "str"),
+        uneven_topics=tuple(_made(UnevenTopic, one) for one in document.get("uneven_topics", [])),
+        racks=tuple(_made(RackBytes, one) for one in document.get("racks", [])),
+        losses=tuple(_read_loss(one) for one in document.get("losses", [])),
+        means=tuple(_made(GoalMean, one) for one in document.get("means", [])),
         brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
     )
@@ -118,6 +172,10 @@ def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
         size_bytes=_fit("size_bytes", entry["size_bytes"], "int"),
         reasons=tuple(_made(Reason, reason) for reason in entry["reasons"]),
     )
+
+
+def _read_loss(entry: dict[str, Json]) -> WorstLoss:
+    return _made(WorstLoss, {**entry, "limit": _number(entry["limit"])})
 
 
 def _read_loads(entry: dict[str, Json]) -> LoadBasis:
@@ -190,9 +248,25 @@ def _texts(value: Json) -> dict[str, str]:
     return dict(value)
 
 
-def _fields(
-    record: Reason | PlannedBroker | Prediction | Totals | LoadBasis | DoubtfulShare | ForecastBasis,
-) -> dict[str, Json]:
+Fielded = (
+    Reason
+    | PlannedBroker
+    | Prediction
+    | Totals
+    | LoadBasis
+    | DoubtfulShare
+    | ForecastBasis
+    | WorstLoss
+    | RackBytes
+    | LeaderRacks
+    | TopicLeaders
+    | Limit
+    | UnevenTopic
+    | GoalMean
+)
+
+
+def _fields(record: Fielded) -> dict[str, Json]:
     return {name: _written(getattr(record, name)) for name in record.__dataclass_fields__}
 
 

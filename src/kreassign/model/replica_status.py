@@ -4,6 +4,9 @@ A moving replica fetches from the leader like any follower, so its own log end o
 
     lag_records = leader's log end - replica's log end
     lag_bytes   = lag_records x leader's size / (leader's log end - leader's log start)
+
+A log starts here where the broker's own copy does. Tiered storage (KIP-405) keeps older segments elsewhere: they count
+in no size, no follower copies them, and a new replica begins at the leader's local start, or with KIP-1023 after it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from kreassign.model.partition import TopicPartition
 class ReplicaStatus:
     """One replica, measured at its own broker at `status_time_ms` (milliseconds since the epoch).
 
-    `log_start_offset` and `log_end_offset` are the replica's own. `lag_records` is the leader's end minus this
+    `log_start_offset` and `log_end_offset` are of what the replica has itself: the former is its local log start offset
+    where tiered storage has older segments. `lag_records` is the leader's end minus this
     replica's end, never negative. `lag_bytes` estimates the same in bytes, as `lag_records` times the mean size
     of the leader's records; it is None when the leader's size is not known. `size_bytes` is what the replica
     takes on disk, None when its broker did not say. A replica that its broker does not host yet has lag in full,
@@ -36,15 +40,20 @@ class ReplicaStatus:
     size_bytes: int | None
 
     def done_bytes(self, leader: ReplicaStatus | None) -> int:
-        """What has been copied: the leader's size without the lag, which grows evenly where files do not."""
+        """What has been copied: the leader's size without the lag, which grows evenly where files do not.
+
+        What remote storage has already, a new copy may have skipped (KIP-1023): then it starts after the leader's.
+        """
         whole = leader.size_bytes if leader else None
-        if self.lag_bytes is None or whole is None:
+        if leader is None or self.lag_bytes is None or whole is None:
             return self.size_bytes or 0
-        return max(0, whole - self.lag_bytes)
+        skipped, held = self.log_start_offset - leader.log_start_offset, leader.log_end_offset - leader.log_start_offset
+        skipped_bytes = round(whole * skipped / held) if 0 < skipped <= held else 0
+        return max(0, whole - skipped_bytes - self.lag_bytes)
 
 
 class OffsetRange(NamedTuple):
-    """The first offset of a copy, and that after its last; -1 and -1 where there is no copy."""
+    """The first offset that a copy has itself, and that after its last; -1 and -1 where there is no copy."""
 
     start: int
     end: int

@@ -1,8 +1,12 @@
-"""Snapshot files: a cluster as JSON, as docs/reference/snapshot-file.md explains. What is not known is left out."""
+"""Snapshot files: a cluster as JSON, as docs/reference/snapshot-file.md explains. What is not known is left out.
+
+Larger clusters have their partitions in columns, and only the rest, the head, as JSON.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kreassign.errors import InputError
@@ -30,36 +34,52 @@ _NO_PATH = ""
 
 def format_snapshot(snapshot: ClusterSnapshot) -> str:
     """The text of a snapshot file, a line for each partition."""
-    head = {
+    brokers = ",\n".join(json.dumps(_broker(broker)) for broker in snapshot.brokers)
+    topics = ",\n".join(map(_topic_text, snapshot.topics))
+    return f'{json.dumps(_top(snapshot))[:-1]},\n"brokers": [\n{brokers}\n],\n"topics": [\n{topics}\n]}}\n'
+
+
+def format_head(snapshot: ClusterSnapshot, counts: Sequence[int]) -> str:
+    """All but the partitions, of which each topic has so many."""
+    topics = [_topic(topic) | {"partition_count": count} for topic, count in zip(snapshot.topics, counts, strict=True)]
+    return json.dumps({**_top(snapshot), "brokers": list(map(_broker, snapshot.brokers)), "topics": topics})
+
+
+def parse_snapshot(text: str, name: str) -> ClusterSnapshot:
+    """Read a snapshot file; `name` is what errors call it. Raises InputError."""
+    top = _opened(text, name)
+    with top.taken_whole():
+        return _snapshot(top, tuple(map(_read_topic, top.tables("topics"))))
+
+
+def parse_head(text: str, name: str) -> tuple[ClusterSnapshot, tuple[int, ...]]:
+    """What `format_head` wrote: a snapshot without partitions, and how many each topic has. Raises InputError."""
+    top = _opened(text, name)
+    with top.taken_whole():
+        topics = [_read_counted(table) for table in top.tables("topics")]
+        return _snapshot(top, tuple(topic for topic, _ in topics)), tuple(count for _, count in topics)
+
+
+def _opened(text: str, name: str) -> KeyedTable:
+    top = KeyedTable.from_json(text, name)
+    if top.text("format", "") != FORMAT:
+        raise InputError(f"{name} is not a snapshot file; make one with `kreassign snapshot --out FILE`")
+    if (version := top.whole("version")) != VERSION:
+        raise InputError(f"{name} has version {version} of the format; this kreassign reads version {VERSION}")
+    return top
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _top(snapshot: ClusterSnapshot) -> dict[str, Any]:
+    return {
         "format": FORMAT,
         "version": VERSION,
         "taken_ms": snapshot.taken_ms,
         "cluster_id": snapshot.cluster_id,
         "broker_defaults": dict(snapshot.broker_defaults),
     }
-    brokers = ",\n".join(json.dumps(_broker(broker)) for broker in snapshot.brokers)
-    topics = ",\n".join(map(_topic_text, snapshot.topics))
-    return f'{json.dumps(head)[:-1]},\n"brokers": [\n{brokers}\n],\n"topics": [\n{topics}\n]}}\n'
-
-
-def parse_snapshot(text: str, name: str) -> ClusterSnapshot:
-    """Read a snapshot file; `name` is what errors call it. Raises InputError."""
-    top = KeyedTable.from_json(text, name)
-    if top.text("format", "") != FORMAT:
-        raise InputError(f"{name} is not a snapshot file; make one with `kreassign snapshot --out FILE`")
-    if (version := top.whole("version")) != VERSION:
-        raise InputError(f"{name} has version {version} of the format; this kreassign reads version {VERSION}")
-    with top.taken_whole():
-        return ClusterSnapshot(
-            top.whole("taken_ms"),
-            top.text("cluster_id"),
-            tuple(map(_read_broker, top.tables("brokers"))),
-            tuple(map(_read_topic, top.tables("topics"))),
-            top.text_map("broker_defaults"),
-        )
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _broker(seen: SnapshotBroker) -> dict[str, Any]:
@@ -79,10 +99,12 @@ def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
 
 
 def _topic_text(topic: SnapshotTopic) -> str:
-    known = _known({"topic_id": topic.topic_id})
-    head = json.dumps({"name": topic.name, **known, "configs": dict(topic.configs)})
     partitions = ",\n ".join(json.dumps(_partition(partition)) for partition in topic.partitions)
-    return f'{head[:-1]}, "partitions": [\n {partitions}]}}'
+    return f'{json.dumps(_topic(topic))[:-1]}, "partitions": [\n {partitions}]}}'
+
+
+def _topic(topic: SnapshotTopic) -> dict[str, Any]:
+    return {"name": topic.name, **_known({"topic_id": topic.topic_id}), "configs": dict(topic.configs)}
 
 
 def _partition(partition: SnapshotPartition) -> dict[str, Any]:
@@ -111,6 +133,16 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnapshot:
+    return ClusterSnapshot(
+        top.whole("taken_ms"),
+        top.text("cluster_id"),
+        tuple(map(_read_broker, top.tables("brokers"))),
+        topics,
+        top.text_map("broker_defaults"),
+    )
+
+
 def _read_broker(table: KeyedTable) -> SnapshotBroker:
     with table.taken_whole():
         rack = table.text("rack") if table.has("rack") else None
@@ -137,12 +169,21 @@ def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
 
 def _read_topic(table: KeyedTable) -> SnapshotTopic:
     with table.taken_whole():
-        return SnapshotTopic(
-            table.text("name"),
-            tuple(map(_read_partition, table.tables("partitions"))),
-            table.text_map("configs"),
-            table.text("topic_id") if table.has("topic_id") else None,
-        )
+        return _read_topic_with(table, tuple(map(_read_partition, table.tables("partitions"))))
+
+
+def _read_counted(table: KeyedTable) -> tuple[SnapshotTopic, int]:
+    with table.taken_whole():
+        return _read_topic_with(table, ()), table.whole("partition_count", most=LARGEST_ID)
+
+
+def _read_topic_with(table: KeyedTable, partitions: tuple[SnapshotPartition, ...]) -> SnapshotTopic:
+    return SnapshotTopic(
+        table.text("name"),
+        partitions,
+        table.text_map("configs"),
+        table.text("topic_id") if table.has("topic_id") else None,
+    )
 
 
 def _read_partition(table: KeyedTable) -> SnapshotPartition:

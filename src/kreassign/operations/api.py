@@ -14,7 +14,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.diagnosis import Issue
+from kreassign.executor.history.issue import Issue
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
@@ -25,9 +25,11 @@ from kreassign.model.amount import parse_amount
 from kreassign.model.as_of import AsOf
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.model.spark_options import SparkOptions
 from kreassign.operations import audit as audits
 from kreassign.operations import doctor as diagnoses
 from kreassign.operations import forget as forgetting
+from kreassign.operations import new_partitions as places
 from kreassign.operations import plan as planning
 from kreassign.operations import rehearse as rehearsals
 from kreassign.operations import report as reports
@@ -36,8 +38,10 @@ from kreassign.operations import run as runs
 from kreassign.operations import steer
 from kreassign.operations.forget import Forgotten
 from kreassign.operations.journals import default_state_dir, find_journal
+from kreassign.operations.load_inputs import table_inputs
+from kreassign.operations.new_partitions import ExpectedRates, Placement
 from kreassign.operations.plan_files import PlanFile, read_plan_file
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file, inputs_of_tables
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf
 from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
@@ -109,6 +113,32 @@ def brokers_needed(
     Of the request only `require_load` counts. Raises InputError for brokers without limits, DataError.
     """
     return planning.brokers_needed(_inputs(snapshot, policy), circumstances, at_most, request)
+
+
+def place_topic(
+    snapshot: Snapshot,
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    *,
+    expected: ExpectedRates | str | None = None,
+    policy: PlanPolicy = ANY_POLICY,
+) -> Placement:
+    """Where the partitions of a new topic level the cluster without a copy: its `new_topic`, for `create_topics`.
+
+    `expected` is what each will hold, or the name of a topic that it will be like. Raises InputError, Infeasible.
+    """
+    return places.place_topic(_inputs(snapshot, policy), policy, topic, partitions, replication_factor, expected)
+
+
+def place_partitions(snapshot: Snapshot, topic: str, total: int, *, policy: PlanPolicy = ANY_POLICY) -> Placement:
+    """The same for more partitions of a topic: its `new_partitions`, for `create_partitions`. Raises InputError."""
+    return places.place_partitions(_inputs(snapshot, policy), topic, total)
+
+
+def plan_page(plan: Path | str) -> str:
+    """The page of the plan in this file, whose facts file is beside it. Raises InputError without that."""
+    return reports.plan_page(read_plan_file(Path(plan)), Path(plan).name)
 
 
 def rehearse(
@@ -202,9 +232,13 @@ def verify(
     return verify_plan(cluster, _plan_file(subject).plan, ignore_throttles=ignore_throttles)
 
 
-def doctor(cluster: AdminClient, *, state_dir: Path | None = None) -> tuple[Issue, ...]:
-    """What is wrong with reassignments on a cluster, and what to do. Raises ClusterError."""
-    return diagnoses.diagnose_cluster(cluster, state_dir or default_state_dir()).issues
+def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s: float = 0.0) -> tuple[Issue, ...]:
+    """What is wrong with a cluster as far as reassignments go, and what to do. Raises ClusterError.
+
+    How fast disks fill and whether copies get on is measured for so many seconds, or not told.
+    """
+    where = state_dir or default_state_dir()
+    return diagnoses.diagnose_cluster(cluster, where, measure_for_s=measure_for_s).issues
 
 
 def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
@@ -227,8 +261,8 @@ def release(run_id: str, *, state_dir: Path | None = None) -> None:
     steer.release(find_journal(state_dir or default_state_dir(), run_id))
 
 
-def cancel(run_id: str, *, is_now: bool = False, state_dir: Path | None = None) -> None:
-    """End a run when its moves in flight are done; with `is_now` cancel those too. Raises as `pause` does."""
+def cancel(run_id: str, *, is_now: bool = True, state_dir: Path | None = None) -> None:
+    """End a run now, as Kafka cancels; without `is_now` when its moves in flight are done. Raises as `pause` does."""
     steer.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
 
 
@@ -272,11 +306,11 @@ def audit(
     Each row has `findings`, in sentences. Raises InputError, DataError; KreassignError without PySpark.
     """
     where = state_dir or default_state_dir()
-    return audits.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, master)
+    return audits.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, SparkOptions(master))
 
 
-def report_page(run_id: str, data: Path | str, *, state_dir: Path | None = None) -> str:
-    """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
+def report_page(run_id: str, data: Path | str | None = None, *, state_dir: Path | None = None) -> str:
+    """A page about a run, in HTML, with the snapshots in `data`, if any, before and after it. Raises InputError."""
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
 
@@ -287,7 +321,8 @@ def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -
         case Path() if not snapshot.is_dir():
             return inputs_of_snapshot_file(snapshot, policy)
         case _:
-            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
+            found: Inputs = table_inputs().inputs_of_tables(snapshot, None, policy, as_of=as_of)
+            return found
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

@@ -15,7 +15,8 @@ from kreassign.errors import InputError
 from kreassign.executor.history.audit_trail import AuditTrail, audit_trail
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, OffsetSpec
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.spark.client_properties import by_reference
 from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
@@ -48,7 +49,7 @@ class Reading:
     partitions: int
 
 
-def audit_runs(journals: Sequence[Path], data: Path | str, master: str | None = None) -> list[Row]:
+def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
     """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
     Writes what the journals have into the tables of runs first. Raises JournalDamaged, and DataError, before anything
@@ -59,7 +60,7 @@ def audit_runs(journals: Sequence[Path], data: Path | str, master: str | None = 
     for one in trails:
         write_audit_trail(one, data)
     jobs = spark_jobs("an audit")
-    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit") as spark:
+    with jobs.session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
         tables = jobs.run_audit.write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
@@ -92,7 +93,9 @@ def found_of(row: Row, brokers: Iterable[Row]) -> Row:
     return {**row, "brokers": its, "findings": [*_findings(row, its)]}
 
 
-def read_records(client: AdminClient, request: ReadingRequest, data: Path | str, master: str | None = None) -> Reading:
+def read_records(
+    client: AdminClient, request: ReadingRequest, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK
+) -> Reading:
     """Read every record of topics and keep its hash; a reading of the same label is replaced. Raises InputError."""
     jobs = spark_jobs("an audit")
     taken_ms = SystemClock().now_ms()
@@ -100,7 +103,7 @@ def read_records(client: AdminClient, request: ReadingRequest, data: Path | str,
     file = request.command_config
     properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
-    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit", jars=paths) as spark:
+    with jobs.session.spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths) as spark:
         found: int = jobs.data_audit.read_records(
             spark,
             data,
@@ -112,10 +115,10 @@ def read_records(client: AdminClient, request: ReadingRequest, data: Path | str,
     return Reading(found, len(partitions))
 
 
-def compare_readings(before: str, after: str, data: Path | str, master: str | None = None) -> list[Row]:
+def compare_readings(before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
     """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
     jobs = spark_jobs("an audit")
-    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit") as spark:
+    with jobs.session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
         rows: list[Row] = jobs.data_audit.compare_readings(spark, data, before, after)
     return rows
 
@@ -152,7 +155,8 @@ def _partitions(client: AdminClient, patterns: tuple[str, ...]) -> Iterator[tupl
     names = _chosen(client.list_topics(), patterns)
     topics = client.describe_topics(names).raise_if_any()
     keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
-    starts, ends = (client.list_offsets(keys, earliest=earliest).raise_if_any() for earliest in (True, False))
+    # Of a tiered topic the records in remote storage are read too: a move must lose none of them.
+    starts, ends = (client.list_offsets(keys, spec).raise_if_any() for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     policies = _policies(client, names)
     for key in sorted(keys):
         yield *key, starts[key], ends[key], policies[key.topic], _text(topics[key.topic].topic_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, DataError
-from kreassign.model import Broker, ConfigEntry, ConfigResource, Topic
+from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
@@ -99,7 +99,10 @@ def store_round(data: Path | str, collected: CollectedRound) -> int:
 
 
 def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> CollectedRound:
-    """Ask for one round; sizes come right after the end offsets, as both together give the size of a record."""
+    """Ask for one round; sizes come right after the end offsets, as both together give the size of a record.
+
+    So do the start offsets, which are therefore those of what leaders have on their own disks.
+    """
     cluster = described_cluster(client)
     described = client.describe_topics()
     topics = tuple(described.ok.values())
@@ -108,7 +111,7 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     taken_ms = clock.now_ms()
     end_offsets = client.list_offsets(partitions)
     log_dirs = client.describe_log_dirs()
-    start_offsets = client.list_offsets(partitions, earliest=True)
+    start_offsets = client.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL)
     warn_of_failures(warn, "topic metadata", described.failed)
     warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
     warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})

@@ -2,60 +2,205 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import ClusterError, InputError
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import ClusterError, InputError, JournalDamaged
+from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
 from kreassign.executor.cluster import queries
-from kreassign.executor.history.diagnosis import ClusterReadings, Issue, diagnose
+from kreassign.executor.cluster.remote_storage import without_records
+from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
+from kreassign.executor.history.disk_findings import fillings
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind
+from kreassign.executor.history.issue import Issue
+from kreassign.executor.history.move_findings import NOBODY, Moving
 from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.history.snapshots import read_view
+from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import LeaseHolder, OriginalValues, present_holder
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.lease.originals import read_record
-from kreassign.executor.throttle.ledger import throttle_keys
+from kreassign.executor.state import RunView
+from kreassign.executor.throttle.ledger import ConfigValue, throttle_keys
+from kreassign.model import (
+    NO_LEADER,
+    AllowedOperations,
+    Batch,
+    LogDir,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+)
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.operations.maintenance_store import MaintenanceStore
+from kreassign.operations.run import RunContext
+from kreassign.operations.snapshot import described_cluster
+
+SYSTEM_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything that is wrong, with what to do; and which run holds the lease of the cluster."""
+    """Everything that is wrong, with what to do; which run holds the lease of the cluster; and what else to know."""
 
     issues: tuple[Issue, ...]
     lease: LeaseHolder | None
+    notes: tuple[str, ...] = ()
 
 
-def diagnose_cluster(client: AdminClient, state_dir: Path) -> Diagnosis:
-    """What is wrong; changes nothing. Raises ClusterError."""
-    readings = examine(client, state_dir)
-    return Diagnosis(diagnose(readings), readings.lease)
+def diagnose_cluster(
+    client: AdminClient, state_dir: Path, *, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
+) -> Diagnosis:
+    """What is wrong; changes nothing. Raises ClusterError.
+
+    How fast disks fill and whether copies get on takes two readings, `measure_for_s` seconds apart; without, neither is
+    told.
+    """
+    readings = examine(client, state_dir, measure_for_s, clock)
+    return Diagnosis(diagnose(readings), readings.lease, notes(readings))
 
 
-def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
+def examine(
+    client: AdminClient, state_dir: Path, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
+) -> ClusterReadings:
     """Ask the cluster for all that a diagnosis needs. Raises ClusterError."""
-    cluster = client.describe_cluster()
+    ongoing = client.list_partition_reassignments()
+    begun_s = clock.monotonic_s()
+    first = _Look.at(client, ongoing)
+    whole = described_cluster(client)
+    live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
     topics = client.describe_topics()
-    settings, unread = queries.read_configs(client, throttle_keys(topics.ok, cluster.broker_ids))
-    log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
-    left = tuple(left_behind(state_dir, cluster.cluster_id))
+    settings, unread = queries.read_configs(client, throttle_keys(topics.ok, live))
+    left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, record, lease_problems = _lease(client)
+    maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
+    min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok)
+    clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
+    second = _Look.at(client, ongoing) if measure_for_s else first
+    seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
+    log_dirs = second.log_dirs
+    runs = _unfinished(state_dir, whole.cluster_id, [one.run_id for one in left])
+    throttles = tuple(present for present in settings if present.value is not None)
+    partitions = queries.partitions_of(topics)
+    moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
+    empty = without_records(client, partitions, {one.name: one.move for one in moving if one.is_stuck})
     return ClusterReadings(
-        live=cluster.broker_ids,
-        partitions=tuple(queries.partitions_of(topics).values()),
-        ongoing=client.list_partition_reassignments(),
-        throttles=tuple(present for present in settings if present.value is not None),
+        live=live,
+        partitions=tuple(partitions.values()),
+        ongoing=ongoing,
+        throttles=throttles,
         log_dirs=log_dirs.ok,
+        brokers=whole.brokers,
+        min_isr=min_isr,
+        disks=fillings(log_dirs.ok, first.log_dirs.ok if measure_for_s else {}, seconds),
+        moving=tuple(replace(one, without_records=empty.get(one.name, ())) for one in moving),
+        measured_s=seconds,
+        owned={key: run.run_id for run in runs for key in run.pending_restores},
+        allowed=allowed,
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
         lease=holder,
         record=record,
+        maintenance=maintenance,
         unread=(
             *lease_problems,
+            *maintenance_problems,
+            *permission_problems,
             *(f"topic {name}: {error}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),
             *(f"log directories of broker {broker}: {error}" for broker, error in log_dirs.failed.items()),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Log directories with the copies of what is reassigned, at one time."""
+
+    log_dirs: Batch[int, tuple[LogDir, ...]]
+    copied: Mapping[TopicPartition, int]
+
+    @classmethod
+    def at(cls, client: AdminClient, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> _Look:
+        found = client.describe_log_dirs(None, partitions=sorted(ongoing))
+        copied: Counter[TopicPartition] = Counter()
+        for broker, dirs in found.ok.items():
+            for copy in (copy for one in dirs for copy in one.replicas):
+                move = ongoing.get(copy.topic_partition)
+                if move is not None and broker in move.adding:
+                    copied[copy.topic_partition] += copy.size_bytes
+        return cls(found, copied)
+
+
+def _moving(
+    name: TopicPartition,
+    move: OngoingReassignment,
+    runs: Sequence[RunView],
+    partitions: Mapping[TopicPartition, Partition],
+    throttles: Sequence[ConfigValue],
+    first: _Look,
+    second: _Look,
+) -> Moving:
+    is_measured = first is not second and bool(move.adding)
+    adding = set(map(str, move.adding))
+    texts = (
+        one.value or ""
+        for one in throttles
+        if one.key.name == FOLLOWER_THROTTLED_RATE and one.key.resource.name in adding
+    )
+    rates = [int(text) for text in texts if text.isdigit()]
+    known = partitions.get(name)
+    return Moving(
+        name,
+        move,
+        next((run.run_id for run in runs if name in run.records), NOBODY),
+        second.copied.get(name, 0) if is_measured else None,
+        first.copied.get(name, 0) if is_measured else None,
+        has_leader=known is None or known.leader != NO_LEADER,
+        rate_bytes_per_s=min(rates, default=None),
+    )
+
+
+def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[RunView, ...]:
+    """The run that a process executes, and those that were left, as far as their journals can be read."""
+    wanted = {*left, active_run(state_dir, cluster_id)}
+    views = []
+    for path in cluster_journals(state_dir, cluster_id):
+        if path.stem in wanted:
+            with suppress(JournalDamaged):
+                views.append(read_view(path))
+    return tuple(views)
+
+
+def _settings_and_permissions(
+    client: AdminClient, topics: Iterable[str]
+) -> tuple[Mapping[str, int], AllowedOperations | None, tuple[str, ...]]:
+    """min.insync.replicas by topic, what this client may do, and why either could not be told."""
+    problems = []
+    min_isr: Mapping[str, int] = {}
+    allowed = None
+    try:
+        min_isr = queries.min_isr_of(client, topics)
+    except ClusterError as error:
+        problems.append(f"min.insync.replicas: {error}")
+    try:
+        allowed = client.allowed_operations()
+    except ClusterError as error:
+        problems.append(f"permissions: {error}")
+    return min_isr, allowed, tuple(problems)
+
+
+def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:
+    """Who is in maintenance, and why that could not be told."""
+    try:
+        return MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read(), ()
+    except (ClusterError, InputError) as error:
+        return NO_MAINTENANCE, (f"maintenance of brokers: {error}",)
 
 
 def _lease(client: AdminClient) -> tuple[LeaseHolder | None, OriginalValues | None, tuple[str, ...]]:

@@ -11,6 +11,9 @@ from kreassign.errors import InputError
 from kreassign.executor.events import Operator
 from kreassign.executor.journal import SUFFIX, active_run_in, find_journals
 
+LAST = "last"
+"""In place of an id: the run that began last."""
+
 
 def default_state_dir() -> Path:
     """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
@@ -49,8 +52,14 @@ def all_journals(state_dir: Path) -> tuple[Path, ...]:
     return find_journals(state_dir)
 
 
-def find_journal(state_dir: Path, run: str) -> Path:
-    """The journal of a run, given its id or the path of the journal. Raises InputError."""
+def find_journal(state_dir: Path, run: str | None = None) -> Path:
+    """The journal of a run, by its id, the path of the journal, or `last` for the latest. Raises InputError.
+
+    Where none is named, it is the one that a process executes, or the latest where none does; where processes execute
+    several, on several clusters, they are named.
+    """
+    if run is None or run == LAST:
+        return _unnamed(state_dir, find_journals(state_dir), is_last=run == LAST)
     if is_journal(run):
         return Path(run)
     found = find_journals(state_dir, run)
@@ -60,3 +69,13 @@ def find_journal(state_dir: Path, run: str) -> Path:
         raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
     known = ", ".join(path.stem for path in find_journals(state_dir)[-5:]) or "none"
     raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {known}")
+
+
+def _unnamed(state_dir: Path, known: tuple[Path, ...], *, is_last: bool) -> Path:
+    if not known:
+        raise InputError(f"there is no run in {state_dir}; `kreassign run PLAN` begins one")
+    active = [] if is_last else [path for path in known if is_active(path)]
+    if len(active) > 1:
+        named = ", ".join(f"{path.stem} (cluster {path.parent.name})" for path in active)
+        raise InputError(f"processes execute {len(active)} runs: {named}; name the one that is meant")
+    return active[0] if active else known[-1]

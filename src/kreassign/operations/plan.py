@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kreassign.clock import SystemClock
 from kreassign.errors import IllegalPlan, InputError, InvariantBroken
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import Task, WhatIf, described
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
@@ -27,13 +29,13 @@ NO_BUDGET = Budget()
 class Search:
     """Where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
 
-    `seed` decides how the problem is cut. `master` and `log_file` are Spark's, and unused without `on_spark`.
+    `seed` decides how the problem is cut. `spark_options` and `log_file` are Spark's, and unused without `on_spark`.
     """
 
     on_spark: bool = False
     parts: int = 1
     seed: int = DEFAULT_SEED
-    master: str | None = None
+    spark_options: SparkOptions = LOCAL_SPARK
     log_file: Path = Path(SPARK_LOG)
 
     def solve(self, problem: Problem) -> Assignment:
@@ -45,7 +47,7 @@ class Search:
         if not self.on_spark:
             return [attempt(problem) for problem in problems]
         jobs = spark_jobs("planning on Spark")
-        with jobs.session.spark_session(self.log_file, self.master, name="kreassign plan") as spark:
+        with jobs.session.spark_session(self.log_file, self.spark_options, name="kreassign plan") as spark:
             found: list[Answer] = jobs.parallel.map_on_executors(spark, attempt, problems)
         return found
 
@@ -58,7 +60,8 @@ class PlanRequest:
     """What is asked of a plan, whatever the task: at most this budget, and only what is done in `fit_in_s` seconds.
 
     `rate_bytes_per_s` is what each broker may send and receive: the time is predicted with it, and `fit_in_s` needs it.
-    With `require_load` there is no plan that rests on doubtful loads.
+    With `require_load` there is no plan that rests on doubtful or unknown loads, or on any that were measured more than
+    `max_load_age_s` ago (None: whenever).
     """
 
     budget: Budget = NO_BUDGET
@@ -66,11 +69,12 @@ class PlanRequest:
     rate_bytes_per_s: int | None = None
     search: Search = LOCAL
     require_load: bool = False
+    max_load_age_s: float | None = None
 
     def check_loads(self, inputs: Inputs) -> None:
         """Raise InputError, which names the first doubtful loads, where they are not to be planned with."""
         if self.require_load:
-            inputs.loads.require()
+            inputs.loads.require(SystemClock().now_ms(), self.max_load_age_s)
 
     def budgeted(self, problem: Problem) -> Problem:
         """The problem with the budget. Raises InputError for a time without a rate."""
@@ -186,5 +190,14 @@ def _name(task: Task, inputs: Inputs) -> str:
 def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
     """What the facts file says of where a plan comes from, and what it was not to touch."""
     return Origin(
-        task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left, inputs.topic_ids, inputs.loads
+        task,
+        inputs.cluster_id,
+        inputs.snapshot_id,
+        request.rate_bytes_per_s,
+        left,
+        inputs.topic_ids,
+        inputs.loads,
+        inputs.rack_prices,
+        inputs.limits,
+        inputs.unknown_goals,
     )

@@ -1,40 +1,24 @@
-"""From the tables, or from a snapshot file, to the problem that the tasks begin with."""
+"""From a snapshot to the problem that the tasks begin with; `table_inputs.py` does the same from the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kreassign.model.as_of import AsOf
 from kreassign.model.load_basis import LoadBasis
+from kreassign.model.plan_facts import Limit
+from kreassign.model.rack_prices import NO_PRICES, RackPrices
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
-from kreassign.operations.snapshot_files import read_snapshot
+from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, heed
-from kreassign.pipeline.load.plan_inputs import (
-    PlanColumns,
-    planned_clusters,
-    read_forecast_basis,
-    read_last_hour,
-    read_plan_columns,
-    read_topic_ids,
-)
-from kreassign.pipeline.tables.parquet import has_table, read_rows
-from kreassign.pipeline.tables.published import tables_at
-from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
+from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.goals import GOALS, OPTIONAL_GOALS
+from kreassign.planner.problem.coordinators import with_coordinated
+from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, problem_from
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
-
-__all__ = [
-    "Inputs",
-    "disk_bytes",
-    "inputs_of_snapshot",
-    "inputs_of_snapshot_file",
-    "inputs_of_tables",
-    "planned_clusters",
-    "tables_at",
-]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +26,8 @@ class Inputs:
     """The present state of one cluster, with the policy in it, and where it comes from.
 
     `loads` is what the rates of the problem rest on: in place of doubtful ones it has priors. `topic_ids` is by name,
-    without the topics of which it is not known.
+    without the topics of which it is not known. `rack_prices` are those of the policy. `limits` says whence those of
+    the brokers are known, and `unknown_goals` which goals of the policy were left out because no load of them is known.
     """
 
     problem: Problem
@@ -51,57 +36,82 @@ class Inputs:
     taken_ms: int
     loads: LoadBasis
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    rack_prices: RackPrices = NO_PRICES
+    limits: tuple[Limit, ...] = ()
+    unknown_goals: tuple[str, ...] = ()
 
 
-def inputs_of_tables(
-    data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
-) -> Inputs:
-    """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
+@dataclass(frozen=True, slots=True)
+class Whence:
+    """Where inputs come from: cluster, snapshot, and when it was begun."""
 
-    All of it is of one load: the last, or the one that `as_of` says. Raises DataError or
-    InputError.
-    """
-    where = tables_at(data, as_of)
-    columns = read_plan_columns(where, cluster, by)
-    snapshot = {"snapshot_id": columns.snapshot_id}
-    rows = read_rows(where, BROKERS, only=snapshot)
-    dirs = read_rows(where, LOG_DIRS, only=snapshot) if has_table(where, LOG_DIRS) else []
-    hosts = [
-        replace(
-            _host(
-                row["broker"], row["rack"], [_log_dir(one) for one in dirs if one["broker"] == row["broker"]], policy
-            ),
-            is_live=not row["is_fenced"],
-        )
-        for row in rows
-    ]
-    taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
-    replicas, loads = _heeded(_replicas(columns), by, taken_ms, columns.reason_names, columns.reasons)
-    loads = replace(
-        loads,
-        last_hour_ms=read_last_hour(where, columns.cluster_id),
-        forecast=read_forecast_basis(where, columns.cluster_id) if by.startswith("forecast") else None,
-    )
-    problem = with_policy(problem_from(_limited(hosts), replicas, reads_per_write=policy.reads_per_write), policy)
-    topic_ids = read_topic_ids(where, columns.snapshot_id)
-    return Inputs(problem, columns.cluster_id, columns.snapshot_id, taken_ms, loads, topic_ids)
+    cluster_id: str
+    snapshot_id: str
+    taken_ms: int
 
 
 def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
     """What the planner needs, from a snapshot file. Raises InputError, which names the file."""
-    return inputs_of_snapshot(read_snapshot(path), policy, path.name)
+    return inputs_of_columns(read_snapshot_columns(path), policy, path.name)
 
 
 def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: str) -> Inputs:
     """What the planner needs, from a snapshot; the facts about a plan name it by this id."""
+    return inputs_of_columns(columns_of(found), policy, snapshot_id)
+
+
+def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: str) -> Inputs:
+    """The same from columns."""
+    head = found.head
     hosts = [
-        replace(_host(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
-        for one in found.brokers
+        replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
+        for one in head.brokers
     ]
-    replicas, loads = _heeded(columns_of(_rows(found)), "snapshot", found.taken_ms)
-    problem = with_policy(problem_from(_limited(hosts), replicas, reads_per_write=policy.reads_per_write), policy)
-    topic_ids = {topic.name: topic.topic_id for topic in found.topics if topic.topic_id is not None}
-    return Inputs(problem, found.cluster_id, snapshot_id, found.taken_ms, loads, topic_ids)
+    replicas, loads = heeded(_replicas(seen_replicas(found)), "snapshot", head.taken_ms)
+    topic_ids = {topic.name: topic.topic_id for topic in head.topics if topic.topic_id is not None}
+    problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
+    return posed_inputs(problem, Whence(head.cluster_id, snapshot_id, head.taken_ms), policy, loads, topic_ids)
+
+
+def posed_inputs(
+    problem: Problem, whence: Whence, policy: PlanPolicy, loads: LoadBasis, topic_ids: Mapping[str, str]
+) -> Inputs:
+    """The problem with its policy, and what is to be said of both. Raises what `with_policy` raises."""
+    problem = with_policy(with_coordinated(problem, policy.coordinated, topic_ids), policy)
+    known = {band.goal.name for band in problem.bands}
+    return Inputs(
+        problem,
+        whence.cluster_id,
+        whence.snapshot_id,
+        whence.taken_ms,
+        loads,
+        topic_ids,
+        policy.rack_prices,
+        tuple(_limits(problem, policy)),
+        tuple(band.goal.name for band in policy.bands if band.goal.name not in known),
+    )
+
+
+def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
+    """The limits of the brokers that may hold anything, by goal and by who says so."""
+    units = {goal.name: goal.unit for goal in (*GOALS, *OPTIONAL_GOALS, *(band.goal for band in policy.bands))}
+    brokers = problem.brokers
+    for goal, values in sorted(brokers.capacity.items()):
+        by_source: dict[str, list[float]] = {}
+        for broker, value in zip(brokers.ids[brokers.staying].tolist(), values[brokers.staying].tolist(), strict=True):
+            if math.isfinite(value):
+                by_source.setdefault(_source(goal, broker, policy), []).append(value)
+        for source, found in by_source.items():
+            yield Limit(goal, units.get(goal, ""), source, len(found), min(found), max(found))
+
+
+def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
+    if goal in policy.broker_capacity.get(broker, {}):
+        return "the goals file, for single brokers"
+    if goal in policy.capacity:
+        return "the goals file, for all brokers"
+    default = ", the default" if policy.disk_reserve == PlanPolicy().disk_reserve else ""
+    return f"measured: their file systems, {policy.disk_reserve:.0%} of them kept free{default}"
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
@@ -111,7 +121,8 @@ def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy: PlanPolicy) -> BrokerFacts:
+def host_facts(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy: PlanPolicy) -> BrokerFacts:
+    """A broker as the planner sees it; of its disks the reserve is taken off."""
     usable = 1 - policy.disk_reserve
     room = disk_bytes(dirs)
     log_dirs = tuple(
@@ -126,27 +137,13 @@ def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy:
     return BrokerFacts(broker, rack, {} if room is None else {"disk": room * usable}, log_dirs=log_dirs)
 
 
-def _log_dir(row: Row) -> SnapshotLogDir:
-    sizes = row["total_bytes"], row["usable_bytes"]
-    return SnapshotLogDir(
-        row["path"], *sizes, is_offline=row["error"] is not None, is_cordoned=bool(row["is_cordoned"])
-    )
-
-
-def _limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
+def limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
     """Disk limits also say how unequal brokers are; so either all have one, or they are not used."""
     known = all("disk" in host.capacity for host in hosts if host.is_live)
     return [host if known else replace(host, capacity={}) for host in hosts]
 
 
-def _rows(snapshot: ClusterSnapshot) -> Iterable[ReplicaRow]:
-    for (topic, partition), seen in snapshot.partitions:
-        for position, (broker, path) in enumerate(zip(seen.replicas, seen.log_dirs, strict=True)):
-            load = seen.is_moving, seen.size_bytes, seen.write_bytes_per_s
-            yield ReplicaRow(topic, partition, broker, position, *load, path)
-
-
-def _heeded(
+def heeded(
     columns: ReplicaColumns, source: str, taken_ms: int, reason_names: Sequence[str] = (), reasons: Ints | None = None
 ) -> tuple[ReplicaColumns, LoadBasis]:
     """The columns with priors in place of doubtful rates, and what their rates rest on."""
@@ -156,7 +153,7 @@ def _heeded(
     return replace(columns, write_bytes_per_s=rates), loads
 
 
-def _replicas(columns: PlanColumns) -> ReplicaColumns:
+def _replicas(columns: SeenReplicas) -> ReplicaColumns:
     return ReplicaColumns(
         topic_names=columns.topic_names,
         topics=columns.topics,
@@ -168,5 +165,4 @@ def _replicas(columns: PlanColumns) -> ReplicaColumns:
         write_bytes_per_s=columns.write_bytes_per_s,
         paths=columns.paths,
         log_dirs=columns.log_dirs,
-        read_bytes_per_s=columns.read_bytes_per_s,
     )

@@ -17,13 +17,14 @@ from kreassign.executor.runner import Runner
 from kreassign.executor.state import MoveRecord, RunView, left_by_destination
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.run import RunRequest
+from kreassign.operations.snapshot import Observation, observe
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 
-__all__ = ["TYPICAL", "Observer", "Rehearsal", "Speeds", "rehearse"]
+__all__ = ["TYPICAL", "Observer", "Recording", "Rehearsal", "Speeds", "rehearse"]
 
 POLLS = 300
 """So often a copy that goes at its full rate is polled: enough to see peaks, few enough to be quick."""
@@ -49,17 +50,29 @@ class Rehearsal:
 
 
 @dataclass(slots=True)
+class Recording:
+    """All that happens in a rehearsal, for its page: its events, and the cluster before and after. Begins empty."""
+
+    events: list[Event] = field(default_factory=list)
+    before: Observation | None = None
+    after: Observation | None = None
+
+
+@dataclass(slots=True)
 class Observer:
-    """Follows a rehearsal; in place of a journal it forgets everything."""
+    """Follows a rehearsal; in place of a journal it forgets everything, unless somebody wants the events `kept`."""
 
     peak_moves: dict[int, int] = field(default_factory=dict)
     peak_bytes: dict[int, int] = field(default_factory=dict)
     verdicts: dict[str, None] = field(default_factory=dict)
     runner: Runner | None = None
     polls: int = 0
+    kept: list[Event] | None = None
 
     def append(self, event: Event) -> None:
-        """Keep nothing."""
+        """Keep the event where it is wanted."""
+        if self.kept is not None:
+            self.kept.append(event)
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
         """Nobody asks for anything."""
@@ -84,24 +97,32 @@ class Observer:
                 peaks[broker] = max(peaks.get(broker, 0), amount)
 
 
-def rehearse(request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TYPICAL) -> Rehearsal:
+def rehearse(
+    request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TYPICAL, recording: Recording | None = None
+) -> Rehearsal:
     """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
-    `speeds` are those of its disks and networks, which a snapshot does not have. Raises IllegalPlan when that cluster
-    is not what the plan needs.
+    `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all that happens.
+    Raises IllegalPlan when that cluster is not what the plan needs.
     """
     blueprint = blueprint_of(snapshot, speeds)
     settings = request.settings("rehearsal", snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
-    transport, observer = TwinTransport(twin), Observer()
+    transport, observer = TwinTransport(twin), Observer(kept=None if recording is None else recording.events)
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
     chosen = client_settings(bootstrap_servers=bootstrap)
     with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
+        if recording is not None:
+            recording.before = observe(client, settings.at_ms)
         started = prepare(client, request.plan.plan, settings, expected=request.plan.expected)
+        if recording is not None:
+            recording.events.append(started)  # which whoever makes a journal writes into it
         pause_s = _pause(started, blueprint)
         observer.runner = Runner(client, transport, observer, listener=observer.follow, poll_s=pause_s)
         found = observer.runner.start(started)
+        if recording is not None:
+            recording.after = observe(client, found.ended_ms or transport.now_ms())
     return Rehearsal(
         history=found,
         seconds=None if found.ended_ms is None else (found.ended_ms - settings.at_ms) / 1000,

@@ -14,6 +14,7 @@ from typing import Protocol
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
+from kreassign.executor.brokers.in_maintenance import InMaintenance, nobody
 from kreassign.executor.cluster.queries import topic_ids_of
 from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -28,7 +29,7 @@ from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes, rate_advice, starved
-from kreassign.executor.progress.meter import Progress
+from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.replanner import Replanned
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
@@ -46,6 +47,8 @@ SYSTEM_CLOCK = SystemClock()
 POLL_INTERVAL_S = POLL_S
 """Seconds from one poll of the cluster to the next."""
 Show = Callable[[Progress], None]
+Observer = Callable[[RunView, ProgressMeter], None]
+"""Looks at a run after each of its events, in the thread that executes it: it must be quick, and keep neither."""
 
 
 class Watch(Protocol):
@@ -73,7 +76,7 @@ class RunContext:
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     `lease` says whether the run has to be the only one on its cluster, whatever the machine. `originals` is the record
-    of what was set before any run; None for the cluster's own.
+    of what was set before any run; None for the cluster's own. `observers` look at the run besides.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -84,6 +87,7 @@ class RunContext:
     operator: Operator = field(default_factory=this_operator)
     lease: LeasePolicy = LeasePolicy.AUTO
     originals: OriginalSettings | None = None
+    observers: tuple[Observer, ...] = ()
 
     def original_settings(self, client: AdminClient) -> OriginalSettings:
         """The record of what was set before any run. Raises ClusterError, InputError."""
@@ -286,22 +290,37 @@ def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
 class _Listener:
     """Turns the events of a run into snapshots in its journal, and into progress for whoever watches.
 
-    A view that fails is not shown any more: whatever it does, the run goes on.
+    A view or an observer that fails is not asked any more: whatever it does, the run goes on.
     """
 
     warn: Warn
+    observers: tuple[Observer, ...] = ()
     keeper: SnapshotKeeper | None = None
     show: Show | None = None
 
     def listen(self, event: Event, run: RunView) -> None:
         if self.keeper is None:
             return
-        progress = self.keeper.follow(event, run)
+        meter = self.keeper.follow(event, run)
+        for observer in self.observers:
+            with ExitStack() as outlived:
+                outlived.push(partial(self._stop_observing, observer, run.run_id))
+                observer(run, meter)
         if self.show is None:
             return
         with ExitStack() as outlived:
             outlived.push(partial(self._stop_showing, run.run_id))
-            self.show(progress.progress())
+            self.show(meter.progress())
+
+    def _stop_observing(
+        self, observer: Observer, run_id: str, _: object, error: BaseException | None, __: object
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.observers = tuple(one for one in self.observers if one is not observer)
+        with suppress(Exception):
+            self.warn(f"run {run_id} is not monitored any more, because that failed: {error!r}. The run goes on")
+        return True
 
     def _stop_showing(self, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
         """What follows from a failure of the view, if there was one; whether it is dealt with."""
@@ -326,7 +345,7 @@ def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
 def _execute(
     client: AdminClient, journal: Journal, lease: Lease, context: RunContext, drive: Callable[[Runner], RunHistory]
 ) -> RunHistory:
-    listener = _Listener(context.warn)
+    listener = _Listener(context.warn, context.observers)
     runner = Runner(
         client,
         SYSTEM_CLOCK,
@@ -336,6 +355,7 @@ def _execute(
         controllers=context.controllers,
         lease=lease,
         replanner=partial(_replanned, client),
+        in_maintenance=nobody if context.lease is LeasePolicy.OFF else InMaintenance(client),
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:

@@ -22,6 +22,7 @@ from kreassign.pipeline.load.summary import (
     summary,
     totals,
 )
+from kreassign.pipeline.load.windows import windows
 from kreassign.pipeline.tables.parquet import TablesAt, has_table, read_rows
 from kreassign.pipeline.tables.published import Load, last_load, tables_at, tables_of
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY
@@ -93,12 +94,12 @@ def _loads(tables: TablesAt, cluster: str | None) -> tuple[LoadColumns, ...]:
 
 
 def _summary(shown: _Shown, loads: LoadColumns, top: int) -> LoadSummary:
-    load = shown.load
+    load, measured = shown.load, windows(shown.tables, loads)
     if load is None:
-        return summary(shown.tables, loads, top, load_ms=None, before=None)
+        return replace(summary(shown.tables, loads, top, load_ms=None, before=None), windows=measured)
     before = _before(shown.tables.data_dir, load.number - 1, loads.cluster_id)
     found = summary(shown.tables, loads, top, load_ms=load.load_ms, before=before)
-    return replace(found, load_number=load.number)
+    return replace(found, load_number=load.number, windows=measured)
 
 
 def _before(data: Path | str, number: int, cluster_id: str) -> LoadBefore | None:

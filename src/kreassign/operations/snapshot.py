@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import Unsupported
-from kreassign.executor.cluster.write_rates import OffsetSamples, sample_offsets
+from kreassign.errors import ClusterError, Unsupported
+from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.model import (
     Broker,
     Cluster,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
-    OngoingReassignment,
-    Partition,
     Topic,
-    TopicPartitionReplica,
 )
 from kreassign.model.config import ResourceType
 from kreassign.model.snapshot import (
     ClusterSnapshot,
     SnapshotBroker,
     SnapshotLogDir,
-    SnapshotPartition,
     SnapshotTopic,
 )
+from kreassign.operations.slow_modules import table_files
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
-from kreassign.pipeline.ingest.snapshots import Copies, Observation, copies_of, snapshot_tables
-from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.ingest.whole_snapshot import ObservedOffsets, whole_columns
+from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
 
 __all__ = [
     "Observation",
@@ -40,6 +38,7 @@ __all__ = [
     "described_cluster",
     "observe",
     "store_snapshot",
+    "whole_columns_of",
     "whole_snapshot",
 ]
 
@@ -47,7 +46,8 @@ OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
 _Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 SYSTEM_CLOCK = SystemClock()
-_NOT_MOVING = OngoingReassignment((), (), ())
+TOPICS_AT_ONCE = 1_000
+"""Whose configuration is asked for in one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def store_snapshot(
     """Read the cluster and write what was read; nothing is written unless all of it could be read."""
     seen = observe(client, clock.now_ms(), warn)
     if outputs.file is not None:
-        whole = whole_snapshot(client, seen, clock, outputs.measure_for_s, warn)
+        whole = whole_columns_of(client, seen, clock, outputs.measure_for_s, warn)
     if outputs.data is not None:
         for table, rows in snapshot_tables(seen):
-            write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)
+            table_files().write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)
     if outputs.file is not None:
         write_snapshot(outputs.file, whole)
     return seen
@@ -100,26 +100,45 @@ def whole_snapshot(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
 ) -> ClusterSnapshot:
     """Read what the tables do not hold, and twice, so many seconds apart, how far each partition is."""
-    partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
-    offsets = sample_offsets(client, clock, partitions, seconds)
+    return snapshot_of(whole_columns_of(client, seen, clock, seconds, warn))
+
+
+def whole_columns_of(
+    client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn
+) -> SnapshotColumns:
+    """The same as columns."""
+    known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
+    offsets = sample_offsets(client, clock, known.keys(), seconds, known)
     warn_of_failures(warn, "offsets", offsets.failed)
     configs = _configs(client, seen, warn)
-    copies = copies_of(seen.log_dirs)
-    return ClusterSnapshot(
+    head = ClusterSnapshot(
         seen.taken_ms,
         seen.cluster.cluster_id,
         tuple(_broker(broker, seen, configs) for broker in seen.cluster.brokers),
-        tuple(_topic(topic, seen, copies, offsets, configs) for topic in seen.topics),
+        tuple(_topic(topic, configs) for topic in seen.topics),
         _broker_defaults(configs),
     )
+    return whole_columns(head, seen, ObservedOffsets(offsets.starts, offsets.ends, offsets.write_rate))
 
 
 def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
+    """What was set for topics and brokers, asked in parts: each answer also has all the defaults."""
     topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
     brokers = [ConfigResource.broker(broker.id) for broker in seen.cluster.brokers if not broker.is_fenced]
-    found = client.describe_configs([*topics, *brokers])
-    warn_of_failures(warn, "configuration", found.failed)
-    return found.ok
+    found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
+    failed: dict[ConfigResource, ClusterError] = {}
+    for asked in (
+        brokers,
+        *(topics[start : start + TOPICS_AT_ONCE] for start in range(0, len(topics), TOPICS_AT_ONCE)),
+    ):
+        answer = client.describe_configs(asked)
+        failed |= answer.failed
+        found |= {
+            resource: {name: entry for name, entry in entries.items() if entry.source in OWN | DEFAULTS}
+            for resource, entries in answer.ok.items()
+        }
+    warn_of_failures(warn, "configuration", failed)
+    return found
 
 
 def _set_values(entries: Mapping[str, ConfigEntry], sources: frozenset[ConfigSource] = OWN) -> dict[str, str]:
@@ -141,38 +160,6 @@ def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBro
     return SnapshotBroker(broker, log_dirs, _set_values(configs.get(ConfigResource.broker(broker.id), {})))
 
 
-def _topic(
-    topic: Topic,
-    seen: Observation,
-    copies: Copies,
-    offsets: OffsetSamples,
-    configs: _Configs,
-) -> SnapshotTopic:
-    partitions = tuple(
-        _partition(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies, offsets)
-        for partition in topic.partitions
-    )
+def _topic(topic: Topic, configs: _Configs) -> SnapshotTopic:
     set_values = _set_values(configs.get(ConfigResource.topic(topic.name), {}))
-    return SnapshotTopic(topic.name, partitions, set_values, topic.topic_id)
-
-
-def _partition(
-    partition: Partition, moving: OngoingReassignment, copies: Copies, offsets: OffsetSamples
-) -> SnapshotPartition:
-    key = partition.topic_partition
-    replicas = [TopicPartitionReplica(broker, *key) for broker in partition.replicas]
-    places = [copies.current.get(replica, (None, None)) for replica in replicas]
-    found = SnapshotPartition(
-        partition.replicas,
-        partition.isr,
-        partition.leader,
-        partition.leader_epoch,
-        tuple(path for path, _ in places),
-        tuple(size for _, size in places),
-        moving.adding,
-        moving.removing,
-        {replica.broker: copies.future[replica][0] for replica in replicas if replica in copies.future},
-        offsets.starts.get(key),
-        offsets.ends.get(key),
-    )
-    return replace(found, write_bytes_per_s=offsets.write_rate(key, found.size_bytes))
+    return SnapshotTopic(topic.name, (), set_values, topic.topic_id)

@@ -1,4 +1,4 @@
-"""Snapshot files on disk; with a name that ends in `.gz` they are compressed."""
+"""Snapshot files on disk: JSON, compressed with a name that ends in `.gz`; columns with one that ends in `.parquet`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from kreassign.errors import InputError
 from kreassign.model.amount import format_amount
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.snapshot_json import format_snapshot, parse_snapshot
+from kreassign.operations.slow_modules import snapshot_columns_files
+from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, snapshot_of
 
 MOST_BYTES = 1000**3
 """A partition with three replicas takes about 370 bytes, so this is more than two million of them."""
 
 _COMPRESSED = ".gz"
+_COLUMNS = ".parquet"
+_PARQUET = b"PAR1"
 
 
 def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapshot:
-    """The snapshot in a file of at most `most_bytes` when decompressed. Raises InputError, which names the file.
+    """The snapshot in a file: JSON of at most `most_bytes`, or columns. Raises InputError, which names the file.
 
     Not more than that is ever decompressed: a kilobyte of gzip can stand for a megabyte.
     """
+    if _is_columns(path):
+        return snapshot_of(snapshot_columns_files().read_columns_file(path))
     try:
         with gzip.open(path) if path.suffix == _COMPRESSED else path.open("rb") as file:
             content = file.read(most_bytes + 1)
@@ -37,9 +43,33 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
     return parse_snapshot(text, str(path))
 
 
-def write_snapshot(path: Path, snapshot: ClusterSnapshot) -> None:
+def read_snapshot_columns(path: Path) -> SnapshotColumns:
+    """The same as columns, which a file of columns is read into at once. Raises InputError, which names the file."""
+    if not _is_columns(path):
+        return columns_of(read_snapshot(path))
+    found: SnapshotColumns = snapshot_columns_files().read_columns_file(path)
+    return found
+
+
+def write_snapshot(path: Path, snapshot: ClusterSnapshot | SnapshotColumns) -> None:
     """Write a snapshot file; a file that is there is replaced as a whole or not at all."""
-    content = format_snapshot(snapshot).encode()
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    unfinished.write_bytes(gzip.compress(content, mtime=0) if path.suffix == _COMPRESSED else content)
+    if path.suffix == _COLUMNS:
+        columns = snapshot if isinstance(snapshot, SnapshotColumns) else columns_of(snapshot)
+        snapshot_columns_files().write_columns_file(unfinished, columns)
+    else:
+        whole = snapshot_of(snapshot) if isinstance(snapshot, SnapshotColumns) else snapshot
+        content = format_snapshot(whole).encode()
+        unfinished.write_bytes(gzip.compress(content, mtime=0) if path.suffix == _COMPRESSED else content)
     unfinished.replace(path)
+
+
+def _is_columns(path: Path) -> bool:
+    """By its name, or by how it begins: a file may have been renamed."""
+    if path.suffix == _COLUMNS:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_PARQUET)) == _PARQUET
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as a snapshot file: {error}") from error

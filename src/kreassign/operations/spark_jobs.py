@@ -26,15 +26,13 @@ class SparkJobs(NamedTuple):
     metric_stream: ModuleType
     parallel: ModuleType
     run_audit: ModuleType
+    watching: ModuleType
 
 
 def spark_jobs(what: str) -> SparkJobs:
     """Load them. Raises KreassignError, which says that `what` needs PySpark and what to install."""
     try:
-        from kreassign.pipeline.audit import data_audit, run_audit  # noqa: PLC0415 - PySpark is an extra, and slow to load
-        from kreassign.pipeline.ingest import metric_stream  # noqa: PLC0415 - PySpark is an extra, and slow to load
-        from kreassign.pipeline.load import job  # noqa: PLC0415 - PySpark is an extra, and slow to load
-        from kreassign.pipeline.spark import parallel, session  # noqa: PLC0415 - PySpark is an extra, and slow to load
+        from kreassign.pipeline import spark_modules as found  # noqa: PLC0415 - PySpark is an extra, and slow to load
     except ImportError as error:
         raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return SparkJobs(session, job, data_audit, metric_stream, parallel, run_audit)
+    return SparkJobs(*(getattr(found, name) for name in SparkJobs._fields))

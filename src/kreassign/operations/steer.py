@@ -44,8 +44,8 @@ def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
     return ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)
 
 
-def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = False) -> Request:
-    """End a run when what is in flight is done; with `is_now` cancel that too. Raises what `ask` raises."""
+def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = True) -> Request:
+    """End a run now, or else when what is in flight is done. Raises what `ask` raises."""
     return ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock)
 
 
@@ -102,7 +102,7 @@ def _stopped(process: int) -> str:
     return f"its process {process} is stopped; continue it with `fg` in its terminal, or with `kill -CONT {process}`"
 
 
-def _seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
+def seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
     """The progress of a run as somebody sees it who knows, too, whether its process is there and goes on."""
     if not is_executed:
         left = replace(progress, outlook=())
@@ -129,7 +129,7 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
         for event in reader.new_events():
             machine.replay(event)
             meter.follow(event)
-        yield _seen_from_outside(path, meter.progress(), is_executed=goes_on)
+        yield seen_from_outside(path, meter.progress(), is_executed=goes_on)
         if not goes_on:
             return
         clock.sleep(LOOK_EVERY_S)
@@ -153,6 +153,6 @@ def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
     """The same, and how far its moves are. Raises JournalDamaged."""
     is_executed = is_active(path)
     run, meter = read_progress(path)
-    progress = _seen_from_outside(path, meter.progress(), is_executed=is_executed)
+    progress = seen_from_outside(path, meter.progress(), is_executed=is_executed)
     found = history(run if is_executed else run.as_left)
     return replace(found, outlook=progress.outlook), progress

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from kreassign.admin.properties import read_properties
 from kreassign.errors import InputError
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.ingest.metric_batches import BatchCount
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.spark.client_properties import by_reference
 
-__all__ = ["MetricStream", "RecordForm", "stream_metrics"]
+__all__ = ["MetricStream", "RecordForm", "SparkOptions", "stream_metrics"]
 
 MAX_OFFSETS = 200_000
 """A batch of so many records takes about 100 MB of memory."""
@@ -44,7 +45,7 @@ def _to_nobody(line: str) -> None:
 def stream_metrics(
     source: MetricStream,
     data: Path | str,
-    master: str | None = None,
+    spark_options: SparkOptions = LOCAL_SPARK,
     say: Callable[[str], None] = _to_nobody,
     *,
     once: bool = False,
@@ -70,9 +71,11 @@ def stream_metrics(
         for (treatment, _), count in batch.counts.items():
             treated[treatment] += count
 
-    if master is not None and master.startswith("sc://"):
+    if jobs.session.is_connect(spark_options.master):
         raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")
-    with jobs.session.spark_session(spark_log(data), master, name="kreassign stream-metrics", jars=files) as spark:
+    with jobs.session.spark_session(
+        spark_log(data), spark_options, name="kreassign stream-metrics", jars=files
+    ) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
         stream.run(rows, topic, data, tell, once=once)
     return treated

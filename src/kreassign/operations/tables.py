@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from kreassign.clock import SystemClock
 from kreassign.errors import DataError
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.load.quality import quality_lines
+from kreassign.pipeline.load.results import backtest_results, partition_counts
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
 from kreassign.pipeline.tables.convert import Converted, convert
-from kreassign.pipeline.tables.parquet import has_table
-from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, date_of
+from kreassign.pipeline.tables.parquet import has_table, read_rows
+from kreassign.pipeline.tables.schemas import LOAD_QUALITY, METRIC_TABLES, TABLES, Table, date_of
 
 __all__ = [
     "Compacted",
@@ -49,32 +54,55 @@ def _to_nobody(line: str) -> None:
 
 def load(
     data: Path | str,
-    master: str | None = None,
+    spark_options: SparkOptions = LOCAL_SPARK,
     horizon_days: float = 30.0,
     say: Callable[[str], None] = _to_nobody,
     *,
     window_days: int = 28,
     quality: bool = False,
     is_full: bool = False,
+    watch: Callable[[str], None] | None = None,
 ) -> Mapping[str, Mapping[str, int]]:
     """Compute the load model from snapshots and samples in `data`, a directory or an address that Spark understands.
 
     Samples that the last load has read are read again only with `is_full`. The forecast looks `horizon_days` ahead and
     rests on the last `window_days`. `say` gets what each step did, how good the forecasts of the last week were, and
-    with `quality` how the rows of this load and of those before it were treated. Returns how many partitions have which
+    with `quality` how the rows of this load and of those before it were treated. `watch` gets what goes on now, such as
+    `load_hours: 3 of 20 tasks`, twice a second and from another thread. Returns how many partitions have which
     kind of rates, and which verdict. Raises DataError for tables that are missing, KreassignError without PySpark.
     """
     jobs = spark_jobs("the load job")
     now_ms = SystemClock().now_ms()
     is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.session.SMALL_ROWS
-    with jobs.session.spark_session(spark_log(data), master, is_small=is_small) as spark:
+    with jobs.session.spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
+        if pages := jobs.session.pages_of(spark):
+            say(f"Spark's pages: {pages}")
         how = {"horizon_days": horizon_days, "window_days": window_days, "now_ms": now_ms, "is_full": is_full}
-        jobs.job.run_load(spark, data, say, **how)
-        for sentence in jobs.job.backtest_results(spark, data):
-            say(sentence)
-        for line in quality_lines(jobs.job.quality(spark, data)) if quality else ():
-            say(line)
-        return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
+        with _watched(jobs.watching, spark, watch) as on_begin:
+            jobs.job.run_load(spark, data, say, **how, on_begin=on_begin)
+    for sentence in backtest_results(data):
+        say(sentence)
+    for line in quality_lines(read_rows(data, LOAD_QUALITY)) if quality else ():
+        say(line)
+    return {what: partition_counts(data, column) for what, column in _SUMMARY.items()}
+
+
+@contextmanager
+def _watched(
+    watching: ModuleType, session: Any, watch: Callable[[str], None] | None
+) -> Iterator[Callable[[Table], None]]:
+    """Tell what goes on; yields whom to tell of each table that is begun."""
+    doing = "snapshots"
+
+    def begin(table: Table) -> None:
+        nonlocal doing
+        doing = table.name
+
+    if watch is None:
+        yield begin
+        return
+    with watching.watched(session, lambda tasks: watch(f"{doing}: {tasks}")):
+        yield begin
 
 
 def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:

@@ -22,6 +22,13 @@ TOPIC_SPREAD = "topic-spread"
 """Named among the goals, but no load of a broker: see `search/topic_spread.py`."""
 
 
+TOPIC_LEADERS = "topic-leaders"
+"""Named among the goals, but no load of a broker: see `search/topic_leaders.py`."""
+
+FAILOVER = "failover"
+"""Named among the goals, but no load of a broker: see `search/failover.py`."""
+
+
 class PartitionLoads(Protocol):
     """What a goal may read of P partitions, an array of shape (P,) each; `problem.cluster.Partitions` has it."""
 
@@ -36,6 +43,14 @@ class PartitionLoads(Protocol):
     @property
     def read_bytes_per_s(self) -> FloatArray:
         """What the leader sends to consumers and followers."""
+
+    @property
+    def follower_read_bytes_per_s(self) -> FloatArray:
+        """What each follower sends to consumers (KIP-392); 0 unless they fetch from followers."""
+
+    @property
+    def coordinated_count(self) -> FloatArray:
+        """How many groups and transactional ids the leader coordinates; 0 unless somebody said."""
 
     @property
     def leader_cpu(self) -> FloatArray:
@@ -92,6 +107,14 @@ def _read(partitions: PartitionLoads) -> FloatArray:
     return partitions.read_bytes_per_s
 
 
+def _read_from_followers(partitions: PartitionLoads) -> FloatArray:
+    return partitions.follower_read_bytes_per_s
+
+
+def _coordinated(partitions: PartitionLoads) -> FloatArray:
+    return partitions.coordinated_count
+
+
 def _leader_cpu(partitions: PartitionLoads) -> FloatArray:
     return partitions.leader_cpu
 
@@ -103,7 +126,13 @@ def _follower_cpu(partitions: PartitionLoads) -> FloatArray:
 # name, unit, load while leading, load while following, why
 DISK = Goal("disk", "B", _size, _size, "a replica takes its size, whatever its role")
 NET_IN = Goal("net-in", "B/s", _written, _written, "a leader receives what is written, a follower its copy")
-NET_OUT = Goal("net-out", "B/s", _read, nothing, "only leaders send, to consumers and followers")
+NET_OUT = Goal(
+    "net-out",
+    "B/s",
+    _read,
+    _read_from_followers,
+    "leaders send to consumers and followers, followers to consumers nearby",
+)
 CPU = Goal("cpu", "", _leader_cpu, _follower_cpu, "leading costs more than following")
 REPLICAS = Goal("replicas", "", one_each, one_each, "every replica costs open files and fetches", counts=True)
 LEADERS = Goal("leaders", "", one_each, nothing, "clients speak to leaders only", counts=True)
@@ -114,7 +143,16 @@ POTENTIAL_NET_OUT = Goal(
 GOALS = (DISK, NET_IN, NET_OUT, CPU, REPLICAS, LEADERS)
 """The goals that apply unless others are named, most important first."""
 
-OPTIONAL_GOALS = (POTENTIAL_NET_OUT,)
+COORDINATORS = Goal(
+    "coordinators",
+    "",
+    _coordinated,
+    nothing,
+    "what a leader of an internal topic coordinates, not its bytes",
+    counts=True,
+)
+
+OPTIONAL_GOALS = (POTENTIAL_NET_OUT, COORDINATORS)
 """Pursued only if named."""
 
 _BY_NAME = {goal.name: goal for goal in (*GOALS, *OPTIONAL_GOALS)}

@@ -14,6 +14,7 @@ from kreassign.report.text import (
     format_duration,
     format_rate,
     format_replicas,
+    format_signed_bytes,
     format_time,
 )
 
@@ -35,6 +36,7 @@ def page_environment() -> Environment:
     )
     environment.filters |= {
         "bytes": format_bytes,
+        "signed_bytes": format_signed_bytes,
         "rate": format_rate,
         "duration": format_duration,
         "time": format_time,

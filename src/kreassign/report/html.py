@@ -1,15 +1,16 @@
-"""PURE. The page of a run: one self-contained HTML document, no script, nothing fetched."""
+"""PURE. The page of a run: one self-contained HTML document; nothing is fetched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from kreassign import __version__
-from kreassign.report.environment import page_environment
+from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
+from kreassign.report.chart import MOST_ROWS, Chart
+from kreassign.report.page import render_page
 from kreassign.report.text import format_bytes, format_rate
 from kreassign.report.verdicts import Outcome
-from kreassign.report.view import BrokerView, Holding, MoveView, ReportView
+from kreassign.report.view import BrokerView, Holding, MoveView, ReceiverView, ReportView
 
 SHOWN_MOVES = 200
 SHOWN_DETAILS = 10
@@ -17,19 +18,28 @@ SHOWN_DETAILS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One property of brokers to compare: its title, how to read it from a `Holding`, how to format it."""
+    """One property of brokers to compare: its title and unit, how to read it from a `Holding`, how to format it."""
 
     title: str
+    unit: str
     of: Callable[[Holding], float | None]
     text: Callable[[float | None], str]
 
 
 MEASURES = (
-    Measure("Data on disk", lambda holding: holding.size_bytes, format_bytes),
-    Measure("Replicas", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
-    Measure("Leaders", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
-    Measure("Write rate", lambda holding: holding.write_bytes_per_s, format_rate),
+    Measure("Data on disk", "B", lambda holding: holding.size_bytes, format_bytes),
+    Measure("Replicas", "", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Leaders", "", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Write rate", "B/s", lambda holding: holding.write_bytes_per_s, format_rate),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """What an audit found of a run: what was promised and what happened, by name, and findings in sentences."""
+
+    rows: tuple[tuple[str, str, str], ...]
+    findings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +54,54 @@ class MeasureView:
     text: Callable[[float | None], str]
 
 
-def render(view: ReportView) -> str:
-    """The whole page."""
-    return (
-        page_environment()
-        .get_template("report.html")
-        .render(
-            view=view,
-            Outcome=Outcome,
-            version=__version__,
-            steps=[(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
-            verdict=verdict(view),
-            measures=tuple(shown for measure in MEASURES if (shown := measure_view(measure, view.brokers)).largest),
-            shown_moves=longest_moves(view.moves, SHOWN_MOVES),
-            shown_details=SHOWN_DETAILS,
-            whole_s=_whole_s(view),
-            largest_step=max((step.rate_bytes_per_s for step in view.rate_steps), default=0.0),
-            largest_rate=_largest_rate(view),
-        )
+def render(view: ReportView, heading: str | None = None, audit: AuditView | None = None) -> str:
+    """The whole page, under its run's id or another heading; with what an audit found, if there was one."""
+    heat, most = broker_pictures(view.brokers)
+    pictures = view.pictures.charts if view.pictures else ()
+    return render_page(
+        "report.html",
+        (*heat, *pictures),
+        view=view,
+        heading=heading or f"Reassignment {view.run.run_id}",
+        audit=audit,
+        Outcome=Outcome,
+        steps=[] if pictures else [(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
+        verdict=verdict(view),
+        heat=heat,
+        hottest=most,
+        measures=tuple(shown for measure in MEASURES if (shown := measure_view(measure, view.brokers)).largest),
+        has_few_brokers=len(view.brokers) <= MOST_ROWS,
+        shown_brokers=MOST_ROWS,
+        receivers=most_received(view.receivers, MOST_ROWS),
+        shown_moves=longest_moves(view.moves, SHOWN_MOVES),
+        shown_details=SHOWN_DETAILS,
+        whole_s=_whole_s(view),
+        largest_step=max((step.rate_bytes_per_s for step in view.rate_steps), default=0.0),
+        largest_rate=_largest_rate(view),
     )
+
+
+def broker_pictures(brokers: Sequence[BrokerView]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
+    """The heat maps of brokers before and after, and who is hottest."""
+    resources = tuple(
+        Resource(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
+        for one in MEASURES
+    )
+    loads = tuple(BrokerLoad(one.broker, _loads(one.before), _loads(one.after)) for one in brokers)
+    return heat_maps(resources, loads), hottest(resources, loads)
+
+
+def _loads(holding: Holding | None) -> dict[str, float] | None:
+    if holding is None:
+        return None
+    return {one.title: value for one in MEASURES if (value := one.of(holding)) is not None}
+
+
+def _mean(measure: Measure, brokers: Iterable[BrokerView], *, before: bool) -> float | None:
+    """Of the brokers that are there, also those that have nothing."""
+    sides = (one.before if before else one.after for one in brokers)
+    known = [value for side in sides if side is not None and (value := measure.of(side)) is not None]
+    return sum(known) / len(known) if known else None
 
 
 def verdict(view: ReportView) -> tuple[str, str]:
@@ -102,6 +141,12 @@ def longest_moves(moves: tuple[MoveView, ...], limit: int) -> tuple[MoveView, ..
     ranked = sorted(moves, key=lambda move: -(float("inf") if move.duration_s is None else move.duration_s))
     kept = {move.name for move in ranked[:limit]}
     return tuple(move for move in moves if move.name in kept)
+
+
+def most_received(receivers: Sequence[ReceiverView], limit: int) -> tuple[ReceiverView, ...]:
+    """All of them in the order of their ids, or those that received most when they are too many for a page."""
+    ranked = sorted(receivers, key=lambda one: (-one.bytes_copied, one.broker))[:limit]
+    return tuple(sorted(ranked, key=lambda one: one.broker))
 
 
 def _value(measure: Measure, holding: Holding | None) -> float | None:

@@ -13,6 +13,11 @@ def format_bytes(count: float | None) -> str:
     return "-" if count is None else format_amount(float(count), "B")
 
 
+def format_signed_bytes(count: float) -> str:
+    """A change of a count of bytes: `+1.23 GB`, `-45.6 MB`, `0 B`."""
+    return f"{'+' if count > 0 else ''}{format_bytes(count)}"
+
+
 def format_rate(bytes_per_s: float | None) -> str:
     """A rate, or `-` when it is not known."""
     return "-" if bytes_per_s is None else f"{format_bytes(bytes_per_s)}/s"

@@ -5,12 +5,16 @@ What comes in is described in `records.py`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
-from kreassign.report.records import MoveRecord, Row, RunRecord, SnapshotRows
+from kreassign.report.records import BreachRecord, LogLineRecord, MoveRecord, Row, RunRecord, RunTrail, SnapshotRows
+from kreassign.report.run_pictures import RunPictures, run_pictures
 from kreassign.report.verdicts import Check, checks_of
+
+SHOWN_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,18 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowthView:
+    """Why a broker has other bytes than before: by moves, and by what was written and removed meanwhile."""
+
+    broker: int
+    before_bytes: int
+    come_bytes: int
+    gone_bytes: int
+    growth_bytes: int
+    after_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportView:
     """Everything on the page."""
 
@@ -105,6 +121,11 @@ class ReportView:
     checks: tuple[Check, ...]
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
+    pictures: RunPictures | None = None
+    breaches: tuple[BreachRecord, ...] = ()
+    log: tuple[LogLineRecord, ...] = ()
+    more_lines: int = 0
+    growths: tuple[GrowthView, ...] = ()
 
 
 def report_view(
@@ -112,8 +133,12 @@ def report_view(
     before: SnapshotRows | None,
     after: SnapshotRows | None,
     write_rates: Mapping[TopicPartition, float | None],
+    trail: RunTrail | None = None,
 ) -> ReportView:
-    """The page of a run. Snapshots that were not taken are None; `write_rates` is empty without a load model."""
+    """The page of a run. Snapshots that were not taken are None; `write_rates` is empty without a load model.
+
+    Pictures need the `trail` of the run.
+    """
     moves = tuple(sorted((_move_view(move, run.started_ms) for move in run.moves), key=_by_start))
     return ReportView(
         run=_run_view(run, moves),
@@ -126,6 +151,34 @@ def report_view(
         checks=checks_of(run, after),
         throttle_residue=tuple(run.throttle_residue),
         problems=tuple(run.problems),
+        pictures=None if trail is None else run_pictures(run, trail),
+        breaches=() if trail is None else tuple(trail.breaches[:SHOWN_LINES]),
+        log=() if trail is None else tuple(trail.log[-SHOWN_LINES:]),
+        more_lines=0 if trail is None else trail.more_lines + max(0, len(trail.log) - SHOWN_LINES),
+        growths=growths(run.moves, before, after),
+    )
+
+
+def growths(
+    moves: Iterable[MoveRecord], before: SnapshotRows | None, after: SnapshotRows | None
+) -> tuple[GrowthView, ...]:
+    """What became of the bytes of each broker: what came and went by moves, and what producers added or expired."""
+    if before is None or after is None:
+        return ()
+    sizes = {(row["topic"], row["partition"], row["broker"]): row["size_bytes"] or 0 for row in before.replicas}
+    come, gone = Counter[int](), Counter[int]()
+    for move in moves:
+        if move.completed_ms is None:
+            continue
+        for broker in set(move.target) - set(move.original):
+            come[broker] += move.size_bytes
+        for broker in set(move.original) - set(move.target):
+            gone[broker] += sizes.get((move.topic, move.partition, broker), move.size_bytes)
+    earlier, later = holdings(before, {}), holdings(after, {})
+    return tuple(
+        GrowthView(broker, first, come[broker], gone[broker], last - first - come[broker] + gone[broker], last)
+        for broker in sorted(earlier.keys() & later.keys())
+        for first, last in [(earlier[broker].size_bytes, later[broker].size_bytes)]
     )
 
 

@@ -22,6 +22,7 @@ from kreassign.twin.metadata.records import (
 )
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic
+from kreassign.twin.replication.retention import tiering_of
 
 PORT = 9092
 # Shared by the many partitions that are not being moved.
@@ -119,6 +120,11 @@ class Blueprint:
     def hardware(self) -> dict[int, BrokerHardware]:
         """The hardware of every broker, by id."""
         return {broker.id: broker.hardware for broker in self.brokers}
+
+    @property
+    def has_tiered_topics(self) -> bool:
+        """Whether a topic has its older segments in remote storage (KIP-405)."""
+        return any(tiering_of(topic.configs) is not None for topic in self.topics)
 
     @property
     def traffic(self) -> dict[TopicPartition, Traffic]:

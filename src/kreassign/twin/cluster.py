@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from kreassign.errors import InputError
@@ -13,6 +14,7 @@ from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers.lifecycle import BrokerLifecycle
 from kreassign.twin.brokers.reports import DirectoryReports, report
 from kreassign.twin.controller.configs import first_records
+from kreassign.twin.controller.context import TIERED_SERVER
 from kreassign.twin.controller.elections import elect_unclean_leaders, restore_preferred_leaders
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
@@ -27,7 +29,8 @@ CONTROLLER_PORT = 9093
 class Twin(TwinCore):
     """A cluster in a box. Not thread-safe: callers take turns.
 
-    With a `log` that has records the twin continues where they end. `make_controller` is called with the core of the
+    With a `log` that has records the twin continues where they end. If it begins with tiered topics its brokers have
+    remote storage, else where `settings.server` says so. `make_controller` is called with the core of the
     twin; without it the controllers are a KRaft quorum.
     """
 
@@ -39,6 +42,8 @@ class Twin(TwinCore):
         make_controller: Callable[[TwinCore], ControllerPort] = KRaftController,
     ) -> None:
         settings, log = settings or TwinSettings(), NoLog() if log is None else log
+        if blueprint.has_tiered_topics:
+            settings = replace(settings, server=settings.server.with_static(TIERED_SERVER, "true"))
         records = list(log.read())
         # A log that is continued draws random numbers that were not drawn before.
         random = seeded_random(f"{settings.seed}:{len(records)}")

@@ -67,8 +67,7 @@ def _message(name: str) -> Any:
 # Only the twin speaks those without a caller in `admin/`: foreign clients ask it for them.
 PRODUCE = _api(0, "Produce", (3, 13), _producer)
 FETCH = _api(1, "Fetch", (4, 18), _consumer)
-# kafka-python encodes ListOffsets with our debugging replica id (-2) correctly up to version 7.
-LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 7)
+LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 11)
 METADATA = _api(3, "Metadata", (4, 12), _metadata)
 # From version 10 on offsets are committed and fetched by topic id (KIP-848), which nobody here needs.
 OFFSET_COMMIT = _api(8, "OffsetCommit", (7, 9), _group)

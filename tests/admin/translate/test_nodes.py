@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import controller_nodes, describe_cluster, nodes
+from kreassign.admin.translate import controller_nodes, describe_cluster, nodes, unregister_broker
 from kreassign.errors import Rejected, Unsupported
 from kreassign.model import Broker, Cluster
 from kreassign.wire import api
@@ -58,6 +58,17 @@ def test_a_cluster_that_cannot_list_fenced_brokers_is_not_asked_to(version: int)
 def test_a_node_that_knows_no_controllers_is_not_asked_for_them() -> None:
     with pytest.raises(Unsupported, match=r"DescribeCluster version 1.*is it a broker"):
         controller_nodes().build(0, TIMEOUT_MS)
+
+
+def test_the_broker_to_unregister_is_named_and_a_refusal_keeps_its_words() -> None:
+    assert as_seen_by_broker(unregister_broker(3), 0).broker_id == 3
+    done, refused = (
+        api.UNREGISTER_BROKER.response(error_code=code, error_message=text)
+        for code, text in ((0, ""), (102, "Broker ID 3 is not currently registered"))
+    )
+    as_read_by_us(unregister_broker(3), 0, done)
+    with pytest.raises(Rejected, match="Broker ID 3 is not currently registered"):
+        as_read_by_us(unregister_broker(3), 0, refused)
 
 
 def test_a_broker_asked_for_controllers_refuses_and_its_words_are_kept() -> None:

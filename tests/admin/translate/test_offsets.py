@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.translate import OffsetSpec, list_offsets
+from kreassign.admin.translate import list_offsets
 from kreassign.admin.translate.offsets import CONSUMER, DEBUGGING_REPLICA
 from kreassign.errors import ProtocolViolation, Rejected
-from kreassign.model import TopicPartition
+from kreassign.model import OffsetSpec, TopicPartition
 from kreassign.wire import api
 from tests.admin import answers
 from tests.admin.values import LONGS, PARTITIONS, as_read_by_us, as_seen_by_broker, versions
@@ -25,11 +25,14 @@ def test_a_broker_reads_which_offsets_are_asked_for_and_by_whom(
     assert {entry.current_leader_epoch for topic in seen.topics for entry in topic.partitions} <= {-1}
     read = [(TopicPartition(topic.name, entry.partition_index), entry.timestamp)
             for topic in seen.topics for entry in topic.partitions]  # fmt: skip
-    assert read == [(key, int(spec)) for key in sorted(set(partitions))]
+    # Before tiered storage was known all logs were local.
+    is_known = spec is not OffsetSpec.EARLIEST_LOCAL or version >= 8
+    assert read == [(key, int(spec) if is_known else -2) for key in sorted(set(partitions))]
 
 
 def test_specs_have_kafkas_numbers() -> None:
     assert (OffsetSpec.LATEST, OffsetSpec.EARLIEST, CONSUMER, DEBUGGING_REPLICA) == (-1, -2, -1, -2)
+    assert (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.EARLIEST_PENDING_UPLOAD) == (-4, -6)
 
 
 @given(st.dictionaries(PARTITIONS, LONGS, max_size=4), versions(api.LIST_OFFSETS))

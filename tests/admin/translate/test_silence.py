@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.admin import translate
 from kreassign.admin.call import Call
-from kreassign.admin.translate import OffsetSpec, kip_179
+from kreassign.admin.translate import kip_179
 from kreassign.errors import ProtocolViolation, Rejected
 from kreassign.model import (
     Batch,
@@ -20,6 +20,7 @@ from kreassign.model import (
     ElectionType,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     TopicPartition,
 )
 from kreassign.model.group import CommittedOffset, Membership

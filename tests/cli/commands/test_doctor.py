@@ -11,7 +11,14 @@ import pytest
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.connect import connect
+from kreassign.twin.access.permissions import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
 from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.twin.asking import cluster
+
+AT_ONCE = ("--measure-for", "0")
 
 
 @pytest.fixture
@@ -21,13 +28,35 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal) -> None:
-    healthy = terminal.ask_cluster("doctor", "--format", "json")
-    assert (healthy.exit_code, json.loads(healthy.stdout)) == (0, {"ok": True, "lease": None, "issues": []})
+    healthy = terminal.ask_cluster("doctor", *AT_ONCE, "--format", "json")
+    nothing = {"ok": True, "lease": None, "issues": [], "notes": []}
+    assert (healthy.exit_code, json.loads(healthy.stdout)) == (0, nothing)
+    following = terminal.ask_cluster("doctor", *AT_ONCE).stderr
+    assert following == f"next: kreassign plan --out plan.json --bootstrap-server {terminal.bootstrap}\n"
     with connect(terminal.bootstrap) as client:
         rate = ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")
         client.incremental_alter_configs({ConfigResource.broker(3): [rate]}).raise_if_any()
-    found = terminal.ask_cluster("doctor", "--format", "json")
+    found = terminal.ask_cluster("doctor", *AT_ONCE, "--format", "json")
     (issue,) = json.loads(found.stdout)["issues"]
     assert (found.exit_code, issue["kind"], issue["subject"]) == (1, "throttle", "broker 3")
     assert "nothing that is being reassigned needs it" in issue["seen"]
-    assert "delete it with kafka-configs" in issue["remedy"]
+    (command,) = issue["commands"]
+    assert command.startswith(
+        "kafka-configs --alter --entity-type brokers --entity-name 3 --delete-config follower.repl"
+    )
+    assert command.endswith(f"ication.throttled.rate --bootstrap-server {terminal.bootstrap}")
+    assert f"\n    {command}\n1 finding\n" in terminal.ask_cluster("doctor", *AT_ONCE).stdout
+
+
+def test_what_this_client_may_not_do_is_told_with_the_commands_that_grant_it(tmp_path: Path) -> None:
+    looks = (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)
+    rules = frozenset(Allow(ANONYMOUS, one, topic) for one in looks for topic in (None, ALL_TOPICS))
+    settings = TwinSettings(permissions=Permissions(rules))
+    with serving(Twin(cluster({"t": [[0, 1]]}), settings), speed=1.0) as thread:
+        told = Terminal(thread.bootstrap_servers, tmp_path).ask_cluster("doctor", *AT_ONCE)
+    assert told.exit_code == 1, told.output
+    assert (
+        "run, resume, cancel, rollback without a throttle: permission is missing: Alter on the cluster" in told.stdout
+    )
+    grant = "    kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --topic t --bootstrap-server "
+    assert grant in told.stdout

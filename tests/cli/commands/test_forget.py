@@ -34,12 +34,12 @@ def damaged(state: Path) -> Path:
 
 def test_status_lists_the_others_and_names_the_journal_that_cannot_be_read(tmp_path: Path) -> None:
     path = damaged(tmp_path)
-    code, text = invoke("status", "--state-dir", tmp_path)
+    code, text = invoke("status", "--all", "--state-dir", tmp_path)
     assert code == 0
     assert "run-1" in text.splitlines()[1]
     assert f"run run-2: {path} cannot be read" in text
     assert f"kreassign forget {path}" in text
-    found = json.loads(invoke("status", "--state-dir", tmp_path, "--format", "json")[1])
+    found = json.loads(invoke("status", "--all", "--state-dir", tmp_path, "--format", "json")[1])
     assert [run["run_id"] for run in found["runs"]] == ["run-1"]
     assert [(one["run_id"], one["journal"]) for one in found["unreadable"]] == [("run-2", str(path))]
     assert invoke("status", "run-1", "--state-dir", tmp_path)[0] == 0

@@ -33,7 +33,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 def command(terminal: Terminal, *options: str) -> list[str]:
     shared = ["--measure-for", "0", "--poll-interval", "0.1", "--state-dir", str(terminal.state)]
-    return [*PROGRAM, "run", str(terminal.plan), "--bootstrap-server", terminal.bootstrap, *shared, *options]
+    return [*PROGRAM, "run", "--yes", str(terminal.plan), "--bootstrap-server", terminal.bootstrap, *shared, *options]
 
 
 def start(terminal: Terminal, *options: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:

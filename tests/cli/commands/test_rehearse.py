@@ -20,6 +20,7 @@ from kreassign.model.snapshot import (
 )
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.snapshot_files import write_snapshot
+from tests.report.test_html import Page
 
 pytestmark = pytest.mark.thorough
 
@@ -82,3 +83,19 @@ def test_a_rehearsal_waits_for_its_window_in_virtual_time(tmp_path: Path) -> Non
     # The snapshot is of 00:16:40 UTC; a copy takes 17 minutes.
     assert 3 * 3600 - 1000 < found["seconds"] < 3 * 3600 + 300
     assert found["history"]["state"] == "done"
+
+
+def test_a_rehearsal_has_a_page_with_brokers_before_and_after(tmp_path: Path) -> None:
+    out = tmp_path / "rehearsal.html"
+    shown = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s", "--report", str(out))
+    assert shown.stdout.endswith(f"report of the rehearsal: {out}\n")
+    words = Page(out.read_text(encoding="utf-8")).words
+    for told in (
+        "Rehearsal of plan.json",
+        "Every move completed, and the cluster matches the plan.",
+        "Hottest broker: 3.00 × → 3.00 × the mean (leaders)",
+        "10 GB → 0 B",
+        "0 B → 10 GB",
+        "The throttle was 10 MB/s.",
+    ):
+        assert told in words, told

@@ -16,8 +16,8 @@ from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
 from kreassign.operations.show_load import load_page, show_load
 from kreassign.pipeline.tables.parquet import write_rows
-from kreassign.pipeline.tables.schemas import LOAD_MODEL
-from tests.pipeline.load_tables import DAY_MS, MB, TAKEN_MS, a_cluster, fill, load_row
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
+from tests.pipeline.load_tables import DAY_MS, HOUR_MS, MB, TAKEN_MS, a_cluster, fill, hour_rows, load_row
 
 pytestmark = pytest.mark.thorough
 
@@ -38,6 +38,7 @@ def test_the_load_is_shown_with_units_and_what_is_doubtful(tmp_path: Path) -> No
         "write rate 69.6 MB/s 69.6 MB/s 83.5 MB/s 66.8 MB/s to 100 MB/s 11",
         "rates are based on: 11 measured, 1 no samples",
         "enough to plan by: 10 enough, 1 gaps, 1 unknown",
+        "24 of the last 24 hours were measured",
         "",
         "busiest partitions write rate p95 busiest hour (UTC) size",
         "clicks-0 27 MB/s 18 MB/s 20:00 13.5 MB/s 2 GB",
@@ -103,6 +104,35 @@ def test_programs_get_every_figure_as_json_and_every_partition_as_csv(tmp_path: 
         "",
         "no rate: no samples",
     )
+
+
+def test_how_much_of_each_hour_of_the_last_day_was_measured_is_told(tmp_path: Path) -> None:
+    """As Cruise Control tells of its windows: a collector that stopped, or a broker that nobody asks, shows."""
+    rows = [row for number in range(10) for row in hour_rows("t", number, 1.0, hours=30)]
+    last_ms = max(row["hour_ms"] for row in rows)
+    begin_ms = last_ms - DAY_MS
+
+    def seen(row: Row) -> bool:
+        hours_ago = (last_ms - row["hour_ms"]) // HOUR_MS
+        return not (hours_ago == 5 and row["partition"] < 7) and not (hours_ago == 8 and row["partition"] == 0)
+
+    # Hours of a partition that is gone, and the hour that goes on, are no matter.
+    others = hour_rows("gone", 0, 1.0, hours=30)
+    fill(tmp_path, [load_row("t", number, 1.0) for number in range(10)], load_hours=[*filter(seen, rows), *others])
+    assert "23 of the last 24 hours were measured; of that from 2025-11-04 04:00:00 UTC 30%" in show(tmp_path).stdout
+    (cluster,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    told = {(one["hour_ms"] - begin_ms) // HOUR_MS: one["measured_share"] for one in cluster["windows"]}
+    assert list(told) == list(range(24))
+    assert {hour: share for hour, share in told.items() if share < 1} == {
+        19: pytest.approx(0.3),
+        16: pytest.approx(0.9),
+    }
+
+    # Of one cluster nothing came for nine hours.
+    late = [row | {"cluster_id": "c.2", "hour_ms": row["hour_ms"] + 10 * HOUR_MS} for row in others]
+    two = [load_row("t", 0, 1.0), load_row("gone", 0, 1.0) | {"cluster_id": "c.2"}]
+    fill(tmp_path, two, load_hours=[*hour_rows("t", 0, 1.0), *late])
+    assert "15 of the last 24 hours were measured" in show(tmp_path, "--cluster", "c.1").stdout
 
 
 def test_every_cluster_is_shown_or_the_one_that_is_asked_for(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,12 +57,12 @@ class Terminal:
             "--state-dir",
             str(self.state),
         ]
-        words = ["run", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
+        words = ["run", "--yes", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
         return fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        listed = self.type("status", "--format", "json")
+        listed = self.type("status", "--all", "--format", "json")
         found: list[dict[str, Any]] = json.loads(listed.stdout)["runs"]
         return found
 
@@ -83,6 +84,21 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         yield found
 
 
+def watch_it_pause(terminal: Terminal, run_id: str) -> None:
+    """A healthy run says so, and after `pause` what goes on; without an id."""
+    healthy = terminal.type("status").stdout
+    assert f"run {run_id}: moving; 0 of 2 moves complete" in healthy
+    assert "throttle in force: 200 kB/s per broker" in healthy
+    assert "\n  healthy\n" in healthy
+    assert not [word for word in ("left behind", "is still", "resume") if word in healthy]
+    paused = terminal.type("pause")
+    assert re.match(f"run {run_id}: starts no new moves; 2 in flight continue, [0-9.]+ MB left of them", paused.stdout)
+    assert paused.stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
+    assert terminal.runs[0]["is_held"]
+    assert f"run {run_id}: paused, 2 moves in flight go on; 0 of 2" in terminal.type("status", "last").stdout
+    assert "paused, 2 moves in flight go on" in terminal.type("status", "--all").stdout
+
+
 def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_another_terminal(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
@@ -91,11 +107,8 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         )
         run_id = terminal.runs[0]["run_id"]
 
-        assert "starts no new moves" in terminal.type("pause", run_id).stdout
-        assert terminal.runs[0]["is_held"]
-        assert f"{run_id}" in terminal.type("status").stdout
-        assert "moving (held)" in terminal.type("status").stdout
-        assert "throttled to 100 kB/s per broker" in terminal.type("throttle", run_id, "100kB/s").stdout
+        watch_it_pause(terminal, run_id)
+        assert "throttled to 100 kB/s per broker" in terminal.type("throttle", "100kB/s").stdout
         assert terminal.runs[0]["rates"]["bytes_per_s"] == 100_000
         single = terminal.type("throttle", run_id, "90kB/s", "--broker", "3")
         assert "throttled to 90 kB/s at broker 3" in single.stdout
@@ -105,21 +118,21 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         followed = terminal.type("throttle", run_id, "auto", *capacity)
         assert "throttled to what other traffic leaves of 100 kB/s per broker" in followed.stdout
         assert terminal.runs[0]["rates"]["adaptive"]["floor_bytes_per_s"] == 60_000
-        paced = terminal.type("pace", run_id, "--max-moves-per-source", "1", "--max-bytes", "none")
+        paced = terminal.type("pace", "--max-moves-per-source", "1", "--max-bytes", "none")
         assert "order makespan, at most 1 moves per source, 100 elections a step" in paced.stdout
         assert terminal.runs[0]["pace"]["caps"]["source"] == {"moves": 1, "size_bytes": None}
-        heard = json.loads(terminal.type("resume", run_id, "--format", "json").stdout)
+        heard = json.loads(terminal.type("resume", "--format", "json").stdout)
         assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 6)
         assert not terminal.runs[0]["is_held"]
         refused = terminal.type("resume", run_id, "--replan")
         assert (refused.exit_code, "--replan is for a run that is resumed" in refused.stderr) == (2, True)
 
-        second = terminal.ask_cluster("run", terminal.plan)
+        second = terminal.ask_cluster("run", "--yes", terminal.plan)
         assert second.exit_code == 2
         assert f"run {run_id} is active on this cluster" in second.stderr
         assert f"take it over with `kreassign resume {run_id}`" in second.stderr
 
-        assert "cancelling moves in flight" in terminal.type("cancel", run_id, "--now").stdout
+        assert "cancelling 2 moves in flight" in terminal.type("cancel").stdout
         output, _ = process.communicate(timeout=60)
         assert (process.returncode, json.loads(output)["state"]) == (5, "cancelled")
         assert json.loads(output)["throttle_residue"] == []
@@ -149,8 +162,8 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
         process.kill()
         process.communicate()
     run_id = terminal.runs[0]["run_id"]
-    assert "specify --bootstrap-server" in terminal.type("cancel", run_id, "--now").output
-    ended = terminal.ask_cluster("cancel", run_id, "--now", "--poll-interval", "0.1", "--format", "json")
+    assert "specify --bootstrap-server" in terminal.type("cancel", run_id).output
+    ended = terminal.ask_cluster("cancel", "--poll-interval", "0.1", "--format", "json")
     assert ended.exit_code == 5, ended.output
     found = json.loads(ended.stdout)
     assert (found["state"], found["throttle_residue"]) == ("cancelled", [])
@@ -179,8 +192,8 @@ def test_a_run_that_is_sent_a_signal_can_be_resumed(terminal: Terminal, signals:
     assert "Pausing… Ctrl-C again to quit now." in errors
     assert left["throttle_residue"] != []
     assert left["state"] == ("paused" if len(signals) == 1 else terminal.runs[0]["state"])
-    second = terminal.ask_cluster("run", terminal.plan)
+    second = terminal.ask_cluster("run", "--yes", terminal.plan)
     assert (second.exit_code, f"run {left['run_id']} was left on this cluster with" in second.stderr) == (2, True)
     terminal_options = ("--poll-interval", "0.1", "--format", "json")
-    ended = terminal.ask_cluster("cancel", left["run_id"], "--now", *terminal_options)
+    ended = terminal.ask_cluster("cancel", left["run_id"], *terminal_options)
     assert json.loads(ended.stdout)["throttle_residue"] == []

@@ -180,10 +180,10 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
 
 @pytest.mark.parametrize(("words", "complaint"), [
     (["snapshot", "--bootstrap-server", "x:1"], "specify --data DIR, --out FILE, or both"),
-    (["plan"], "specify --data DIR or --snapshot FILE"),
+    (["plan"], "specify --bootstrap-server for the cluster as it is, --data DIR or --snapshot FILE"),
 ])  # fmt: skip
 def test_what_was_not_said_is_asked_for(words: list[str], complaint: str) -> None:
-    outcome = CliRunner().invoke(kreassign, words, env={"KREASSIGN_DATA": None})
+    outcome = CliRunner().invoke(kreassign, words, env={"KREASSIGN_DATA": None, "KREASSIGN_BOOTSTRAP_SERVER": None})
     assert outcome.exit_code == 2
     assert complaint in outcome.stderr
 

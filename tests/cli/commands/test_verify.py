@@ -48,11 +48,11 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
 
     set_rate(terminal, "777")
     options = ("--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
-    refused = terminal.ask_cluster("run", terminal.plan, *options)
+    refused = terminal.ask_cluster("run", "--yes", terminal.plan, *options)
     assert refused.exit_code == 2
     assert f"{FOLLOWER_THROTTLED_RATE} of broker 3 is '777'" in refused.stderr
     assert "--adopt restore" in refused.stderr
-    ended = terminal.ask_cluster("run", terminal.plan, *options, "--adopt", "restore")
+    ended = terminal.ask_cluster("run", "--yes", terminal.plan, *options, "--adopt", "restore")
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
 
@@ -80,7 +80,7 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
 def test_a_rate_of_a_run_that_is_there_again_after_its_end_is_found(terminal: Terminal) -> None:
     """A late request of a process that was frozen, say: the run restored it and owes nothing any more."""
     options = ("--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
-    ended = terminal.ask_cluster("run", terminal.plan, *options)
+    ended = terminal.ask_cluster("run", "--yes", terminal.plan, *options)
     assert (ended.exit_code, json.loads(ended.stdout)["throttle_residue"]) == (0, []), ended.output
     run_id = json.loads(ended.stdout)["run_id"]
     assert verify(terminal, run_id)[0] == 0
@@ -93,7 +93,9 @@ def test_a_rate_of_a_run_that_is_there_again_after_its_end_is_found(terminal: Te
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
     assignment = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
     write_plan(terminal.plan, Plan((assignment,)))
-    ended = terminal.ask_cluster("run", terminal.plan, "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
+    ended = terminal.ask_cluster(
+        "run", "--yes", terminal.plan, "--measure-for", 0, "--poll-interval", 0.1, "--format", "json"
+    )
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
     assert verify(terminal, run_id)[0] == 0

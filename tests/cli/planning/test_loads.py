@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,8 +71,9 @@ def snapshot(*rates: float | None, cluster: str = "c") -> ClusterSnapshot:
     return ClusterSnapshot(TAKEN_MS, cluster, hosts, (SnapshotTopic("t", partitions),))
 
 
-def plan(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, ["plan", *map(str, arguments)])
+def plan(*arguments: str | Path, max_age: str = "none") -> Result:
+    """A plan from loads of a day that is long gone, which is all right unless a test says otherwise."""
+    return CliRunner().invoke(command, ["plan", *map(str, arguments), "--max-load-age", max_age])
 
 
 def loads_of(outcome: Any) -> LoadBasis:
@@ -149,6 +151,26 @@ def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> N
     assert cell["doubtful_loads"] == 4
     choice = kreassign.pareto(data)
     assert loads_of(choice.outcome(choice.choices[0])).doubtful_count == 4
+
+
+def test_loads_that_nobody_measured_for_longer_than_allowed_are_called_stale_and_refused_if_required(
+    tmp_path: Path,
+) -> None:
+    data, out = tables(tmp_path, {"t": [ENOUGH] * 6}), tmp_path / "plan.json"
+    lines = plan("--data", data, "--out", out, max_age="24h").stdout.splitlines()
+    assert re.fullmatch("stale loads: last measured [0-9]+ days ago; renew them with `kreassign load`", lines[1])
+    assert lines[2].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert not [line for line in lines if len(line) > 80 and not line.startswith("plan ")]  # that names a file
+    refused = plan("--data", data, "--require-load", max_age="24h")
+    assert refused.exit_code == 2
+    assert re.search(r"the loads are \d+ hours old; collect samples .* or allow it with --max-load-age", refused.stderr)
+    one = LoadBasis("mean", TAKEN_MS, 6)
+    assert [one.is_stale(TAKEN_MS + 60_000, age_s) for age_s in (60, 59, None)] == [False, True, False]
+
+
+def test_whoever_requires_load_gets_no_plan_from_sizes_that_nobody_knows() -> None:
+    with pytest.raises(InputError, match="the sizes of 2 of 6 partitions are unknown; measure for longer"):
+        LoadBasis("cluster", TAKEN_MS, 6, unsized=2).require(TAKEN_MS)
 
 
 def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:

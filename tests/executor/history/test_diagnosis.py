@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder, OriginalValues
@@ -38,6 +39,9 @@ def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() 
     assert "brokers [2] are both added and removed" in issue.seen
     assert "Cancel it" in issue.remedy
     assert "then start it again with [0, 1]" in issue.remedy
+    ((cancel,),) = issue.commands
+    assert cancel.startswith("kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo ")
+    assert """'{"version":1,"partitions":[{"topic":"t","partition":0}]}')""" in cancel
 
 
 def test_an_ordinary_reassignment_is_no_issue_unless_its_destination_is_gone() -> None:
@@ -73,10 +77,20 @@ def test_directories_that_are_offline_or_cordoned_are_found() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned, open_one)})) == []
 
 
+def test_a_broker_in_maintenance_is_told_with_who_began_it_and_not_as_a_forgotten_cordon() -> None:
+    cordoned = LogDir("/b", None, 9, 9, True, ())
+    record = MaintenanceRecord(1, {1: Entered(0, "ann@host", is_cordoned=True)})
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned,)}, maintenance=record))
+    assert str(issue) == (
+        "broker 1: it is in maintenance since 1970-01-01 00:00 UTC, by ann@host. When that is over, let it lead again"
+    )
+    assert issue.commands == (("kreassign", "maintenance", "exit", "1"),)
+
+
 def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
     found = diagnose(ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=("topic u: not authorized",)))
     assert [issue.kind for issue in found] == ["run", "unread"]
-    assert "kreassign resume run-1" in str(found[0])
+    assert found[0].commands == (("kreassign", "resume", "run-1"), ("kreassign", "cancel", "run-1"))
 
 
 def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:
@@ -89,10 +103,12 @@ def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:
 
 def test_what_a_run_of_any_machine_left_is_told_by_the_record_of_the_cluster() -> None:
     record = OriginalValues("run-7", 1, (ConfigValue(RATE.key, "700"),), frozenset({RATE.key.resource}))
-    (issue, _) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), record=record))
+    (issue, throttle) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), record=record))
+    assert "It may be of run run-7, which restores it: leave it" in throttle.remedy
+    assert throttle.commands == ()
     assert (issue.kind, issue.subject) == ("record", "run run-7")
     assert "leader.replication.throttled.rate of broker 1 is '5' and was 700" in issue.seen
-    assert "kreassign resume run-7" in issue.remedy
+    assert issue.commands == (("kreassign", "resume", "run-7"),)
 
 
 def test_while_a_run_holds_the_lease_its_record_is_no_issue() -> None:

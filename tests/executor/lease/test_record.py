@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kreassign.executor.lease.pieces import PIECE_CHARACTERS
 from kreassign.executor.lease.record import (
-    PIECE_CHARACTERS,
     OriginalValues,
     joined,
     left_settings,

@@ -51,9 +51,14 @@ def test_a_partition_that_someone_else_is_moving_is_not_touched() -> None:
 
 
 def test_a_plan_made_for_other_replicas_is_refused_with_the_difference() -> None:
-    stale = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
+    stale = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (2, 0)})
     (sentence,) = violations(plan(to(T0, 1, 2)), stale, ThrottleRates())
-    assert sentence == "t-0: its replicas are [0, 1], but the plan was made for [1, 0]; replan"
+    assert sentence == "t-0: its replicas are [0, 1], but the plan was made for [2, 0]; replan"
+
+
+def test_a_plan_may_run_again_after_a_cancellation_which_gives_the_replicas_back_in_another_order() -> None:
+    cancelled = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
+    assert violations(plan(to(T0, 1, 2)), cancelled, ThrottleRates()) == ()
 
 
 def test_a_throttle_that_lets_nothing_through_is_refused() -> None:

@@ -14,6 +14,7 @@ from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
 from kreassign.operations.audit import found_of, write_audit_trail
+from kreassign.operations.report import audit_page, trail_of
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.audit.run_audit import write_run_audit
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
@@ -23,6 +24,7 @@ from kreassign.pipeline.tables.schemas import Row
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, tp
+from tests.report.test_html import Page
 from tests.twin.asking import MEGABYTES
 
 pytestmark = pytest.mark.spark
@@ -91,6 +93,20 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, rig: TwinRig, tmp_pat
     assert brokers[0]["throttle_use"] == pytest.approx(1, abs=0.1)
     assert brokers[1]["throttle_use"] is None
     assert {row["is_on_target"] for row in read_rows(data, AUDIT_MOVES)} == {True}
+
+    # The page, which does without Spark, has the same figures.
+    assert trail_of(read_events(rig.path())).planned_s == run["predicted_s"]
+    warned: list[str] = []
+    words = Page(audit_page(run, rig.path(), data, warned.append)).words
+    assert [warning for warning in warned if "write rates" not in warning] == []
+    for told in (
+        "Audit of reassignment run-1",
+        "bytes copied 20 MB 20 MB",
+        "fullest broker above the mean +150.0% +150.0%",
+        "The run did what it was to do, and kept to its throttle.",
+        "The plan had 20 MB to copy, in 0:20 at the throttle it began with",
+    ):
+        assert told in words, told
 
     first = everything_made(data)
     audit(spark, rig, data)

@@ -13,7 +13,7 @@ from kreassign.pipeline.ingest.metric_batches import Batch, BatchCount, count_ro
 from kreassign.pipeline.ingest.metric_columns import JUDGED
 from kreassign.pipeline.ingest.metric_rules import OF_NO_USE, OTHER_VALUE
 from kreassign.pipeline.load.rules import SAME_KEY
-from kreassign.pipeline.tables.parquet import arrow_schema
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRICS
 
 BATCH = Batch("c", "metrics", "id", 3)

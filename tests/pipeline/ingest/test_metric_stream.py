@@ -211,6 +211,8 @@ def test_every_record_is_a_metric_once_or_a_dead_letter_with_its_reason_whatever
     topic.put(*(record(broker=number % 50, taken_ms=NOW_MS - number, value=number) for number in range(1, 1001)))
     (batch,) = topic.stream(data)
     assert batch.of("good") == 1_000
+    # Nothing is remembered between batches but by the tables: there is no state that could grow, or be lost.
+    assert not (Path(SOURCE.checkpoint(data)) / "state").exists()
     assert values(data) == list(range(1_001))
 
     # Sent again by a producer that had no answer; another value of a key; rubbish; and too old for any watermark.

@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
 from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, cohorts
-from kreassign.pipeline.load.forecast import backtests, forecast
-from kreassign.pipeline.load.hours import HOUR_MS
-from kreassign.pipeline.load.job import backtest_results
-from kreassign.pipeline.load.trend import DAY_S, trends
-from kreassign.pipeline.tables.parquet import arrow_schema, write_rows
+from kreassign.pipeline.load.forecast import KNOWN, TESTED, backtests_of, forecasts
+from kreassign.pipeline.load.hours import DAY_S, HOUR_MS
+from kreassign.pipeline.load.latest_hours import LatestHours
+from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.results import backtest_results
+from kreassign.pipeline.load.trend import trends
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, Row
 from tests.pipeline.finished_load import finish_load
-from tests.pipeline.load.test_load_model import DEFAULTS, frame
-
-pytestmark = pytest.mark.spark
+from tests.pipeline.load.hours_known import HOUR, hour_table
 
 RateOfHour = Callable[[int], float]
 
@@ -36,27 +36,47 @@ def hours(partition: int, day_count: float, rate: RateOfHour, first: int = 0, **
     return [own | {"hour_ms": hour * HOUR_MS, "new_records": round(3600 * rate(hour))} for hour in of]
 
 
-def loads(of_hours: DataFrame, window_days: int = 28, size_bytes: int | None = 1000) -> DataFrame:
+def loads(of_hours: pa.Table, window_days: int = 28, size_bytes: int | None = 1000) -> pa.Table:
     """What table `load_model` says of partitions with records of one byte."""
-    return trends(of_hours, window_days).withColumns(
-        {
-            "snapshot_id": sql.lit("s"),
-            "recent_write_bytes_per_s": sql.col("recent_records_per_s"),
-            "size_bytes": sql.lit(size_bytes).cast("bigint"),
-        }
+    hours = LatestHours.of(of_hours)
+    found = {name: pa.array(values, from_pandas=True) for name, values in trends(hours, window_days).items()}
+    keys = hours.rows.select(PARTITION_KEY).take(hours.starts)
+    columns = {
+        **{name: keys[name] for name in PARTITION_KEY},
+        **found,
+        "snapshot_id": ["s"] * len(hours),
+        "recent_write_bytes_per_s": found["recent_records_per_s"],
+        "size_bytes": pa.array([size_bytes] * len(hours), pa.int64()),
+        "has_trend": pc.equal(found["has_trend"], 1),
+    }
+    return pa.table(columns)
+
+
+def backtested(known: pa.Table) -> dict[str, Row]:
+    """Table `backtests`, by cluster."""
+    clusters = known["cluster_id"].unique().to_pylist()
+    each = (known.filter(pc.equal(known["cluster_id"], name)) for name in clusters)
+    return dict(zip(clusters, (backtests_of(loads.select(TESTED)).to_pylist()[0] for loads in each), strict=True))
+
+
+def forecast_of(known: pa.Table, days: float) -> list[Row]:
+    """Table `forecast`."""
+    widening = {name: row["widening"] for name, row in backtested(known).items()}
+    widened = known.select(KNOWN).append_column(
+        "widening", pa.array([widening[name] for name in known["cluster_id"].to_pylist()], pa.float64())
     )
+    found = pa.Table.from_batches(forecasts(widened.combine_chunks().to_batches(), days))
+    assert found.column_names == list(FORECAST.column_names)
+    return found.to_pylist()
 
 
-def ahead(spark: SparkSession, rows: Iterable[Row], days: float = 30, **how: Any) -> dict[int, Row]:
+def ahead(rows: list[Row], days: float = 30, **how: Any) -> dict[int, Row]:
     """The forecast of partitions, so many days ahead."""
-    known = loads(frame(spark, LOAD_HOURS, *rows), **how)
-    found = forecast(known, backtests(known), days)
-    assert found.columns == list(FORECAST.column_names)
-    return {row["partition"]: row.asDict() for row in found.collect()}
+    return {row["partition"]: row for row in forecast_of(loads(hour_table(rows), **how), days)}
 
 
-def fits(spark: SparkSession, rows: Iterable[Row], **how: Any) -> dict[int, Row]:
-    return {row["partition"]: row.asDict() for row in loads(frame(spark, LOAD_HOURS, *rows), **how).collect()}
+def fits(rows: list[Row], **how: Any) -> dict[int, Row]:
+    return {row["partition"]: row for row in loads(hour_table(rows), **how).to_pylist()}
 
 
 def weekend(hour: int, at_weekends: float = 60.0) -> float:
@@ -66,16 +86,16 @@ def weekend(hour: int, at_weekends: float = 60.0) -> float:
 WEEK_OF_QUIET_WEEKENDS = (5 * 100 + 2 * 60) / 7
 
 
-def test_quiet_weekends_are_no_decline_wherever_the_week_ends(spark: SparkSession) -> None:
+def test_quiet_weekends_are_no_decline_wherever_the_week_ends() -> None:
     histories = list(product((7, 14, 28), range(0, 7 * HOURS_A_DAY, 29)))
     rows = [row for number, (days, first) in enumerate(histories) for row in hours(number, days, weekend, first)]
-    for number, row in ahead(spark, rows).items():
+    for number, row in ahead(rows).items():
         assert row["basis"] == "flat", histories[number]
         assert row["write_bytes_per_s"] == pytest.approx(WEEK_OF_QUIET_WEEKENDS), histories[number]
         assert row["low_write_bytes_per_s"] > 0.25 * WEEK_OF_QUIET_WEEKENDS, histories[number]
 
 
-def test_growth_of_20_days_is_followed_also_under_quiet_weekends(spark: SparkSession) -> None:
+def test_growth_of_20_days_is_followed_also_under_quiet_weekends() -> None:
     def growing(hour: int) -> float:
         return 1 + 0.05 * hour / HOURS_A_DAY
 
@@ -84,7 +104,7 @@ def test_growth_of_20_days_is_followed_also_under_quiet_weekends(spark: SparkSes
         1: lambda hour: 10 * weekend(hour) * growing(hour),
         2: lambda hour: 1000 * 0.95 ** (hour / HOURS_A_DAY),
     }
-    found = ahead(spark, [row for number, rate in rates.items() for row in hours(number, 20, rate)])
+    found = ahead([row for number, rate in rates.items() for row in hours(number, 20, rate)])
     assert [found[number]["basis"] for number in rates] == ["trend"] * 3
     then = 1000 * (1 + 0.05 * 50)
     assert found[0]["write_bytes_per_s"] == pytest.approx(then, rel=0.1)
@@ -95,32 +115,32 @@ def test_growth_of_20_days_is_followed_also_under_quiet_weekends(spark: SparkSes
     assert found[2]["low_write_bytes_per_s"] < then < now < found[2]["high_write_bytes_per_s"]
 
 
-def test_the_forecast_begins_at_the_recent_rate_and_is_damped(spark: SparkSession) -> None:
+def test_the_forecast_begins_at_the_recent_rate_and_is_damped() -> None:
     rows = hours(0, 28, lambda hour: 1000 * math.exp(0.02 * hour / HOURS_A_DAY))
-    fit = fits(spark, rows)[0]
+    fit = fits(rows)[0]
     assert fit["growth_per_day"] == pytest.approx(0.02, rel=1e-3)
     now = 1000 * math.exp(0.02 * 28)
-    assert ahead(spark, rows, days=0)[0]["write_bytes_per_s"] == pytest.approx(now, rel=0.01)
+    assert ahead(rows, days=0)[0]["write_bytes_per_s"] == pytest.approx(now, rel=0.01)
     in_30_days = now * math.exp(0.02 * sum(0.95**day for day in range(1, 31)))
-    assert ahead(spark, rows, days=30)[0]["write_bytes_per_s"] == pytest.approx(in_30_days, rel=0.01)
+    assert ahead(rows, days=30)[0]["write_bytes_per_s"] == pytest.approx(in_30_days, rel=0.01)
 
 
-def test_a_step_is_no_trend_and_its_new_height_is_in_the_interval(spark: SparkSession) -> None:
+def test_a_step_is_no_trend_and_its_new_height_is_in_the_interval() -> None:
     def up(days: int, days_ago: int) -> RateOfHour:
         return lambda hour: 200 if hour >= (days - days_ago) * HOURS_A_DAY else 100
 
     histories = [(days, ago) for days, ago in product((18, 21, 28), (2, 5, 9, 10, 12, 15, 20)) if ago < days]
     rows = [row for number, (days, ago) in enumerate(histories) for row in hours(number, days, up(days, ago))]
-    for number, row in ahead(spark, rows).items():
+    for number, row in ahead(rows).items():
         assert row["basis"] == "flat", histories[number]
         assert row["low_write_bytes_per_s"] <= 200 <= row["high_write_bytes_per_s"], histories[number]
 
 
-def test_a_trend_needs_14_days_and_less_history_says_less(spark: SparkSession) -> None:
+def test_a_trend_needs_14_days_and_less_history_says_less() -> None:
     def rate(hour: int) -> float:
         return 10_000 * math.exp(0.01 * hour / HOURS_A_DAY)
 
-    found = ahead(spark, [row for days in (0.5, 3, 7, 13, 14) for row in hours(int(days), days, rate)])
+    found = ahead([row for days in (0.5, 3, 7, 13, 14) for row in hours(int(days), days, rate)])
     assert {days: row["basis"] for days, row in found.items()} == {
         0: "flat",
         3: "flat",
@@ -134,43 +154,43 @@ def test_a_trend_needs_14_days_and_less_history_says_less(spark: SparkSession) -
     assert widths[2] > 4
 
 
-def test_only_the_days_of_the_window_count(spark: SparkSession) -> None:
+def test_only_the_days_of_the_window_count() -> None:
     def rate(hour: int) -> float:
         return 1000.0 if hour >= 20 * HOURS_A_DAY else 10.0 + hour
 
     rows = hours(0, 40, rate)
-    within = fits(spark, rows, window_days=20)[0]
+    within = fits(rows, window_days=20)[0]
     assert (within["day_count"], within["growth_per_day"], within["has_trend"]) == (20, 0.0, False)
     assert within["week_spread"] == 0.02
-    assert fits(spark, rows, window_days=40)[0]["week_spread"] > 0.2
-    assert fits(spark, rows, window_days=7)[0]["growth_per_day"] is None
+    assert fits(rows, window_days=40)[0]["week_spread"] > 0.2
+    assert fits(rows, window_days=7)[0]["growth_per_day"] is None
 
 
-def test_a_day_that_was_not_measured_is_the_same_weekday_before(spark: SparkSession) -> None:
+def test_a_day_that_was_not_measured_is_the_same_weekday_before() -> None:
     a_sunday = range(20 * HOURS_A_DAY, 21 * HOURS_A_DAY)
     rows = [row for row in hours(0, 27, weekend) if row["hour_ms"] // HOUR_MS not in a_sunday]
     half = hours(1, 0.5, lambda _: 70.0)
-    found = fits(spark, [*rows, *half])
+    found = fits([*rows, *half])
     assert (found[0]["day_count"], found[1]["day_count"]) == (26, 0)
     assert found[0]["recent_records_per_s"] == pytest.approx(WEEK_OF_QUIET_WEEKENDS)
     assert found[1]["recent_records_per_s"] == pytest.approx(70)
 
 
-def test_an_odd_day_does_not_move_the_trend(spark: SparkSession) -> None:
+def test_an_odd_day_does_not_move_the_trend() -> None:
     def rate(hour: int) -> float:
         odd = 10 if hour // HOURS_A_DAY == 16 else 1
         return odd * 1000 * math.exp(0.03 * hour / HOURS_A_DAY)
 
-    assert fits(spark, hours(0, 28, rate))[0]["growth_per_day"] == pytest.approx(0.03, rel=0.05)
+    assert fits(hours(0, 28, rate))[0]["growth_per_day"] == pytest.approx(0.03, rel=0.05)
 
 
-def test_peak_and_percentile_are_of_the_hours_of_a_week_then(spark: SparkSession) -> None:
+def test_peak_and_percentile_are_of_the_hours_of_a_week_then() -> None:
     def rate(hour: int) -> float:
         of_week = hour % (7 * HOURS_A_DAY)
         return 500.0 if of_week == 61 else 300.0 if of_week % HOURS_A_DAY in {9, 10} else 100.0
 
     growing = hours(1, 28, lambda hour: 1000 * math.exp(0.03 * hour / HOURS_A_DAY))
-    found = ahead(spark, [*hours(0, 21, rate), *growing, *hours(2, 0.9, rate)])
+    found = ahead([*hours(0, 21, rate), *growing, *hours(2, 0.9, rate)])
     mean = (500 + 14 * 300 + (168 - 15) * 100) / 168
     row = found[0]
     assert row["write_bytes_per_s"] == pytest.approx(mean)
@@ -180,12 +200,12 @@ def test_peak_and_percentile_are_of_the_hours_of_a_week_then(spark: SparkSession
     assert found[2]["peak_write_bytes_per_s"] is None
 
 
-def test_a_partition_that_rests_is_forecast_to_rest(spark: SparkSession) -> None:
-    found = ahead(spark, hours(0, 28, lambda _: 0.0))[0]
+def test_a_partition_that_rests_is_forecast_to_rest() -> None:
+    found = ahead(hours(0, 28, lambda _: 0.0))[0]
     assert (found["write_bytes_per_s"], found["high_write_bytes_per_s"], found["basis"]) == (0, 0, "flat")
 
 
-def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention(spark: SparkSession) -> None:
+def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention() -> None:
     def sized(partition: int, days: float, size: Callable[[float], float]) -> list[Row]:
         rows = hours(partition, days, lambda _: 1.0)
         return [row | {"mean_size_bytes": size(row["hour_ms"] / HOUR_MS / HOURS_A_DAY)} for row in rows]
@@ -196,7 +216,7 @@ def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention(spark: SparkS
         *sized(2, 6, lambda day: 1e6 + 1000 * day),
         *hours(3, 28, lambda _: 1.0),
     ]
-    found = ahead(spark, rows, days=10, size_bytes=7_000_000)
+    found = ahead(rows, days=10, size_bytes=7_000_000)
     assert found[0]["size_bytes"] == pytest.approx(7_010_000, rel=1e-6)
     assert found[0]["low_size_bytes"] <= 7_000_000
     assert found[0]["high_size_bytes"] >= found[0]["size_bytes"]
@@ -204,32 +224,32 @@ def test_a_size_grows_on_while_it_fills_and_stays_at_its_retention(spark: SparkS
     # Too few days: it may keep all that is written.
     assert found[2]["size_bytes"] == 7_000_000
     assert found[2]["high_size_bytes"] >= 7_000_000 + 10 * DAY_S
-    unknown = ahead(spark, rows, size_bytes=None)[0]
+    unknown = ahead(rows, size_bytes=None)[0]
     assert [unknown[name] for name in ("size_bytes", "low_size_bytes", "high_size_bytes")] == [None] * 3
 
 
-def test_the_backtest_says_how_the_last_week_was_forecast(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_backtest_says_how_the_last_week_was_forecast(tmp_path: Path) -> None:
     def jump(hour: int) -> float:
         return 200.0 if hour >= 14 * HOURS_A_DAY else 100.0
 
     steady = [row for number in range(9) for row in hours(number, 21, lambda _: 100.0)]
-    known = loads(frame(spark, LOAD_HOURS, *steady, *hours(9, 21, jump), *hours(10, 13, lambda _: 100.0)))
-    tested = {row["partition"]: row for row in known.collect()}
-    assert (tested[0]["backtest_error"], tested[0]["backtest_sigmas"]) == (pytest.approx(0), 0)
-    assert tested[9]["backtest_error"] == pytest.approx(0.5)
+    known = loads(hour_table([*steady, *hours(9, 21, jump), *hours(10, 13, lambda _: 100.0)]))
+    found = {row["partition"]: row for row in known.to_pylist()}
+    assert (found[0]["backtest_error"], found[0]["backtest_sigmas"]) == (pytest.approx(0), 0)
+    assert found[9]["backtest_error"] == pytest.approx(0.5)
     # The spread of 14 equal days is 0.02, and its reach to the middle of the next week the root of 1.5.
-    assert tested[9]["backtest_sigmas"] == pytest.approx(4 * 2.447)
-    assert tested[10]["backtest_error"] is None
-    found = backtests(known)
-    assert found.columns == list(BACKTESTS.column_names)
-    (row,) = (each.asDict() for each in found.collect())
+    assert found[9]["backtest_sigmas"] == pytest.approx(4 * 2.447)
+    assert found[10]["backtest_error"] is None
+    row = backtested(known)["c"]
+    assert row.keys() == set(BACKTESTS.column_names)
     assert (row["partition_count"], row["median_error"], row["covered_share"]) == (10, pytest.approx(0), 0.9)
     assert 1 < row["widening"] <= 4
 
-    none = {**dict.fromkeys(BACKTESTS.column_names), "cluster_id": "d", "partition_count": 0, "widening": 1.0}
+    none = backtested(loads(hour_table(hours(0, 3, lambda _: 1.0, cluster_id="d"))))["d"]
+    assert (none["partition_count"], none["median_error"], none["widening"]) == (0, None, 1.0)
     write_rows(tmp_path, BACKTESTS, [none, row], file_stem="a")
     finish_load(tmp_path)
-    tested_c, tested_d = backtest_results(spark, tmp_path)
+    tested_c, tested_d = backtest_results(tmp_path)
     assert tested_c == (
         "backtest of c: 10 partitions, their last week as forecast from the days before it: median error 0.0%, "
         f"95th percentile {row['p95_error']:.1%}; "
@@ -238,19 +258,18 @@ def test_the_backtest_says_how_the_last_week_was_forecast(spark: SparkSession, t
     assert tested_d == "backtest of d: none, no partition has two whole weeks of samples"
 
 
-def test_intervals_are_as_wide_as_past_forecasts_were_wrong(spark: SparkSession) -> None:
+def test_intervals_are_as_wide_as_past_forecasts_were_wrong() -> None:
     """Of two clusters whose partitions look alike, the one in which others jumped has the wider intervals."""
     calm = [row for number in range(5) for row in hours(number, 28, lambda _: 100.0, cluster_id="calm")]
     restless = [row | {"cluster_id": "restless"} for row in hours(0, 28, lambda _: 100.0)]
     for number in range(1, 5):
         restless += hours(number, 28, lambda hour: 150.0 if hour >= 21 * HOURS_A_DAY else 100.0, cluster_id="restless")
-    known = loads(frame(spark, LOAD_HOURS, *calm, *restless))
-    found = forecast(known, backtests(known), 30).where("partition = 0").collect()
+    found = [row for row in forecast_of(loads(hour_table([*calm, *restless])), 30) if row["partition"] == 0]
     width = {row["cluster_id"]: row["high_write_bytes_per_s"] / row["low_write_bytes_per_s"] for row in found}
     assert width["restless"] > width["calm"] > 1
 
 
-def hour_table(known: Iterable[Cohort]) -> pa.Table:
+def hours_of(known: Iterable[Cohort]) -> pa.Table:
     """Table `load_hours` of every partition of the cohorts: one topic each."""
     columns: dict[str, list[Any]] = {name: [] for name in ("topic", "partition", "hour_ms", "new_records")}
     for cohort in known:
@@ -261,14 +280,13 @@ def hour_table(known: Iterable[Cohort]) -> pa.Table:
             columns["hour_ms"] += (of * HOUR_MS).tolist()
             columns["new_records"] += np.round(cohort.rates[of, partition] * 3600).astype(int).tolist()
     count = len(columns["topic"])
-    constant = {name: [DEFAULTS[name]] * count for name in LOAD_HOURS.column_names if name not in columns}
+    constant = {name: [HOUR[name]] * count for name in LOAD_HOURS.column_names if name not in columns}
     return pa.table(columns | constant, schema=arrow_schema(LOAD_HOURS))
 
 
-def test_95_percent_holds_at_least_90_of_every_cohort(spark: SparkSession) -> None:
+def test_95_percent_holds_at_least_90_of_every_cohort() -> None:
     known = cohorts(20)
-    model = loads(spark.createDataFrame(hour_table(known)))
-    rows = forecast(model, backtests(model), AHEAD_DAYS).collect()
+    rows = forecast_of(loads(hours_of(known)), AHEAD_DAYS)
     inside = {cohort.name: 0.0 for cohort in known}
     truth = {cohort.name: cohort.truth for cohort in known}
     for row in rows:

@@ -15,10 +15,13 @@ from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows
-from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
+from kreassign.pipeline.load.job import StepCount, run_load
+from kreassign.pipeline.load.results import partition_counts
 from kreassign.pipeline.spark.session import failures_told
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.compaction import compact
 from kreassign.pipeline.tables.loads import last_load
-from kreassign.pipeline.tables.parquet import TablesAt, arrow_schema, read_rows, write_rows
+from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     LOAD_MODEL,
@@ -67,7 +70,7 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, LOADS)]
     assert stored[:-1] == [(step.table.name, step.good, step.bad, step.late) for step in told]
     assert stored[-1][0] == "load_quality"
-    assert partition_counts(spark, tmp_path, "coverage") == {"measured": 1, "no samples": 1}
+    assert partition_counts(tmp_path, "coverage") == {"measured": 1, "no samples": 1}
 
     loads = {row["partition"]: row for row in read_rows(tmp_path, LOAD_MODEL)}
     # Partition 0: 30 records in 8 s; the leader keeps 40 records in 80 bytes.
@@ -113,10 +116,18 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
         step = next(step for step in told if step.table.name == name)
         return step.good, step.bad, step.late
 
+    def collect_and_compact(step: StepCount) -> None:
+        """What a collector does beside a load: here a round after each of its steps, and compaction."""
+        beside.append(600 + len(beside))
+        take(f"beside {step.table.name}", beside[-1:])
+        for table in (SAMPLES, PARTITIONS, REPLICAS):
+            compact(tmp_path, table)
+
     fill(tmp_path)
-    half, rest = range(20, 600, 20), range(600, 900, 20)
+    half, rest = range(20, 600, 20), range(620, 900, 20)
+    beside: list[int] = []
     take("half", half)
-    run_load(spark, tmp_path, lambda _: None)
+    run_load(spark, tmp_path, collect_and_compact)
     # Nothing of these is complete: a snapshot that was broken off, and a load.
     write_rows(tmp_path, REPLICAS, [replica_rows(observation())[0] | {"snapshot_id": "zzz"}], file_stem="zzz")
     take("rest", rest)
@@ -129,7 +140,7 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
     take("late", [30])  # of an hour that was closed long ago
     told: list[StepCount] = []
     run_load(spark, tmp_path, told.append)
-    assert counts("samples") == (len(rest), 1, 1)
+    assert counts("samples") == (len(beside) + len(rest), 1, 1)
     hours_of_two = counts("load_hours")
     in_two = everything_made(tmp_path)
     (treated,) = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["reason"] == "its hour is closed"]
@@ -138,9 +149,13 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
     told.clear()
     (late,) = (tmp_path / "samples").rglob("late*.parquet")
     late.unlink()
+    # The hours are lost: no load may stand on what is left, and one that reads all needs none of it.
+    shutil.rmtree(tmp_path / "load_hours")
+    with pytest.raises(DataError, match=r"load_hours in .* is not the one that load 2 knew: it is gone; .* --full`"):
+        run_load(spark, tmp_path, told.append)
     run_load(spark, tmp_path, told.append, is_full=True)
     # Those of `fill`, and one of another time that is wrong there.
-    assert counts("samples") == (3 + len(half) + len(rest), 2, 0)
+    assert counts("samples") == (3 + len(half) + len(beside) + len(rest), 2, 0)
     assert counts("load_hours") == hours_of_two
     assert everything_made(tmp_path) == in_two
 

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 from pyspark.testing import assertDataFrameEqual
 
 from kreassign.pipeline.load import load_model as model_of
-from kreassign.pipeline.load.hours import hours_of, parts
-from kreassign.pipeline.load.rates import BAD, DECIDED, rates, with_epoch, with_reason
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
+from kreassign.pipeline.load.hours import HOUR_MS
+from kreassign.pipeline.load.skew import skew
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, PARTITIONS, REPLICAS, SKEW, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
-
-pytestmark = pytest.mark.spark
+from tests.pipeline.load.hours_known import HOUR, loads, loads_of
+from tests.pipeline.load.samples import hours
 
 DEFAULTS: Mapping[str, Any] = {
+    **HOUR,
     "snapshot_id": "s1",
     "cluster_id": "c",
     "taken_ms": 1000,
@@ -46,23 +47,6 @@ DEFAULTS: Mapping[str, Any] = {
     "future_size_bytes": None,
     "start_offset": 0,
     "end_offset": 0,
-    # Of an hour that was measured whole, nobody knows how.
-    "epoch": 0,
-    "is_open": False,
-    "seconds": 3600.0,
-    "good_seconds": 3600.0,
-    "squared_seconds": 0.0,
-    "good_records": 0,
-    "rate_sum": 0,
-    "most_new_records": 0,
-    "sized_records": 0,
-    "new_bytes": 0,
-    "mean_size_bytes": None,
-    "sample_count": 1,
-    "odd_count": 0,
-    **dict.fromkeys(("first_ms", "last_ms", "last_leader", "last_start_offset", "last_end_offset", "last_size_bytes")),
-    "rate_bins": [],
-    "rate_counts": [],
 }
 
 
@@ -76,29 +60,21 @@ def partitions(spark: SparkSession, count: int) -> DataFrame:
     return frame(spark, PARTITIONS, *({"partition": number} for number in range(count)))
 
 
-def load_model(partitions: DataFrame, replicas: DataFrame, samples: DataFrame) -> DataFrame:
+def load_model(partitions: DataFrame, replicas: DataFrame, samples: list[Row]) -> DataFrame:
     """The road of the load job, from samples on."""
-    return model_of.load_model(partitions, replicas, hours(samples))
+    return model_of.load_model(partitions, replicas, hours_frame(partitions.sparkSession, samples))
 
 
-def hours(samples: DataFrame) -> DataFrame:
+def hours_frame(spark: SparkSession, samples: list[Row]) -> DataFrame:
     """Table `load_hours` of samples of which nothing is known yet."""
-    return hours_of(parts(rates(undecided(samples))))
-
-
-def undecided(samples: DataFrame) -> DataFrame:
-    """Samples of which nothing has been decided yet."""
-    unknown = {"is_clean": "boolean", "reason": "string", "epoch": "int", BAD: "string"}
-    return samples.withColumns(
-        {"is_closed": sql.lit(col=False), "is_new": sql.lit(col=True)}
-        | {name: sql.lit(None).cast(kind) for name, kind in unknown.items()}
-    ).select(*SAMPLES.column_names, *DECIDED)
+    return spark.createDataFrame(hours(samples), struct_type(LOAD_HOURS))
 
 
 def result(model: DataFrame, *names: str) -> DataFrame:
     return model.select("partition", *names)
 
 
+@pytest.mark.spark
 def test_the_size_is_the_leaders_else_the_largest_else_unknown(spark: SparkSession) -> None:
     replicas = frame(
         spark,
@@ -110,7 +86,7 @@ def test_the_size_is_the_leaders_else_the_largest_else_unknown(spark: SparkSessi
         {"partition": 1, "broker": 3, "is_leader": True},
         {"partition": 2, "broker": 1, "is_leader": True},
     )
-    model = load_model(partitions(spark, 3), replicas, frame(spark, SAMPLES))
+    model = load_model(partitions(spark, 3), replicas, [])
     expected = [(0, 80, "no samples"), (1, 75, "no samples"), (2, None, "no samples")]
     assertDataFrameEqual(
         result(model, "size_bytes", "coverage"),
@@ -179,7 +155,7 @@ STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, .
 }
 
 
-def test_rates_come_from_the_samples_since_the_log_last_restarted(spark: SparkSession) -> None:
+def test_rates_come_from_the_samples_since_the_log_last_restarted() -> None:
     samples = [
         {
             "partition": number,
@@ -192,68 +168,127 @@ def test_rates_come_from_the_samples_since_the_log_last_restarted(spark: SparkSe
         for number, (name, (rows, _)) in enumerate(STORIES.items())
         for second, start, end, size in rows
     ]
-    model = load_model(partitions(spark, len(STORIES)), frame(spark, REPLICAS), frame(spark, SAMPLES, *samples))
-    assert model.columns == list(LOAD_MODEL.column_names)
-    told = {row["partition"]: tuple(row[name] for name in STORY_COLUMNS) for row in model.collect()}
+    found = {row["partition"]: tuple(row[name] for name in STORY_COLUMNS) for row in loads_of(hours(samples))}
     for number, (name, (_, expected)) in enumerate(STORIES.items()):
-        assert told[number] == pytest.approx(expected), name
+        assert found[number] == pytest.approx(expected), name
 
 
-def test_a_topic_that_was_recreated_and_grew_past_its_old_end_is_a_reset(spark: SparkSession) -> None:
-    samples = frame(
-        spark,
-        SAMPLES,
-        {"taken_ms": 1000, "end_offset": 10, "topic_id": "id-1"},
-        {"taken_ms": 2000, "end_offset": 50, "topic_id": "id-2"},
-        {"taken_ms": 3000, "end_offset": 60, "topic_id": "id-2"},
-        {"taken_ms": 4000, "end_offset": 70, "topic_id": None},
-        {"taken_ms": 1000, "end_offset": 10, "topic_id": None, "topic": "old broker"},
-        {"taken_ms": 2000, "end_offset": 20, "topic_id": None, "topic": "old broker"},
-    )
-    epochs = with_epoch(with_reason(undecided(samples))).select("topic", "taken_ms", "epoch")
-    expected = [("t", 1000, 0), ("t", 2000, 1), ("t", 3000, 1), ("t", 4000, 1)]
-    expected += [("old broker", 1000, 0), ("old broker", 2000, 0)]
-    assertDataFrameEqual(epochs, spark.createDataFrame(expected, "topic string, taken_ms bigint, epoch int"))
-
-
-def test_a_change_of_leader_or_a_reset_is_no_growth(spark: SparkSession) -> None:
-    samples = frame(
-        spark,
-        SAMPLES,
-        {"taken_ms": 1000, "end_offset": 10, "size_bytes": 100, "leader": 1},
-        {"taken_ms": 2000, "end_offset": 20, "size_bytes": 900, "leader": 2},
-        {"taken_ms": 3000, "end_offset": 25, "size_bytes": 950, "leader": 2},
-        {"taken_ms": 4000, "end_offset": 30, "size_bytes": 990, "leader": 2, "topic_id": "id-2"},
-    )
-    growth = with_epoch(with_reason(undecided(samples))).select("taken_ms", "sized_records", "new_bytes")
-    expected = [(1000, None, None), (2000, None, None), (3000, 5, 50), (4000, None, None)]
-    schema = "taken_ms bigint, sized_records bigint, new_bytes bigint"
-    assertDataFrameEqual(growth, spark.createDataFrame(expected, schema))
-
-
-def test_of_two_rows_for_one_round_the_one_that_is_ahead_counts(spark: SparkSession) -> None:
-    samples = frame(
-        spark,
-        SAMPLES,
-        {"end_offset": 10, "size_bytes": 700, "leader": 2},
-        {"end_offset": 12, "size_bytes": 600, "leader": 1},
-        {"end_offset": 11, "size_bytes": 500, "leader": 3},
-    )
-    told = rates(undecided(samples)).select("end_offset", "verdict", "reason")
-    twice = "another row has the same time"
-    expected = [(10, "twice", twice), (11, "twice", twice), (12, "first", None)]
-    assertDataFrameEqual(told, spark.createDataFrame(expected, "end_offset bigint, verdict string, reason string"))
-
-
+@pytest.mark.spark
 def test_partitions_of_two_clusters_are_kept_apart(spark: SparkSession) -> None:
     both = frame(spark, PARTITIONS, {"cluster_id": "c"}, {"cluster_id": "d"})
     replicas = frame(
         spark, REPLICAS, {"cluster_id": "c", "size_bytes": 1}, {"cluster_id": "d", "size_bytes": 2, "is_leader": True}
     )
-    samples = frame(
-        spark, SAMPLES, *({"cluster_id": "d", "taken_ms": 1000 * n, "end_offset": n, "size_bytes": n} for n in (1, 3))
-    )
+    samples = [{"cluster_id": "d", "taken_ms": 1000 * n, "end_offset": n, "size_bytes": n} for n in (1, 3)]
     model = load_model(both, replicas, samples).select("cluster_id", "size_bytes", "write_bytes_per_s")
     expected = [("c", 1, None), ("d", 2, 1.0)]
     schema = "cluster_id string, size_bytes bigint, write_bytes_per_s double"
     assertDataFrameEqual(model, spark.createDataFrame(expected, schema))
+
+
+def test_the_peak_is_the_busiest_hour_of_the_day_if_every_hour_was_seen() -> None:
+    two_days = [
+        {"hour_ms": hour * HOUR_MS, "new_records": 3600 * (40 if hour in {7, 31} else 90 if hour == 20 else 10)}
+        for hour in range(48)
+    ]
+    sized = [row | {"sized_records": row["new_records"], "new_bytes": 2 * row["new_records"]} for row in two_days]
+    half_a_day = [row | {"partition": 1} for row in sized[:12]]
+    found = [
+        (row["partition"], row["peak_hour"], row["peak_write_bytes_per_s"]) for row in loads([*sized, *half_a_day])
+    ]
+    # Hour 20 was busy on one day only: (90 + 10) / 2, of records of two bytes.
+    assert found == [(0, 20, 100.0), (1, None, None)]
+
+
+def test_of_two_hours_of_the_day_that_are_as_busy_the_later_is_the_peak() -> None:
+    day = [{"hour_ms": hour * HOUR_MS, "new_records": 3600 if hour in {3, 17} else 0} for hour in range(24)]
+    (row,) = loads(day)
+    assert row["peak_hour"] == 17
+
+
+def test_partitions_of_which_nothing_was_measured_stand_between_others() -> None:
+    """Those whose only sample is the first have no interval: neither day nor trend, and no other's figures."""
+    measured = [{"hour_ms": hour * HOUR_MS, "new_records": 3600} for hour in range(48)]
+    alone = {"hour_ms": 0, "seconds": 0.0, "good_seconds": 0.0, "new_records": 0}
+    rows = [*measured, alone | {"partition": 1}, *(row | {"partition": 2, "new_records": 7200} for row in measured)]
+    names = ("partition", "day_count", "has_trend", "write_records_per_s", "peak_hour", "week_spread")
+    assert [tuple(row[name] for name in names) for row in loads(rows)] == [
+        (0, 2, False, 1.0, 23, 0.35),
+        (1, 0, False, None, None, None),
+        (2, 2, False, 2.0, 23, 0.35),
+    ]
+
+
+def test_only_the_hours_of_the_last_epoch_count_whatever_the_order_of_the_rows() -> None:
+    old = [{"hour_ms": hour * HOUR_MS, "new_records": 36_000, "epoch": 0} for hour in range(30)]
+    new = [{"hour_ms": hour * HOUR_MS, "new_records": 3600, "epoch": 1} for hour in range(29, 40)]
+    rows = [*new, *old, *(row | {"partition": 1} for row in old)]
+    found = loads(rows)
+    assert [(row["partition"], row["reset_count"], row["write_records_per_s"]) for row in found] == [
+        (0, 1, 1.0),
+        (1, 0, 10.0),
+    ]
+    assert sorted(loads(rows[::-1]), key=itemgetter("partition")) == found
+
+
+def test_the_size_of_a_record_of_the_whole_log_is_that_at_the_last_sample() -> None:
+    def at_end(hour: int, size_bytes: int) -> dict[str, Any]:
+        last = {"last_start_offset": 0, "last_end_offset": 1000, "last_size_bytes": size_bytes}
+        return {"hour_ms": hour * HOUR_MS, "first_ms": hour * HOUR_MS, "last_ms": (hour + 1) * HOUR_MS, **last}
+
+    unseen = {"hour_ms": 3 * HOUR_MS, "last_size_bytes": 9000}
+    (row,) = loads([at_end(2, 7000), at_end(0, 5000), at_end(1, 6000), unseen])
+    assert (row["bytes_per_record"], row["record_size_basis"]) == (7.0, "log")
+
+
+def test_without_hours_there_is_nothing() -> None:
+    assert loads([]) == []
+
+
+MODEL = {name: DEFAULTS.get(name) for name in LOAD_MODEL.column_names} | {
+    "sample_count": 9, "span_s": 1.0, "covered_share": 1.0, "day_count": 9, "reset_count": 0, "coverage": "measured",
+    "verdict": "enough", "has_trend": False,
+}  # fmt: skip
+
+
+@pytest.mark.spark
+def test_skew_names_the_hot_partition_and_how_even_a_topic_is(spark: SparkSession) -> None:
+    topics: dict[str, list[float | None]] = {
+        "even": [5.0, 5.0],
+        "hot": [1.0, 1.0, 97.0, 1.0],
+        "idle": [0.0, 0.0],
+        "one": [3.0, None],
+        "all in one": [0.0, 8.0],
+    }
+    keys = [(topic, number, rate) for topic, found in topics.items() for number, rate in enumerate(found)]
+    loads = frame(
+        spark,
+        LOAD_MODEL,
+        *(MODEL | {"topic": topic, "partition": number, "write_bytes_per_s": rate} for topic, number, rate in keys),
+    )
+    placed = frame(
+        spark,
+        PARTITIONS,
+        *({"topic": topic, "partition": number, "leader": -1 if topic == "idle" else 1} for topic, number, _ in keys),
+    )
+    found = skew(loads, placed)
+    assert found.columns == list(SKEW.column_names)
+    rows = {row["topic"]: row for row in found.collect()}
+    assert {topic: row["verdict"] for topic, row in rows.items()} == {
+        "even": "even", "hot": "hot partition", "idle": "idle", "one": "too few", "all in one": "even",
+    }  # fmt: skip
+    assert (rows["even"]["evenness"], rows["all in one"]["evenness"]) == (pytest.approx(1.0), pytest.approx(0.0))
+    assert 0 < rows["hot"]["evenness"] < 0.2
+    assert (rows["hot"]["hottest_partition"], rows["hot"]["hottest_ratio"]) == (2, pytest.approx(3.88))
+    assert (rows["hot"]["most_leaders_on_a_broker"], rows["idle"]["most_leaders_on_a_broker"]) == (4, 0)
+
+
+def test_the_verdict_says_whether_there_is_enough_to_plan_by() -> None:
+    def seen(partition: int, at_hours: list[int]) -> list[dict[str, Any]]:
+        rows = ({"taken_ms": HOUR_MS * hour, "end_offset": hour, "size_bytes": 10 * hour} for hour in at_hours)
+        return [row | {"partition": partition} for row in rows]
+
+    times = {0: list(range(25)), 1: [0, 1, 2], 2: [*range(6), *range(12, 25)], 3: [4]}
+    found = loads_of(hours([row for key, at_hours in times.items() for row in seen(key, at_hours)]))
+    verdicts = [(row["partition"], row["verdict"], row["covered_share"]) for row in found]
+    assert verdicts == [(0, "enough", 1.0), (1, "short", 1.0), (2, "gaps", 17 / 24), (3, "unknown", 0.0)]

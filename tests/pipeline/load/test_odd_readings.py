@@ -7,16 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kreassign.pipeline.load.checks import screen
-from kreassign.pipeline.load.hours import hours_of, parts
-from kreassign.pipeline.load.load_model import load_model
-from kreassign.pipeline.load.rates import rates
+from kreassign.pipeline.load.rules import ROW_RULES
 from kreassign.pipeline.tables.schemas import PARTITIONS, REPLICAS, SAMPLES, Row
-from tests.pipeline.load.test_load_model import frame, undecided
-
-pytestmark = pytest.mark.spark
+from tests.pipeline.load.samples import rated
+from tests.pipeline.load.test_load_model import frame, load_model
 
 BEGIN_MS = 1_762_250_400_000
 MINUTE_MS = 60_000
@@ -154,28 +151,38 @@ CASES: Mapping[str, Case] = {
 }
 
 
+def screened_alone(spark: SparkSession, rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that pass the rules of one row, and as rows of `quarantine` those that do not."""
+    screened = screen(SAMPLES, frame(spark, SAMPLES, *rows), NOW_MS)
+    return ([row.asDict() for row in found.collect()] for found in (screened.good, screened.bad))
+
+
 def judged(
     spark: SparkSession, histories: Mapping[str, list[Row]]
-) -> tuple[dict[str, Row], dict[str, tuple[str, ...]], DataFrame]:
-    """Of each history, what the load model says, and the reasons of the rows that do not count; and table `rates`."""
-    rows = [row | {"topic": name} for name, found in histories.items() for row in found]
-    screened = screen(SAMPLES, frame(spark, SAMPLES, *rows), NOW_MS)
-    known = rates(undecided(screened.good))
-    model = load_model(
-        frame(spark, PARTITIONS, *({"topic": name} for name in histories)),
-        frame(spark, REPLICAS),
-        hours_of(parts(known)),
-    )
+) -> tuple[dict[str, Row], dict[str, tuple[str, ...]]]:
+    """Of each history, what the load model says, and the reasons of the rows that do not count."""
+    good, bad = screened_alone(spark, [row | {"topic": name} for name, found in histories.items() for row in found])
+    model = load_model(frame(spark, PARTITIONS, *({"topic": name} for name in histories)), frame(spark, REPLICAS), good)
     reasons: dict[str, tuple[str, ...]] = dict.fromkeys(histories, ())
-    for row in screened.bad.collect():
+    for row in bad:
         reasons[json.loads(row["row_json"])["topic"]] += (row["reason"],)
-    for row in known.where("reason IS NOT NULL").orderBy("taken_ms").collect():
-        reasons[row["topic"]] += (row["reason"],)
-    return {row["topic"]: row.asDict() for row in model.collect()}, reasons, known
+    for row in rated(good):
+        reasons[row["topic"]] += (row["reason"],) if row["reason"] else ()
+    return {row["topic"]: row.asDict() for row in model.collect()}, reasons
 
 
+ALONE = {rule.reason for rule in ROW_RULES if rule.table is SAMPLES}
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not ALONE & set(case.reasons)])
+def test_an_odd_reading_among_others_is_told(name: str) -> None:
+    told = rated(CASES[name].spoil(history()))
+    assert tuple(row["reason"] for row in told if row["reason"]) == CASES[name].reasons
+
+
+@pytest.mark.spark
 def test_one_odd_reading_costs_itself_and_is_told(spark: SparkSession) -> None:
-    model, reasons, _ = judged(spark, {name: case.spoil(history()) for name, case in CASES.items()})
+    model, reasons = judged(spark, {name: case.spoil(history()) for name, case in CASES.items()})
     assert reasons == {name: case.reasons for name, case in CASES.items()}
     for name in CASES:
         told = model[name]

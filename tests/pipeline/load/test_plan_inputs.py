@@ -76,7 +76,8 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
         return {**INPUT, "write_bytes_per_s": 10.0, **key, **known}
 
     known = {"p95_write_bytes_per_s": 20.0, "forecast_size_bytes": 7.0, "forecast_write_bytes_per_s": 12.0}
-    rows = [row(0, **known, read_bytes_per_s=30.0), row(1, read_bytes_per_s=3.0), row(2)]
+    cpu = {"cpu_share": 0.2, "follower_cpu_share": 0.1}
+    rows = [row(0, **known, **cpu, read_bytes_per_s=30.0), row(1, read_bytes_per_s=3.0), row(2)]
     write_rows(tmp_path, PLAN_INPUTS, rows, file_stem="a")
     rates = {by: read_plan_columns(tmp_path, None, by).write_bytes_per_s.tolist() for by in STATISTICS}
     mean = [10, 10, 10]
@@ -87,6 +88,10 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
     reads = {by: read_plan_columns(tmp_path, None, by).read_bytes_per_s for by in ("mean", "p95")}
     assert np.array_equal(reads["mean"], [30, 3, np.nan], equal_nan=True)
     assert np.array_equal(reads["p95"], [60, 3, np.nan], equal_nan=True)
+    # So does the CPU.
+    busy = read_plan_columns(tmp_path, None, "p95")
+    assert np.array_equal(busy.leader_cpu, [0.4, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(busy.follower_cpu, [0.2, np.nan, np.nan], equal_nan=True)
 
 
 def partitions(data: Path, *rows: dict[str, Any], cluster: str = "c") -> None:

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.errors import DataError
 from kreassign.pipeline.ingest.snapshots import sample_rows
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS
 from kreassign.pipeline.tables.convert import convert
 from kreassign.pipeline.tables.delta import open_log
-from kreassign.pipeline.tables.parquet import arrow_schema, read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, SAMPLES, Row, Table
 from tests.pipeline.clusters import sample_round
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.compaction import compact
 from kreassign.pipeline.tables.delta import commit_once, log_to_write, open_log
-from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
+from kreassign.pipeline.tables.loads import (
+    CLOCK_MS,
+    STOOD_ON,
+    Load,
+    LoadedTable,
+    is_as_known,
+    last_load,
+    publish,
+    standing_on,
+    time_of_load,
+)
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.published import TablesAt, has_table, tables_at
 from kreassign.pipeline.tables.schemas import FORECAST, LOAD_MODEL, LOADS, PLAN_INPUTS, SKEW, Table
@@ -80,6 +93,65 @@ def test_tables_are_read_as_of_a_time(tmp_path: Path) -> None:
         tables_at(tmp_path, 999)
     with pytest.raises(DataError, match="there is none at all"):
         tables_at(tmp_path / "elsewhere", 999)
+
+
+def replaced_by_a_new_one(data: Path, table: Table) -> None:
+    """As many versions as the old one has, and more: their numbers alone would look as if rows had come."""
+    versions = open_log(data, table).version
+    shutil.rmtree(data / table.name)
+    for number in range(versions + 2):
+        write_rows(data, table, [row(table)], file_stem=str(number))
+
+
+def put_back_from_a_copy(data: Path, table: Table) -> None:
+    """As it was one version ago."""
+    last = open_log(data, table).version
+    (data / table.name / "_delta_log" / f"{last:020}.json").unlink()
+
+
+def removed(data: Path, table: Table) -> None:
+    shutil.rmtree(data / table.name)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (replaced_by_a_new_one, "it was made again since"),
+        (put_back_from_a_copy, r"it is at version \d+, and was at \d+: an older copy was put in its place"),
+        (removed, "it is gone"),
+    ],
+)
+@pytest.mark.parametrize("table", STOOD_ON[:2])
+def test_a_load_stands_only_on_the_tables_that_the_one_before_knew(
+    tmp_path: Path, table: Table, spoil: Callable[[Path, Table], None], told: str
+) -> None:
+    """Else it would take what is new from numbers of versions that mean nothing, and leave rows out without a word."""
+    for number in range(2):
+        write_rows(tmp_path, table, [row(table)], file_stem=str(number))
+    publish(tmp_path, 1000, [LoadedTable(table, open_log(tmp_path, table).version, 1)], None)
+    before = last_load(tmp_path)
+    assert before is not None
+    # What others do meanwhile is no matter.
+    write_rows(tmp_path, table, [row(table)], file_stem="9")
+    compact(tmp_path, table)
+    assert standing_on(tmp_path, before) is before
+    assert is_as_known(tmp_path, before, table)
+
+    publish(tmp_path, 2000, [LoadedTable(table, open_log(tmp_path, table).version, 1)], before)
+    before = last_load(tmp_path)
+    assert before is not None
+    spoil(tmp_path, table)
+    with pytest.raises(DataError, match=rf"{table.name} in .* not the one that load 2 knew: {told}; .* load --full`"):
+        standing_on(tmp_path, before)
+    assert not is_as_known(tmp_path, before, table)
+
+
+def test_loads_are_one_after_the_other_also_where_the_clock_went_back() -> None:
+    before = Load(7, 1_800_000_000_000, {})
+    assert time_of_load(before.load_ms + 5, before) == before.load_ms + 5
+    assert time_of_load(before.load_ms - CLOCK_MS, before) == before.load_ms + 1
+    with pytest.raises(DataError, match=r"says 2027-01-15 06:59:59Z, and load 7 was begun 2027-01-15 08:00:00Z by its"):
+        time_of_load(before.load_ms - CLOCK_MS - 1, before)
 
 
 _LOADING = """

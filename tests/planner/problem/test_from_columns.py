@@ -5,6 +5,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import BrokerFacts, LogDirFacts
+from kreassign.planner.problem.cpu import cpu_per_cost
 from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
 from kreassign.planner.problem.problem import fingerprint
 
@@ -55,6 +56,30 @@ def test_reads_that_were_measured_count_instead_of_the_assumption() -> None:
     found = problem_from(HOSTS, measured, reads_per_write=3.0).partitions
     assert found.read_bytes_per_s.tolist() == [24.0, 6.0, 0.0]
     assert found.leader_cpu[0] == pytest.approx(0.7 * 4 + 0.15 * 24)
+
+
+def test_cpu_that_was_measured_counts_and_the_rest_is_estimated_by_it() -> None:
+    """Parts of a broker's CPU, all of them: a limit such as 0.7 means something beside them."""
+    plain = problem_from(HOSTS, COLUMNS).partitions
+    measured = replace(
+        COLUMNS,
+        leader_cpu=np.array([NAN, 0.24, NAN, NAN, 0.24]),
+        follower_cpu=np.array([NAN, 0.06, NAN, NAN, 0.06]),
+    )
+    found = problem_from(HOSTS, measured).partitions
+    assert (found.leader_cpu[0], found.follower_cpu[0]) == (0.24, 0.06)
+    # The bytes of a-0 are known to take 0.3 of a CPU.
+    scale = 0.3 / (plain.leader_cpu[0] + plain.follower_cpu[0])
+    assert found.leader_cpu[1:].tolist() == pytest.approx((scale * plain.leader_cpu[1:]).tolist())
+    assert found.follower_cpu[1] == pytest.approx(scale * plain.follower_cpu[1])
+    assert cpu_per_cost(found) == pytest.approx(found.leader_cpu.sum() / plain.leader_cpu.sum())
+    assert cpu_per_cost(plain) == 1.0
+
+
+def test_where_nothing_is_written_measured_cpu_stays_and_nothing_is_divided_by_zero() -> None:
+    idle = replace(COLUMNS, write_bytes_per_s=np.zeros(5), leader_cpu=np.array([NAN, 0.02, NAN, NAN, 0.02]))
+    found = problem_from(HOSTS, idle).partitions
+    assert (found.leader_cpu.tolist(), found.follower_cpu.tolist()) == ([0.02, 0, 0], [0, 0, 0])
 
 
 def test_directories_are_found_by_broker_and_path() -> None:

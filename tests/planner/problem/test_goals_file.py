@@ -1,6 +1,7 @@
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.model.rack_prices import RackPrices
 from kreassign.planner import Band, RackRule, solve
 from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
 from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_policy
@@ -67,6 +68,22 @@ def test_racks_of_brokers_are_read() -> None:
     assert parse_policy("[broker-racks]\n7 = 'a'\n12 = 'b'").broker_racks == {7: "a", 12: "b"}
 
 
+def test_prices_of_racks_are_read() -> None:
+    text = "[rack-prices]\nbetween = 0.01\n'a:b' = 0.02"
+    assert parse_policy(text).rack_prices == RackPrices(0.01, {("a", "b"): 0.02})
+    for wrong in ("a = 1", "'a:' = 1", "'a:b' = -1", "between = 'x'"):
+        with pytest.raises(InputError, match="rack-prices"):
+            parse_policy(f"[rack-prices]\n{wrong}")
+
+
+def test_racks_of_leaders_are_read() -> None:
+    text = "[leader-racks]\n'orders.*' = ['a', 'b']"
+    assert parse_policy(text).leader_racks == {"orders.*": ("a", "b")}
+    for wrong in ("[]", "['a', 'a']", "'a'", "[1]"):
+        with pytest.raises(InputError, match=r"leader-racks\.t must "):
+            parse_policy(f"[leader-racks]\nt = {wrong}")
+
+
 def test_an_empty_file_is_the_default_policy() -> None:
     assert parse_policy("") == PlanPolicy()
 
@@ -123,7 +140,7 @@ def test_a_goal_that_cannot_be_read_is_refused_with_an_example(text: str) -> Non
 def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str], alone: int) -> None:
     loads = [(2, 1.0), (1, 2.0), (1, 1.0)]  # whichever of the first two is alone, the other resource is uneven
     parts = [partition(number, 1, gigabytes=size, write_bytes_per_s=rate) for number, (size, rate) in enumerate(loads)]
-    bands, _ = parse_goals(goals, 0.1)
+    bands = parse_goals(goals, 0.1).bands
     lists = solve(posed(brokers(1, 2), parts, bands=bands)).assignment.lists()
     assert [lists.count(one) == 1 for one in lists] == [number == alone for number in range(3)]
     text = "".join(f"[[goals]]\nname = '{goal}'\n" for goal in goals)
@@ -131,5 +148,5 @@ def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str]
 
 
 def test_three_goals_weigh_two_to_one() -> None:
-    bands, _ = parse_goals(("disk", "cpu=5x7", "leaders"), 0.1)
+    bands = parse_goals(("disk", "cpu=5x7", "leaders"), 0.1).bands
     assert [band.weight for band in bands] == [2.0, 7.0, 1.0]

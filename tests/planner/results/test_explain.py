@@ -7,7 +7,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan_facts import Reason
 from kreassign.planner import Band, Problem, Rules
 from kreassign.planner.goals import DISK, LEADERS
-from kreassign.planner.results.explain import explain, said
+from kreassign.planner.results.explain import explain
 from kreassign.planner.results.outcome import Origin, outcome_of
 from tests.planner.small_problems import brokers, moved, partition, posed
 
@@ -28,7 +28,7 @@ def test_a_move_is_explained_by_its_goal_brokers_and_amount() -> None:
 
 def test_a_change_of_leader_is_called_so() -> None:
     reason = Reason("leaders", 1, 2, 2.0, leading=True)
-    assert said(reason) == "leading goes from broker 1 to broker 2: without it leaders would miss its bands by 2 more"
+    assert str(reason) == "leading goes from broker 1 to broker 2: without it leaders would miss its bands by 2 more"
 
 
 @pytest.mark.parametrize(("reason", "words"), [
@@ -38,7 +38,7 @@ def test_a_change_of_leader_is_called_so() -> None:
     (Reason("log-dirs", 1, 1), "a copy goes to another log directory of broker 1: its log directories are uneven"),
 ])  # fmt: skip
 def test_forced_changes_say_what_forces_them(reason: Reason, words: str) -> None:
-    assert said(reason) == words
+    assert str(reason) == words
 
 
 BALANCED = posed(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)], bands=(Band(DISK),))

@@ -14,6 +14,13 @@ SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 LEADERS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
 MIN_ISR = "min.insync.replicas"
 DONE = (0, None)
+ONLY_OPENS = (
+    40,
+    (
+        "When updating cordoned.log.dirs via controllers,  the new value must be a subset of the current configuration "
+        "value."
+    ),
+)
 STRANGE_DIRS = "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir."
 
 
@@ -148,7 +155,7 @@ def test_validating_changes_nothing():
             42,
             "Cannot update these configs at default cluster level, broker id must be specified: [cordoned.log.dirs]",
         ),
-        DONE,
+        ONLY_OPENS,
     ),
     (
         resource(0, (SET, "cordoned.log.dirs", "/data1,/nope")),
@@ -156,7 +163,7 @@ def test_validating_changes_nothing():
             42,
             f"{STRANGE_DIRS} Missing entries : /nope",
         ),
-        DONE,
+        ONLY_OPENS,
     ),
     (
         resource(0, (APPEND, "num.io.threads", "1")),

@@ -22,7 +22,7 @@ from kreassign.twin.api.response_faults import (
 from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
 from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
 from kreassign.twin.faults.clients import StepClock, Suspend
-from kreassign.twin.faults.disks import Fail, Fill, Slow
+from kreassign.twin.faults.disks import CutRemote, Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop, Unregister
 from kreassign.twin.faults.operator import (
     CancelMoves,
@@ -54,6 +54,7 @@ GUIDE = "docs/guides/break-the-twin.md"
     ("slow:1:/data/1/d0:0.1@1s", PlannedFault(Slow(1, "/data/1/d0", 0.1), 1_000)),
     ("fail:1:/data/1@d0@1s", PlannedFault(Fail(1, "/data/1@d0"), 1_000)),
     ("fill:1:/data/1/d0@1s", PlannedFault(Fill(1, "/data/1/d0"), 1_000)),
+    ("cut-remote:1@1s+5s", PlannedFault(CutRemote(1), 1_000, 5_000)),
     ("failover@1s", PlannedFault(FailOver(), 1_000)),
     ("failover-in@1s", PlannedFault(AnswerFault(LostInFailover(), AffectedResponses()), 1_000)),
     ("failover-in:alterpartitionreassignments@1s",

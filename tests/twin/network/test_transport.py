@@ -14,6 +14,7 @@ from kreassign.model import (
     ElectionType,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
     TopicPartition,
     TopicPartitionReplica,
 )
@@ -59,7 +60,7 @@ def test_every_call_of_the_client_is_answered(asked: Twin, admin: AdminClient) -
     assert shown[ConfigResource.broker(2)]["node.id"].value == "2"
     assert admin.describe_log_dirs().ok.keys() == {0, 1, 2, 3}
     assert admin.list_offsets([ORDERS])[ORDERS] == 10_000
-    assert admin.list_offsets([ORDERS], earliest=True)[ORDERS] == 0
+    assert admin.list_offsets([ORDERS], OffsetSpec.EARLIEST)[ORDERS] == 0
     replica = TopicPartitionReplica(0, *ORDERS)
     admin.alter_replica_log_dirs({replica: "/data/0/d1"}).raise_if_any()
     with pytest.raises(Rejected, match="Leader election not needed"):

@@ -13,8 +13,16 @@ from kreassign.admin.translate.groups import (
 )
 from kreassign.admin.translate.leaders import already_led, elect_leaders
 from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
-from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, has_quorum, nodes
-from kreassign.admin.translate.offsets import OffsetSpec, list_offsets
+from kreassign.admin.translate.nodes import (
+    allowed_on_cluster,
+    allowed_on_topics,
+    controller_nodes,
+    describe_cluster,
+    has_quorum,
+    nodes,
+    unregister_broker,
+)
+from kreassign.admin.translate.offsets import list_offsets
 from kreassign.admin.translate.reassignments import (
     alter_partition_reassignments,
     list_partition_reassignments,
@@ -33,7 +41,8 @@ from kreassign.admin.translate.topics import (
 
 __all__ = [
     "Cursor",
-    "OffsetSpec",
+    "allowed_on_cluster",
+    "allowed_on_topics",
     "already_led",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
@@ -63,4 +72,5 @@ __all__ = [
     "nodes",
     "sync_group",
     "unknown_partition",
+    "unregister_broker",
 ]

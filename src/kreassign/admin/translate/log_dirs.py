@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
-from kreassign.model import Batch, LogDir, LogDirReplica, TopicPartition
+from kreassign.model import Batch, LogDir, TopicPartition
 from kreassign.model.error_codes import NONE, error_code
+from kreassign.model.log_dir_replicas import LogDirReplicas
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -40,13 +42,20 @@ def _log_dir(result: Message) -> LogDir:
         total_bytes=_bytes(result.total_bytes),
         usable_bytes=_bytes(result.usable_bytes),
         is_cordoned=bool(result.is_cordoned),
-        replicas=tuple(_replica(topic.name, copy) for topic in result.topics for copy in topic.partitions),
+        replicas=_replicas(result.topics),
     )
 
 
-def _replica(topic: str, copy: Message) -> LogDirReplica:
-    topic_partition = TopicPartition(topic, copy.partition_index)
-    return LogDirReplica(topic_partition, copy.partition_size, copy.offset_lag, bool(copy.is_future_key))
+def _replicas(topics: Iterable[Message]) -> LogDirReplicas:
+    found = LogDirReplicas()
+    for topic in topics:
+        copies = topic.partitions
+        # Every broker names the same topics: one text for all of them.
+        found.add(
+            sys.intern(topic.name),
+            ((one.partition_index, one.partition_size, one.offset_lag, bool(one.is_future_key)) for one in copies),
+        )
+    return found
 
 
 def _bytes(count: int | None) -> int | None:

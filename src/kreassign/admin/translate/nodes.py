@@ -1,11 +1,11 @@
-"""Which nodes a cluster has: Metadata and DescribeCluster."""
+"""Which nodes a cluster has: Metadata, DescribeCluster and UnregisterBroker."""
 
 from __future__ import annotations
 
 from kreassign import __version__
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.errors import Unsupported
-from kreassign.model import Broker, Cluster
+from kreassign.model import Broker, Cluster, operation_names
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -48,6 +48,47 @@ def has_quorum() -> Call[bool]:
         return any(offer.api_key == api.DESCRIBE_QUORUM.key for offer in response.api_keys)
 
     return Call(api.API_VERSIONS, build, read)
+
+
+def allowed_on_cluster() -> Call[frozenset[str] | None]:
+    """What this client may do to the cluster; None where the cluster does not tell."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.DESCRIBE_CLUSTER.request(include_cluster_authorized_operations=True, endpoint_type=_BROKERS)
+
+    def read(response: Message) -> frozenset[str] | None:
+        raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
+        found = response.authorized_operations
+        return None if found is None else operation_names(found)
+
+    return Call(api.DESCRIBE_CLUSTER, build, read)
+
+
+def allowed_on_topics() -> Call[dict[str, frozenset[str]]]:
+    """What this client may do to each topic that it may see."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.METADATA.request(
+            topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
+        )
+
+    def read(response: Message) -> dict[str, frozenset[str]]:
+        told = {topic.name: topic.authorized_operations for topic in response.topics if not topic.error_code}
+        return {name: operation_names(found) for name, found in told.items() if found is not None}
+
+    return Call(api.METADATA, build, read)
+
+
+def unregister_broker(broker: int) -> Call[None]:
+    """Take a broker out of a KRaft cluster for good."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.UNREGISTER_BROKER.request(broker_id=broker)
+
+    def read(response: Message) -> None:
+        raise_if_failed(api.UNREGISTER_BROKER, response.error_code, response.error_message)
+
+    return Call(api.UNREGISTER_BROKER, build, read, is_write=True, routing_codes=lambda answer: (answer.error_code,))
 
 
 def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
 
 from kreassign.admin.call import Call
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import readings
-from kreassign.model import Batch, TopicPartition
+from kreassign.model import Batch, OffsetSpec, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -16,22 +15,20 @@ CONSUMER = -1
 DEBUGGING_REPLICA = -2
 """With this replica id a broker answers with its own copy's offsets, leader or not."""
 
-
-class OffsetSpec(IntEnum):
-    """Which offset is asked for, with Kafka's number for it."""
-
-    LATEST = -1
-    EARLIEST = -2
+KNOWS_LOCAL = 8
+"""The first version with `EARLIEST_LOCAL`. Brokers without it have no tiered storage: all their logs are local."""
 
 
 def list_offsets(
     partitions: Iterable[TopicPartition], spec: OffsetSpec, replica_id: int = CONSUMER
 ) -> Call[Batch[TopicPartition, int]]:
-    """Offsets at the broker asked, an outcome per partition."""
+    """Offsets at the broker asked, an outcome per partition; -1 where there is no such offset."""
     asked = tuple(partitions)
     wanted = by_topic(asked)
 
-    def build(_version: int, _timeout_ms: int) -> Message:
+    def build(version: int, timeout_ms: int) -> Message:
+        is_known = spec is not OffsetSpec.EARLIEST_LOCAL or version >= KNOWS_LOCAL
+        timestamp = int(spec if is_known else OffsetSpec.EARLIEST)
         entry = api.LIST_OFFSETS.request.ListOffsetsTopic
         return api.LIST_OFFSETS.request(
             replica_id=replica_id,
@@ -40,21 +37,24 @@ def list_offsets(
                 entry(
                     name=topic,
                     partitions=[
-                        entry.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=int(spec))
+                        entry.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=timestamp)
                         for number in numbers
                     ],
                 )
                 for topic, numbers in wanted.items()
             ],
+            timeout_ms=timeout_ms,
         )
 
     return Call(api.LIST_OFFSETS, build, lambda response: _read(response, asked))
 
 
 def _read(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
-    answered = (
+    own = {key: key for key in asked}  # the keys that the caller has: a million more take 70 MB
+    found = (
         (TopicPartition(topic.name, partition.partition_index), partition)
         for topic in response.topics
         for partition in topic.partitions
     )
+    answered = ((own.get(key, key), partition) for key, partition in found)
     return readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)

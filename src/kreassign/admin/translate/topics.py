@@ -105,10 +105,11 @@ def _partition(topic: str, entry: Message) -> Partition:
     # Metadata has no eligible leaders; kafka-python then answers with the field's default, None.
     eligible = getattr(entry, "eligible_leader_replicas", None)
     last_known = getattr(entry, "last_known_elr", None)
+    replicas, isr = tuple(entry.replica_nodes), tuple(entry.isr_nodes)
     return Partition(
         topic_partition=TopicPartition(topic, entry.partition_index),
-        replicas=tuple(entry.replica_nodes),
-        isr=tuple(entry.isr_nodes),
+        replicas=replicas,
+        isr=replicas if isr == replicas else isr,  # one tuple, not two, of each of a million partitions
         leader=entry.leader_id,
         leader_epoch=entry.leader_epoch,
         offline=tuple(entry.offline_replicas or ()),

@@ -12,12 +12,15 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.values import REGEX
-from kreassign.cli.output import examples, format_option, print_json
+from kreassign.cli.options.values import OUTPUT_FILE, REGEX
+from kreassign.cli.output import examples, format_option, print_json, warn
+from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.printable import shortened
+from kreassign.model.spark_options import SparkOptions
 from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records
 from kreassign.operations.journals import find_journal
+from kreassign.operations.report import audit_page
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 Row = dict[str, Any]
@@ -48,12 +51,16 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     "run",
     epilog=examples(
         "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data --report audit.html",
     ),
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
 @data_option
 @state_dir_option
 @master_option
+@click.option(
+    "--report", type=OUTPUT_FILE, metavar="FILE", help="Also write an HTML report; of one run only.  [default: none]"
+)
 @format_option
 @click.pass_context
 def audit_run(
@@ -63,6 +70,8 @@ def audit_run(
     data: Path | str,
     state_dir: Path,
     master: str | None,
+    conf: tuple[tuple[str, str], ...],
+    report: Path | None,
     output_format: str,
 ) -> None:
     """Compare what each run RUN_ID promised with what happened.
@@ -71,7 +80,14 @@ def audit_run(
     Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
     if the runs did what they were to do and kept to their throttles, 1 if not.
     """
-    found = audit_runs([find_journal(state_dir, run) for run in runs], data, master)
+    journals = [find_journal(state_dir, run) for run in runs]
+    if report is not None and len(journals) > 1:
+        raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
+    if output_format == "text":
+        click.echo("auditing with Spark, which takes a while to start", err=True)
+    found = audit_runs(journals, data, SparkOptions(master, dict(conf)))
+    if report is not None:
+        report.write_text(audit_page(found[0], journals[0], data, warn), encoding="utf-8")
     is_bad = any(run["findings"] for run in found)
     if output_format == "json":
         print_json({"ok": not is_bad, "runs": found})
@@ -105,6 +121,7 @@ def records(
     topics: tuple[str, ...],
     jars: Path | None,
     master: str | None,
+    conf: tuple[tuple[str, str], ...],
     cluster: ClusterOptions,
 ) -> None:
     """Read every record of topics and store its hash under a name.
@@ -113,7 +130,7 @@ def records(
     """
     request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
     with cluster.connect() as client:
-        found = read_records(client, request, data, master)
+        found = read_records(client, request, data, SparkOptions(master, dict(conf)))
     click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
 
 
@@ -129,14 +146,21 @@ def records(
 @format_option
 @click.pass_context
 def compare(
-    context: click.Context, /, before: str, after: str, data: Path | str, master: str | None, output_format: str
+    context: click.Context,
+    /,
+    before: str,
+    after: str,
+    data: Path | str,
+    master: str | None,
+    conf: tuple[tuple[str, str], ...],
+    output_format: str,
 ) -> None:
     """Compare the readings BEFORE and AFTER.
 
     Lists every partition that lost, gained, changed or displaced a record, with the first offset. What retention and
     compaction remove, and what was written since, is no difference. Exit code 0 if all is the same, 1 if not.
     """
-    rows = compare_readings(before, after, data, master)
+    rows = compare_readings(before, after, data, SparkOptions(master, dict(conf)))
     wrong = [row for row in rows if row["verdict"] != "same"]
     if output_format == "json":
         print_json({"ok": not wrong, "partitions": rows})

@@ -1,44 +1,97 @@
-"""`kreassign doctor`: finds what is wrong with reassignments on a cluster, and says what to do."""
+"""`kreassign doctor`: finds what is wrong with a cluster as far as reassignments go, and says what to do."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from shlex import join
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import console, counted, examples, format_option, print_json
-from kreassign.operations.doctor import diagnose_cluster
+from kreassign.executor.history.issue import Words
+from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 
 
 @click.command(
     epilog=examples(
         "kreassign doctor --bootstrap-server localhost:9092",
+        "kreassign doctor --bootstrap-server localhost:9092 --measure-for 60s",
     )
 )
 @cluster_options
 @state_dir_option
+@click.option(
+    "--measure-for",
+    type=parse_duration,
+    default="5s",
+    show_default=True,
+    metavar="TIME",
+    help="How long to measure how fast disks fill and whether copies get on; 0 to skip.",
+)
 @format_option
 @click.pass_context
-def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, output_format: str) -> None:
-    """Diagnose reassignments on the cluster and say what to do; change nothing.
+def doctor(
+    context: click.Context,
+    /,
+    cluster: ClusterOptions,
+    state_dir: Path,
+    measure_for: float,
+    output_format: str,
+) -> None:
+    """Diagnose the cluster as far as reassignments go and say what to do; change nothing.
 
-    Finds reassignments that can never complete, destinations that are gone, throttles that nobody needs any more,
-    interrupted runs, unreadable journals, and partitions and directories in trouble. Names the run that holds the
-    lease of the cluster. Exit code 0 if there are no findings, 1 if there are.
+    Finds brokers and racks that are down and what is at risk, partitions without leader or with too few replicas in
+    sync, disks that are full or soon will be, odd replication factors and racks, reassignments that can never complete
+    or do not get on, throttles that nobody needs, interrupted runs, cordoned directories, and missing permissions.
+    Each with the commands that remedy it. Exit code 0 if there are no findings, 1 if there are.
     """
     with cluster.connect() as client:
-        diagnosis = diagnose_cluster(client, state_dir)
-    found, holder = diagnosis.issues, diagnosis.lease
+        if measure_for and output_format == "text":
+            click.echo(f"looking at the cluster for {measure_for:g} s", err=True)
+        found = diagnose_cluster(client, state_dir, measure_for_s=measure_for)
     if output_format == "json":
-        lease = None if holder is None else asdict(holder)
-        print_json({"ok": not found, "lease": lease, "issues": [asdict(issue) for issue in found]})
+        print_json(_document(found, cluster))
     else:
-        if holder is not None:
-            console().print(f"{holder} holds the lease of the cluster", soft_wrap=True)
-        for issue in found:
-            console().print(str(issue), soft_wrap=True)
-        console().print(counted(len(found), "finding") if found else "all is well")
-    context.exit(1 if found else 0)
+        _tell(found, cluster)
+    context.exit(1 if found.issues else 0)
+
+
+def _document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, object]:
+    issues = [
+        asdict(issue) | {"commands": [_line(words, cluster) for words in issue.commands]} for issue in found.issues
+    ]
+    lease = None if found.lease is None else asdict(found.lease)
+    return {"ok": not found.issues, "lease": lease, "issues": issues, "notes": list(found.notes)}
+
+
+def _tell(found: Diagnosis, cluster: ClusterOptions) -> None:
+    terminal = console()
+    if found.lease is not None:
+        terminal.print(f"{found.lease} holds the lease of the cluster")
+    for note in found.notes:
+        terminal.print(note)
+    for issue in found.issues:
+        terminal.print(f"{issue.kind.upper()}  {issue}")
+        for words in issue.commands:
+            click.echo(f"    {_line(words, cluster)}")
+    if found.issues:
+        terminal.print(counted(len(found.issues), "finding"))
+        return
+    terminal.print("all is well")
+    print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
+
+
+def _line(words: Words, cluster: ClusterOptions) -> str:
+    """A remedy as it can be pasted, for this cluster: Kafka's own tools know nothing of our environment."""
+    if words[0] == "kreassign":
+        return next_command(*words[1:], takes=CLUSTER)
+    reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
+    if cluster.command_config is not None:
+        reach += ["--command-config", str(cluster.command_config)]
+    line = words[0] if len(words) == 1 else join(words)
+    return f"{line} {join(reach)}"

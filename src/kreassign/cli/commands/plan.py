@@ -8,17 +8,20 @@ from typing import Any, TypeVar
 
 import click
 
+from kreassign.cli.collector import uncollected
 from kreassign.cli.options.circumstances import circumstance_options
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
-from kreassign.cli.planning.show import show
+from kreassign.cli.planning.placements import new_topic, partitions, said
+from kreassign.cli.planning.show import Shown, show
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.whole_number import MOST_REPLICAS
 from kreassign.operations.journals import find_journal
+from kreassign.operations.new_partitions import savings_of_leaders
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import read_plan, write_plan
 from kreassign.operations.plan_tasks import (
@@ -52,7 +55,8 @@ class TaskGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the default task in front where no task is named."""
-        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+        is_completed = ctx.resilient_parsing and not args  # by a shell, which is to offer the tasks
+        if not is_completed and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
             args = [DEFAULT_TASK, *args]
         return super().parse_args(ctx, args)
 
@@ -60,6 +64,7 @@ class TaskGroup(click.Group):
 @click.group(
     cls=TaskGroup,
     epilog=examples(
+        "kreassign plan --bootstrap-server localhost:9092 --out plan.json",
         "kreassign plan --snapshot cluster.json.gz --out plan.json",
         "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
     ),
@@ -67,26 +72,38 @@ class TaskGroup(click.Group):
 def plan() -> None:
     """Compute a plan for a task (default: rebalance).
 
-    Reads the tables of `kreassign snapshot` and `kreassign load`, or a snapshot file; copies as few bytes as it can,
-    and reports the lower bound for any plan. Partitions that are being reassigned already stay.
+    Reads the cluster itself and measures its write rates for some seconds, or a snapshot file, or the tables of
+    `kreassign snapshot` and `kreassign load` where there is history. Copies as few bytes as it can, and reports the
+    lower bound for any plan. Partitions that are being reassigned already stay.
     """
 
 
+plan.add_command(new_topic)
+plan.add_command(partitions)
 plan.add_command(pareto)
 plan.add_command(brokers_needed)
 plan.add_command(fleet)
 plan.add_command(grid)
 
 
-def finish(options: PlanOptions, task: Task) -> None:
-    """Make the plan, write it where it is wanted, and show it."""
-    outcome = make_plan(options.inputs(), task, options.request)
-    explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
-    if options.out:
-        write_plan(options.out, outcome.plan, outcome.facts)
-    if options.current_out:
-        write_plan(options.current_out, outcome.current)
-    show(outcome, options.out, explained, options.output_format)
+def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
+    """Make the plan, write it where it is wanted, and show it; with what a rebalance saves by it, if asked."""
+    with uncollected():
+        outcome = make_plan(options.inputs(), task, options.request)
+        explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
+        if savings:
+            explained.append(said(savings_of_leaders(outcome), "after this, if it changes no leader"))
+        if options.out:
+            write_plan(options.out, outcome.plan, outcome.facts)
+        if options.current_out:
+            write_plan(options.current_out, outcome.current)
+    show(
+        outcome,
+        options.out,
+        explained,
+        options.output_format,
+        Shown(options.is_wide, options.max_load_age_s, not isinstance(task, WhatIf)),
+    )
 
 
 def topic_options(command: Command) -> Command:
@@ -217,10 +234,12 @@ def repair(options: PlanOptions, fix_racks: bool, fix_replication_factors: bool,
         "kreassign plan leaders --snapshot cluster.json.gz --out plan.json",
     )
 )
+@click.option("--savings", is_flag=True, help="Also plan a rebalance without and with it, and say how many bytes it "
+              "saves.  [default: takes no time for that]")  # fmt: skip
 @planning_options
-def leaders(options: PlanOptions) -> None:
+def leaders(options: PlanOptions, savings: bool) -> None:
     """Balance leadership by reordering replica lists; copy nothing."""
-    finish(options, BalanceLeaders())
+    finish(options, BalanceLeaders(), savings=savings)
 
 
 @plan.command(

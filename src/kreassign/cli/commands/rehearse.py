@@ -7,17 +7,19 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import parse_speed
+from kreassign.cli.options.values import OUTPUT_FILE, parse_speed
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import rehearse as operation
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.rehearse import Rehearsal, Speeds
+from kreassign.operations.rehearse import Recording, Rehearsal, Speeds
+from kreassign.operations.report import rehearsal_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.report.text import format_bytes, format_duration
@@ -27,6 +29,7 @@ from kreassign.report.text import format_bytes, format_duration
     epilog=examples(
         "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s",
         "kreassign rehearse plan.json --snapshot cluster.json.gz --max-moves-per-broker 5",
+        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --report rehearsal.html",
     )
 )
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -48,6 +51,12 @@ from kreassign.report.text import format_bytes, format_duration
     metavar="DISK NETWORK",
     help="Speed of each log directory and of each broker's network, in each direction; a snapshot does not have them.",
 )
+@click.option(
+    "--report",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="Also write an HTML report of the rehearsal.  [default: none]",
+)
 @format_option
 @click.pass_context
 def rehearse(
@@ -59,6 +68,7 @@ def rehearse(
     guards: dict[GuardName, Reaction],
     pace: PaceOptions,
     speeds: tuple[int, int],
+    report: Path | None,
     output_format: str,
 ) -> None:
     """Execute PLAN on the twin of a cluster, in virtual time: how long it takes, and what guards would report.
@@ -67,11 +77,18 @@ def rehearse(
     """
     seen = read_snapshot(snapshot)
     request = RunRequest(read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms))
-    shown = operation.rehearse(request, seen, Speeds(*speeds))
+    recording = None if report is None else Recording()
+    shown = operation.rehearse(request, seen, Speeds(*speeds), recording)
+    if report is not None and recording is not None:
+        report.write_text(rehearsal_page(shown, recording, seen, plan.name), encoding="utf-8")
     if output_format == "json":
         print_json(asdict(shown))
     else:
         click.echo("\n".join(lines(shown)))
+        if report is not None:
+            click.echo(f"report of the rehearsal: {report}")
+        if exit_code(shown.history) == 0:
+            print_next(next_command("run", plan, takes=(*CLUSTER, "--throttle")))
     context.exit(exit_code(shown.history))
 
 

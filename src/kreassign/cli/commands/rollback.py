@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.cli.next_command import CLUSTER, STATE, next_command
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
 from kreassign.cli.options.run import found_options, guards_option, run_context_options
+from kreassign.cli.options.run_id import run_id_argument
 from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_summary
@@ -22,6 +24,7 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.plan_json import format_plan
+from kreassign.operations.journals import find_journal
 from kreassign.operations.rollback import (
     Rollback,
     RollbackRequest,
@@ -35,11 +38,11 @@ from kreassign.report.text import format_bytes
 
 @click.command(
     epilog=examples(
-        "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --dry-run",
+        "kreassign rollback --bootstrap-server localhost:9092 --dry-run",
         "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
     )
 )
-@click.argument("run_id")
+@run_id_argument
 @run_cluster_options
 @throttle_options("as for the run")
 @guards_option
@@ -52,7 +55,7 @@ from kreassign.report.text import format_bytes
 def rollback(
     context: click.Context,
     /,
-    run_id: str,
+    run_id: str | None,
     cluster: ClusterOptions,
     throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
@@ -64,11 +67,13 @@ def rollback(
 ) -> None:
     """Roll back run RUN_ID: restore the replicas its partitions had before it, in the order they had.
 
+    Without RUN_ID: the run that a process executes, or else the latest one (`last`).
     A run that is active is cancelled first. What its moves really did is undone by a run of its own: checked,
     throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
     and listed.
     """
-    request = RollbackRequest(run_id, throttle, guards, pace.change(SystemClock().now_ms()), found)
+    path = find_journal(run_context.state_dir, run_id)
+    request = RollbackRequest(run_id or path.stem, throttle, guards, pace.change(SystemClock().now_ms()), found)
     is_quiet = output_format == "json"
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         undone = undo(client, request, watched, is_quiet=is_quiet, is_dry=is_dry)
@@ -96,6 +101,8 @@ def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, i
     """Print how a run ended, and undo it if one of its guards wants that; the exit code of the run."""
     if not is_quiet:
         print_summary(console(), found)
+        if found.state == "done":
+            click.echo(f"next: {next_command('verify', found.run_id, takes=(*CLUSTER, *STATE))}")
     is_to_be_undone = found.wants_rollback and found.ended_ms is not None
     undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet) if is_to_be_undone else None
     if is_quiet:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.collector import uncollected
+from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
 from kreassign.cli.options.values import Place, parse_duration
@@ -26,7 +28,8 @@ from kreassign.report.text import format_bytes
     "--out",
     type=Place(is_file=True, needs_directory=False),
     metavar="FILE",
-    help="Write the whole cluster to one JSON file, for `kreassign twin from-snapshot` and `plan --snapshot`.  "
+    help="Write the whole cluster to one file, for `kreassign twin from-snapshot` and `plan --snapshot`: JSON, or with "
+    "a name ending in .parquet columns, which large clusters need.  "
     "[default: no file]",
 )
 @click.option(
@@ -42,15 +45,19 @@ def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None,
 
     Brokers, log directories, partitions, replicas and active reassignments go to DIR as Parquet; every snapshot adds
     its own files. FILE also has the configuration overrides (throttles, for example), offsets and write rates; with a
-    name ending in .gz it is compressed. Prints the id of the snapshot.
+    name ending in .gz or .parquet it is compressed. Prints the id of the snapshot.
     """
     if out is not None and out.parent != data:  # the tables' own directory is made with them
         Place.check_directory(out, "--out")
     if data is None and out is None:
         raise click.UsageError("specify --data DIR, --out FILE, or both")
-    with cluster.connect() as client:
+    with uncollected(), cluster.connect() as client:
         seen = store_snapshot(client, SnapshotOutputs(data, out, measure_for), warn=warn)
     click.echo(summary(seen, " and ".join(str(place) for place in (data, out) if place is not None)))
+    if out is not None:
+        print_next(next_command("plan", "--snapshot", out, "--out", "plan.json"))
+    else:
+        print_next(next_command("collect", takes=(*CLUSTER, *DATA)))
 
 
 def summary(seen: Observation, where: str) -> str:

@@ -14,7 +14,9 @@ from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.values import BROKER_ID, FiniteRange, WholeRange
 from kreassign.cli.output import examples
+from kreassign.cli.working import WorkingLine
 from kreassign.model.printable import shortened
+from kreassign.model.spark_options import SparkOptions
 from kreassign.model.whole_number import parse_whole
 from kreassign.operations import imports, streaming, tables
 from kreassign.operations.streaming import MAX_OFFSETS, MetricStream, RecordForm
@@ -154,6 +156,7 @@ def stream_metrics(
     once: bool,
     max_offsets_per_trigger: int,
     master: str | None,
+    conf: tuple[tuple[str, str], ...],
 ) -> None:
     """Stream a Kafka topic of metrics into table `metrics` in DIR, each metric exactly once.
 
@@ -163,7 +166,7 @@ def stream_metrics(
     """
     bootstrap, config = str(cluster.bootstrap_server), cluster.command_config
     source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), jars, config, max_offsets_per_trigger)
-    treated = streaming.stream_metrics(source, data, master, click.echo, once=once)
+    treated = streaming.stream_metrics(source, data, SparkOptions(master, dict(conf)), click.echo, once=once)
     told = ", ".join(f"{count:,} {treatment}" for treatment, count in treated.items() if count)
     click.echo(f"records: {told or 'none'}")
 
@@ -246,6 +249,7 @@ def convert_tables(data: Path | str) -> None:
 def load(
     data: Path | str,
     master: str | None,
+    conf: tuple[tuple[str, str], ...],
     horizon_days: float,
     window_days: int,
     page: Path | None,
@@ -262,7 +266,20 @@ def load(
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
     click.echo(f"starting Spark; its log is {tables.spark_log(data)}")
-    told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality, is_full=full)
+    working = WorkingLine()
+    try:
+        told = tables.load(
+            data,
+            SparkOptions(master, dict(conf)),
+            horizon_days,
+            working.say,
+            window_days=window_days,
+            quality=quality,
+            is_full=full,
+            watch=working.show,
+        )
+    finally:
+        working.end()
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
     if show:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from kreassign.admin import AdminClient
 from kreassign.admin.settings import Address
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.values import ReadBy, checked
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
+from kreassign.cli.secrets import with_secrets
 from kreassign.errors import InputError
 from kreassign.operations.connect import connect, connect_controllers
 
-BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
 ADDRESSES = ReadBy("addresses", checked(Address.parse_list))
 
@@ -32,7 +34,7 @@ class ClusterOptions:
         """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
         if self.bootstrap_server is None:
             raise InputError("specify --bootstrap-server")
-        return connect(self.bootstrap_server, self.command_config)
+        return connect(self.bootstrap_server, self._properties)
 
     def connect_to_resume(self, run_id: str) -> AdminClient:
         """The same for a run that no process executes. Raises InputError without an address."""
@@ -46,11 +48,21 @@ class ClusterOptions:
         """A client of the controllers, if their addresses were given. Nothing is sent yet. Raises InputError."""
         if self.bootstrap_controller is None:
             return nullcontext()
-        return connect_controllers(self.bootstrap_controller, self.command_config)
+        return connect_controllers(self.bootstrap_controller, self._properties)
+
+    @property
+    def _properties(self) -> Path | Mapping[str, str] | None:
+        """The file that was named, or the properties of the profile in force."""
+        context = click.get_current_context(silent=True)
+        profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
+        if self.command_config is not None or profile is None or not profile.properties:
+            return self.command_config
+        return with_secrets(profile.properties)
 
 
-_CONFIG = click.option(
+config_option = click.option(
     "--command-config",
+    envvar="KREASSIGN_COMMAND_CONFIG",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Client properties, in the format of Kafka's own tools (security, timeouts).  "
@@ -66,25 +78,31 @@ _CONTROLLER = click.option(
 )
 
 
-def _bootstrap(*, is_required: bool) -> Decorator:
-    default = "" if is_required else "  [default: none; only a run that no process executes needs it]"
+def bootstrap_option(default: str = "") -> Decorator:
+    """Add `--bootstrap-server`, required unless something is said of what is done without it."""
     return click.option(
         "--bootstrap-server",
-        required=is_required,
+        required=not default,
         type=ADDRESSES,
-        envvar=BOOTSTRAP_ENVIRONMENT,
+        envvar=ADDRESS_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
-        help=f"Brokers to connect to first (or the environment variable {BOOTSTRAP_ENVIRONMENT}).{default}",
+        help=f"Brokers to connect to first (or the environment variable {ADDRESS_ENVIRONMENT}).{default}",
     )
 
 
-cluster_options = option_group("cluster", (_bootstrap(is_required=True), _CONFIG), ClusterOptions)
+cluster_options = option_group("cluster", (bootstrap_option(), config_option), ClusterOptions)
 """Add `--bootstrap-server` and `--command-config`."""
 
-run_cluster_options = option_group("cluster", (_bootstrap(is_required=True), _CONFIG, _CONTROLLER), ClusterOptions)
+run_cluster_options = option_group("cluster", (bootstrap_option(), config_option, _CONTROLLER), ClusterOptions)
 """The same for a command that executes runs, with `--bootstrap-controller`."""
 
 interrupted_run_cluster_options = option_group(
-    "cluster", (_bootstrap(is_required=False), _CONFIG, _CONTROLLER), ClusterOptions
+    "cluster",
+    (
+        bootstrap_option("  [default: none; only a run that no process executes needs it]"),
+        config_option,
+        _CONTROLLER,
+    ),
+    ClusterOptions,
 )
 """The same for a command that needs a cluster only if no process executes the run."""

@@ -63,7 +63,24 @@ def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]
     )
 
 
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark.") or key != key.strip():
+        raise click.BadParameter(f"{shortened(text)!r} is no setting of Spark; write for example spark.cores.max=4")
+    return key, value
+
+
 def master_option(command: Command) -> Command:
-    """Add `--master URL` to a command that uses Spark: parameter `master: str | None`."""
+    """Add `--master URL` and `--conf KEY=VALUE` to a command that uses Spark.
+
+    Parameters `master: str | None` and `conf: tuple[tuple[str, str], ...]`, for `SparkOptions`.
+    """
     text = "Spark master.  [default: local[*], or what spark-submit decides]"
-    return click.option("--master", metavar="URL", help=text)(command)
+    conf = click.option(
+        "--conf",
+        type=_setting,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Setting of Spark, such as spark.driver.memory=8g; may be repeated.  [default: none]",
+    )
+    return click.option("--master", metavar="URL", help=text)(conf(command))

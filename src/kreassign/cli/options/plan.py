@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
+from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
 from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.values import (
@@ -16,32 +20,46 @@ from kreassign.cli.options.values import (
     ReadBy,
     WholeRange,
     checked,
+    parse_age,
     parse_as_of,
     parse_duration,
     parse_quantity,
     parse_speed,
 )
-from kreassign.cli.output import format_option
-from kreassign.errors import InputError
+from kreassign.cli.output import format_option, warn
+from kreassign.cli.typed import was_typed
+from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.as_of import AsOf
 from kreassign.model.printable import shortened
+from kreassign.model.rack_prices import RackPrices, joined, parse_price
+from kreassign.model.spark_options import SparkOptions
 from kreassign.model.whole_number import parse_whole
+from kreassign.operations.load_inputs import table_inputs
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
+from kreassign.operations.plan_live import MEASURED_S, inputs_of_cluster
 from kreassign.operations.spark_jobs import spark_log
 from kreassign.planner import Budget, RackRule
+from kreassign.planner.problem.coordinators import Coordinated, parse_names, parse_share_groups
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
 
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
+INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+Names = TypeVar("Names")
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """What is asked of a plan, whatever the task; None and empty where the option was not given."""
 
+    bootstrap_server: str | None
+    command_config: Path | None
+    measure_for: float
+    max_load_age_s: float | None
+    is_wide: bool
     data: Path | str | None
     snapshot: Path | None
     cluster: str | None
@@ -56,6 +74,10 @@ class PlanOptions:
     racks: str | None
     exclude_topics: tuple[str, ...]
     exclude_brokers: tuple[int, ...]
+    rack_price: tuple[RackPrices, ...]
+    groups: Path | None
+    transactional_ids: Path | None
+    share_groups: Path | None
     budget_bytes: int | None
     budget_moves: int | None
     max_leader_changes: int | None
@@ -66,6 +88,7 @@ class PlanOptions:
     parts: int | None
     seed: int
     master: str | None
+    conf: tuple[tuple[str, str], ...]
     output_format: str
 
     @property
@@ -75,44 +98,90 @@ class PlanOptions:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
-        search = Search(on_spark, parts, self.seed, self.master, spark_log(self.data))
+        search = Search(on_spark, parts, self.seed, SparkOptions(self.master, dict(self.conf)), spark_log(self.data))
         budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
-        return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load)
+        return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load, self.max_load_age_s)
 
     def inputs(self) -> Inputs:
-        """The state to plan from. Raises DataError or InputError."""
+        """The state to plan from: what was typed, else the tables if a load made them, else the cluster itself.
+
+        Raises DataError, InputError, ClusterError.
+        """
         if self.snapshot is not None and self.as_of is not None:
             raise click.UsageError("--as-of chooses among the loads in --data DIR; a snapshot file has none")
+        typed = [name for name in ("--snapshot", "--data", "--bootstrap-server") if was_typed(name)]
+        if len(typed) > 1:
+            raise click.UsageError(f"a plan is made from one of {' and '.join(typed)}; leave out the other")
         if self.snapshot is not None:
             return inputs_of_snapshot_file(self.snapshot, self.policy())
-        if self.data is None:
-            raise click.UsageError("specify --data DIR or --snapshot FILE")
-        return inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
+        if self.data is None or "--bootstrap-server" in typed:
+            return self._live_inputs()
+        try:
+            made = table_inputs().inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
+        except DataError:
+            if self.bootstrap_server is None or typed or self.as_of is not None:
+                raise
+            return self._live_inputs()
+        found: Inputs = made
+        return found
+
+    def _live_inputs(self) -> Inputs:
+        if self.bootstrap_server is None:
+            raise click.UsageError("specify --bootstrap-server for the cluster as it is, --data DIR or --snapshot FILE")
+        if self.as_of is not None or self.by != "mean":
+            raise click.UsageError(
+                "--as-of and --by choose among the loads in --data DIR; the cluster has only its present one"
+            )
+        policy = self.policy()
+        with ClusterOptions(self.bootstrap_server, self.command_config).connect() as client:
+            click.echo(f"reading the cluster, and measuring write rates for {self.measure_for:g} s", err=True)
+            return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn)
 
     def policy(self) -> PlanPolicy:
         """The goals file, with what the options say in its place. Raises InputError, which names the file."""
-        found = self._file()
+        found = read_policy(self.goals_file)
         if self.tolerance is not None:
             found = replace(found, bands=with_tolerance(found.bands, self.tolerance / PERCENT))
         if self.goals:
             width = 0.1 if self.tolerance is None else self.tolerance / PERCENT
-            bands, spread = parse_goals(self.goals, width)
-            found = replace(found, bands=bands, topic_spread=spread)
+            named = parse_goals(self.goals, width)
+            found = replace(found, **named._asdict())
         if self.racks is not None:
             found = replace(found, racks=RackRule[self.racks.upper()])
         return replace(
             found,
             excluded_topics=found.excluded_topics + self.exclude_topics,
             excluded_brokers=found.excluded_brokers + self.exclude_brokers,
+            coordinated=_coordinated(self),
+            rack_prices=reduce(joined, self.rack_price, found.rack_prices),
         )
 
-    def _file(self) -> PlanPolicy:
-        if self.goals_file is None:
-            return PlanPolicy()
-        try:
-            return parse_policy(self.goals_file.read_text(encoding="utf-8"))
-        except (InputError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.goals_file}: {error}") from error
+
+def _coordinated(options: PlanOptions) -> Coordinated:
+    """Who has a coordinator. Raises InputError, which names the file."""
+    return Coordinated(
+        _named(options.groups, parse_names) if options.groups else (),
+        _named(options.transactional_ids, parse_names) if options.transactional_ids else (),
+        _named(options.share_groups, parse_share_groups) if options.share_groups else (),
+    )
+
+
+def read_policy(goals_file: Path | None) -> PlanPolicy:
+    """What a goals file says, or nothing. Raises InputError, which names the file."""
+    if goals_file is None:
+        return PlanPolicy()
+    try:
+        return parse_policy(goals_file.read_text(encoding="utf-8"))
+    except (InputError, UnicodeDecodeError) as error:
+        raise InputError(f"{goals_file}: {error}") from error
+
+
+def _named(path: Path, parse: Callable[[str], Names]) -> Names:
+    """What a file has line by line. Raises InputError, which names the file."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except (InputError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
@@ -124,7 +193,22 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
         raise click.BadParameter(said) from None
 
 
+goals_file_option = click.option(
+    "--goals-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]",
+)
+"""Add `--goals-file`: parameter `goals_file`, for `read_policy`."""
+
 _OPTIONS: tuple[Decorator, ...] = (
+    bootstrap_option("  [default: plan from the tables in DIR]"),
+    config_option,
+    click.option("--measure-for", type=parse_duration, default=f"{MEASURED_S:g}s", show_default=True, metavar="TIME",
+                 help="Without --data and --snapshot: how long to measure write rates; 0 to skip."),
+    click.option("--max-load-age", "max_load_age_s", type=parse_age, default="24h", show_default=True, metavar="TIME",
+                 help="Call loads stale that were last measured longer ago; `none` for no limit."),
+    click.option("--wide", "is_wide", is_flag=True, help="Show every goal of every broker, beyond 80 columns."),
     data_or_load_option,
     click.option("--as-of", type=parse_as_of, metavar="TIME|NUMBER",
                  help="Plan by the last load that had begun by then, for example 2027-01-31T06:00 (in UTC, unless it "
@@ -133,7 +217,7 @@ _OPTIONS: tuple[Decorator, ...] = (
                  default="mean", show_default=True,
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
     click.option("--require-load", is_flag=True,
-                 help="Refuse to plan with doubtful loads.  [default: name them, and plan with priors instead]"),
+                 help="Refuse to plan with doubtful, unknown or stale loads.  [default: name them; priors stand in]"),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                  help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR.  "
                  "[default: none]"),
@@ -143,8 +227,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("--current-out", type=OUTPUT_FILE, metavar="FILE",
                  help="Write the current replicas of the same partitions to FILE, to go back to.  "
                  "[default: not written]"),
-    click.option("--goals-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                 help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]"),
+    goals_file_option,
     click.option("--goal", "goals", type=ReadBy("goal", checked(lambda text: parse_goals((text,), 0.1))), multiple=True,
                  metavar="NAME[=PERCENT[xWEIGHT]]",
                  help="Goal to pursue, most important first; may be repeated.  [default: all]"),
@@ -156,6 +239,15 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Topics to exclude; may be repeated.  [default: none]"),
     click.option("--exclude-brokers", callback=parse_brokers, metavar="IDS", help="Brokers that must not receive "
                  "replicas.  [default: none]"),
+    click.option("--rack-price", type=ReadBy("price", parse_price), multiple=True, metavar="[FROM:TO=]PRICE",
+                 help="Price of a GB that is copied between racks, or from one to another; may be repeated.  "
+                 "[default: none]"),
+    click.option("--groups", type=INPUT_FILE, metavar="FILE",
+                 help="Group ids, one a line, for the goal coordinators.  [default: none]"),
+    click.option("--transactional-ids", type=INPUT_FILE, metavar="FILE",
+                 help="Transactional ids likewise.  [default: none]"),
+    click.option("--share-groups", type=INPUT_FILE, metavar="FILE",
+                 help="Share groups likewise, each with a topic that it reads, as GROUP:TOPIC.  [default: none]"),
     click.option("--budget-bytes", type=parse_quantity, metavar="BYTES", help="Maximum number of bytes to copy.  "
                  "[default: no limit]"),
     click.option("--budget-moves", type=WholeRange(min=0), metavar="N", help="Maximum number of replicas to "

@@ -13,13 +13,16 @@ from kreassign.operations.journals import default_state_dir
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+STATE_ENVIRONMENT = "KREASSIGN_STATE_DIR"
+
+
 def state_dir_option(command: Command) -> Command:
     """Add `--state-dir DIR`: parameter `state_dir: Path`."""
     return click.option(
         "--state-dir",
         type=DIRECTORY,
         default=default_state_dir,
-        envvar="KREASSIGN_STATE_DIR",
+        envvar=STATE_ENVIRONMENT,
         metavar="DIR",
         help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
         "[default: ~/.local/state/kreassign]",

@@ -55,6 +55,11 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def parse_age(text: str) -> float | None:
+    """The same, or None for `none`: any age."""
+    return None if text == "none" else parse_interval(text)
+
+
 def parse_moment(text: str) -> int:
     """A date and time as ISO 8601 writes it, in UTC unless it says otherwise, in ms since the epoch."""
     try:

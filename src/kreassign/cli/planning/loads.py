@@ -15,18 +15,27 @@ WIDTH = 78
 _FROM = {"unknown": "as 0, unknown", "size": "by size", "topic": "topic's median", "measured": "as measured"}
 """Priors in words, the weakest first: what does not fit is at the end."""
 
+_LOAD = "`kreassign load`"
+_RENEW = {"snapshot": "`kreassign snapshot`"}
+"""How to get new ones."""
 
-def print_loads(terminal: Console, basis: LoadBasis) -> None:
-    """Print them, with the age that they have now."""
-    for line in load_lines(basis, SystemClock().now_ms()):
+
+def print_loads(terminal: Console, basis: LoadBasis, max_age_s: float | None = None) -> None:
+    """Print them, with the age that they have now, and first of all that they are too old."""
+    for line in load_lines(basis, SystemClock().now_ms(), max_age_s):
         terminal.print(line)
 
 
-def load_lines(basis: LoadBasis, now_ms: int) -> Iterator[str]:
+def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) -> Iterator[str]:
     """Which loads, how old, how many are doubtful and why, what is planned with instead, and whom it concerns."""
     since = f"{_time(basis.measured_ms)} ({_age(now_ms - basis.measured_ms)})"
     end = "" if basis.doubtful_count else "; none doubtful"
-    if basis.source == "snapshot":
+    if basis.is_stale(now_ms, max_age_s):
+        renewed = _RENEW.get(basis.source, _LOAD)
+        yield f"stale loads: last measured {_age(now_ms - basis.measured_ms)}; renew them with {renewed}"
+    if basis.source == "cluster":
+        yield f"loads: measured for {basis.measured_for_s or 0:g} s, {since}{end}"
+    elif basis.source == "snapshot":
         yield f"loads: those of the snapshot, {since}{end}"
     elif basis.last_hour_ms is None:
         yield f"loads: {basis.source}, snapshot of {since}{end}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from kreassign.cli.options.circumstances import MOST_ADDED, MOST_TIMES, growth_o
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.planning.limits import limit_lines
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.planning.show import shown_gap
 from kreassign.model.amount import format_amount
@@ -25,9 +26,10 @@ from kreassign.model.printable import shortened
 from kreassign.model.strict_json import finite
 from kreassign.model.whole_number import MOST_REPLICAS, parse_whole
 from kreassign.operations import plan as operation
+from kreassign.operations.load_inputs import table_inputs
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, planned_clusters, tables_at
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results.outcome import Outcome
@@ -57,7 +59,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
         print_json({"choices": choices, "loads": load_fields(inputs.loads)})
     else:
         terminal = console()
-        print_loads(terminal, inputs.loads)
+        print_loads(terminal, inputs.loads, options.max_load_age_s)
         terminal.print(_choices(found.choices, is_timed=is_timed))
 
 
@@ -77,7 +79,8 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
     inputs = options.inputs()
     found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
     if options.output_format == "json":
-        print_json({**_size_document(found), "loads": load_fields(inputs.loads)})
+        limits = [asdict(limit) for limit in inputs.limits]
+        print_json({**_size_document(found), "limits": limits, "loads": load_fields(inputs.loads)})
         return
     terminal = console()
     circumstances = described(what_if.circumstances(inputs))
@@ -85,10 +88,12 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
         f"{circumstances}: {found.brokers} brokers carry this load at {found.at_most:.0%} of their limits; "
         f"there are {found.present}"
     )
-    print_loads(terminal, inputs.loads)
+    print_loads(terminal, inputs.loads, options.max_load_age_s)
     for need in found.needs:
         total, limit = format_amount(need.total, need.unit), format_amount(need.limit, need.unit)
         terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
+    for line in limit_lines(inputs.limits):
+        terminal.print(line)
     for sentence in _uncounted(found):
         terminal.print(sentence)
 
@@ -161,7 +166,7 @@ def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...],
     ]
     replies = make_plans(questions, options.request)
     if options.output_format == "text":
-        print_loads(console(), inputs.loads)
+        print_loads(console(), inputs.loads, options.max_load_age_s)
     _show("circumstances", replies, options.output_format)
 
 
@@ -171,9 +176,10 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
     elif options.data is None:
         raise click.UsageError("specify --data DIR or snapshot files")
     else:
+        tables = table_inputs()
         yield from (
             replace(options, cluster=cluster).inputs()
-            for cluster in planned_clusters(tables_at(options.data, options.as_of))
+            for cluster in tables.planned_clusters(tables.tables_at(options.data, options.as_of))
         )
 
 

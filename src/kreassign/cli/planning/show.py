@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,24 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.output import console, print_json
+from kreassign.cli.planning.limits import limit_lines, unheeded
 from kreassign.cli.planning.loads import print_loads
-from kreassign.model.plan_facts import PlanFacts, Prediction
+from kreassign.cli.typed import typed_words
+from kreassign.model.plan_facts import PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.plan_files import facts_path
+from kreassign.planner import Evaluation
 from kreassign.planner.results.outcome import Outcome
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_BROKERS = 40
 SHOWN_SENTENCES = 10
+SHOWN_PAIRS = 6
+BAR_WIDTH = 22
+SHOWN_DIRS = 20
 _BINDING = {
     "forced": ", copies that must be made whatever the targets",
     "excess": ", what brokers cannot keep",
@@ -30,7 +39,19 @@ _BINDING = {
 }
 
 
-def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_format: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How much of a plan is shown: `is_wide` for every goal of every broker; loads older than `max_age_s` are stale.
+
+    A plan that `can_run` is not only the answer to a question.
+    """
+
+    is_wide: bool = False
+    max_age_s: float | None = None
+    can_run: bool = True
+
+
+def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_format: str, how: Shown) -> None:
     """Print what a plan costs and brings, and the plan itself unless it went to a file."""
     if output_format == "json":
         print_json(document(outcome, out, explained))
@@ -39,11 +60,20 @@ def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_fo
         click.echo(format_plan(outcome.plan))
     # With the plan on stdout, the words about it go where they do not get into its way.
     terminal = console(stderr=out is None)
-    summary(terminal, outcome)
+    summary(terminal, outcome, how)
     for sentence in explained:
         terminal.print(sentence)
     if out:
         terminal.print(f"plan {outcome.facts.plan_id} written to {out}, the facts about it to {facts_path(out)}")
+    if len(outcome.plan) and how.can_run:
+        _print_next(out)
+
+
+def _print_next(out: Path | None) -> None:
+    if out is None:
+        print_next(next_command(*typed_words(), "--out", "plan.json"))
+    else:
+        print_next(next_command("run", out, "--dry-run", takes=CLUSTER), next_command("run", out, takes=CLUSTER))
 
 
 def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> dict[str, Any]:
@@ -53,8 +83,8 @@ def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> di
         **facts,
         "changed_partitions": len(outcome.plan),
         "goals": [
-            {"name": name, "before": _spread(outcome, index, before=True),
-             "after": _spread(outcome, index, before=False)}
+            {"name": name, "before": spread_of(outcome.evaluation, index, before=True),
+             "after": spread_of(outcome.evaluation, index, before=False)}
             for index, name in enumerate(outcome.evaluation.goals)
         ],
         "explained": list(explained),
@@ -62,19 +92,38 @@ def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> di
     }  # fmt: skip
 
 
-def summary(terminal: Console, outcome: Outcome) -> None:
-    """What it costs, what its loads rest on, how near that is to the least possible, how long it takes, each broker."""
+def summary(terminal: Console, outcome: Outcome, how: Shown) -> None:
+    """What its loads rest on, what it costs, how near that is to the least possible, how long it takes, each broker.
+
+    Lines wrap, and tables fit 80 columns unless they are to be wide.
+    """
     facts = outcome.facts
     terminal.print(_cost(outcome))
     if facts.loads is not None:
-        print_loads(terminal, facts.loads)
+        print_loads(terminal, facts.loads, how.max_age_s)
     terminal.print(_bound(facts))
+    if facts.racks:
+        terminal.print(racks_line(facts.racks))
+    if facts.leader_racks is not None:
+        found = facts.leader_racks
+        where = f"{found.before} of {found.partitions} before, {found.after} after"
+        terminal.print(f"leaders in the rack that is preferred for them: {where}")
+    if facts.topic_leaders is not None:
+        even = facts.topic_leaders
+        where = f"{even.uneven_before} of {even.topics} before, {even.uneven_after} after"
+        where += f"; by {even.missed_before} and {even.missed_after} leaders"
+        terminal.print(f"topics with uneven leaders: {where}")
     if facts.prediction is not None:
         terminal.print(_time(facts.prediction))
     if outcome.evaluation.goals:
-        terminal.print(_goals(outcome))
+        terminal.print(goals_table(outcome.evaluation))
+    if facts.losses:
+        terminal.print(_losses(facts))
     if len(facts.brokers) <= SHOWN_BROKERS:
-        terminal.print(_brokers(facts))
+        terminal.print(wide_table(facts) if how.is_wide else narrow_table(facts))
+    _print_directories(terminal, outcome)
+    for line in (*limit_lines(facts.limits), *unheeded(facts)):
+        terminal.print(line)
     for sentence in facts.remaining[:SHOWN_SENTENCES]:
         terminal.print(f"remains: {sentence}")
     if more := len(facts.remaining) - SHOWN_SENTENCES:
@@ -100,6 +149,24 @@ def _bound(facts: PlanFacts) -> str:
     if facts.totals.moved_bytes and facts.remaining:
         return "some balance targets missed, so there is no lower bound; see below"
     return "nothing has to be copied"
+
+
+def racks_line(racks: Sequence[RackBytes]) -> str:
+    """What is copied between racks, of all that is copied, the most first; and what it costs, as far as it is known."""
+    crossing = sorted((one for one in racks if one.crosses), key=lambda one: -one.size_bytes)
+    pairs = [f"{one.source} to {one.target} {format_bytes(one.size_bytes)}" for one in crossing[:SHOWN_PAIRS]]
+    pairs += [f"{len(crossing) - SHOWN_PAIRS} pairs more"] if len(crossing) > SHOWN_PAIRS else []
+    costs = [one.cost for one in racks if one.cost is not None]
+    unpriced = sum(one.size_bytes for one in crossing if one.cost is None) if costs else 0
+    unknown = sum(one.size_bytes for one in racks if None in (one.source, one.target))
+    total = sum(one.size_bytes for one in crossing)
+    return "".join((
+        f"across racks: {format_bytes(total)} of {format_bytes(sum(one.size_bytes for one in racks))}",
+        f" ({', '.join(pairs)})" if pairs else "",
+        f", which costs {sum(costs):.2f}" if costs else "",
+        f", and {format_bytes(unpriced)} without a price" if unpriced else "",
+        f"; the racks of {format_bytes(unknown)} are not known" if unknown else "",
+    ))  # fmt: skip
 
 
 def shown_gap(gap: float) -> str:
@@ -135,35 +202,126 @@ def _time(prediction: Prediction) -> str:
     return f"{time}; no plan is done before {least} (plan {shown_gap(prediction.gap)})"
 
 
-def _goals(outcome: Outcome) -> Table:
+def goals_table(found: Evaluation) -> Table:
+    """The least and the most loaded broker of each goal, before and after."""
     table = Table(box=None, pad_edge=False)
     table.add_column("goal")
     for title in ("min/avg before", "after", "max/avg before", "after"):
         table.add_column(title, justify="right")
-    for index, name in enumerate(outcome.evaluation.goals):
-        before, after = (_spread(outcome, index, before=when) for when in (True, False))
+    for index, name in enumerate(found.goals):
+        before, after = (spread_of(found, index, before=when) for when in (True, False))
         table.add_row(name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in (before, after)))
     return table
 
 
-def _spread(outcome: Outcome, goal: int, *, before: bool) -> dict[str, float]:
+def _losses(facts: PlanFacts) -> Table:
+    """For each goal the worst that the loss of one more broker or rack would bring, before the plan and after it."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("one more loss", "worst before", "worst after"):
+        table.add_column(title)
+    for goal in dict.fromkeys(one.goal for one in facts.losses):
+        table.add_row(goal, *(_loss(one) for one in facts.losses if one.goal == goal))
+    return table
+
+
+def _loss(worst: WorstLoss) -> str:
+    share = f", {worst.use:.0%} of its limit" if math.isfinite(worst.limit) and math.isfinite(worst.use) else ""
+    offline = f"; {worst.offline} partitions offline" if worst.offline else ""
+    return f"{worst.lost}: broker {worst.broker} has {_amount(worst.goal, worst.load)}{share}{offline}"
+
+
+def spread_of(found: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
     """The least and the most loaded broker that takes part, relative to its share."""
-    least, most = outcome.evaluation.spread(goal, before=before)
+    least, most = found.spread(goal, before=before)
     return {"least": round(least, 6), "most": round(most, 6)}
 
 
-def _brokers(facts: PlanFacts) -> Table:
+def narrow_table(facts: PlanFacts) -> Table:
+    """One row per broker in 80 columns: its first goal before and after, as figures and as a bar, and what it copies.
+
+    In the bar `█` stays, `▒` comes and `░` goes.
+    """
+    table = Table(box=None, pad_edge=False)
+    goal = next(iter(facts.brokers[0].before), "") if facts.brokers else ""
+    table.add_column("broker", justify="right", no_wrap=True)
+    table.add_column(goal, justify="right", no_wrap=True)
+    table.add_column("after", no_wrap=True)
+    table.add_column("█ stays ▒ comes ░ goes", no_wrap=True)
+    for title in ("in", "out", "peak disk"):
+        table.add_column(title, justify="right", no_wrap=True)
+    most = max((max(one.before[goal], one.after[goal]) for one in facts.brokers), default=0.0) if goal else 0.0
+    for one in facts.brokers:
+        before, after = (one.before.get(goal, 0.0), one.after.get(goal, 0.0))
+        copied = map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes))
+        amounts = (_amount(goal, before), f"→ {_amount(goal, after)}")
+        table.add_row(str(one.broker), *amounts, _bar(before, after, most), *copied)
+    return table
+
+
+def _print_directories(terminal: Console, outcome: Outcome) -> None:
+    """What log directories give and take within their brokers, those with most first; nothing if none does."""
+    if not outcome.facts.totals.log_dir_moves:
+        return
+    facts = {fact.topic_partition: fact for fact in outcome.facts.partitions}
+    given: Counter[tuple[int, str]] = Counter()
+    taken: Counter[tuple[int, str]] = Counter()
+    for replica, target in outcome.plan.log_dirs.items():
+        fact = facts[replica.topic_partition]
+        held = dict(zip(fact.replicas, fact.log_dirs, strict=False))
+        if (before := held.get(replica.broker)) is not None and before != target:
+            given[replica.broker, before] += fact.size_bytes
+            taken[replica.broker, target] += fact.size_bytes
+    table = Table(box=None, pad_edge=False)
+    table.add_column("broker", justify="right")
+    table.add_column("log directory", overflow="fold")
+    for title in ("gives", "takes"):
+        table.add_column(title, justify="right", no_wrap=True)
+    found = sorted(given.keys() | taken.keys(), key=lambda one: (-given[one] - taken[one], one))
+    for broker, path in found[:SHOWN_DIRS]:
+        table.add_row(str(broker), path, format_bytes(given[broker, path]), format_bytes(taken[broker, path]))
+    if len(found) > SHOWN_DIRS:
+        table.add_row("", f"and {len(found) - SHOWN_DIRS} more")
+    terminal.print(table)
+
+
+def _bar(before: float, after: float, most: float) -> str:
+    if most <= 0:
+        return ""
+    held, either = (round(BAR_WIDTH * amount / most) for amount in (min(before, after), max(before, after)))
+    return "█" * held + ("▒" if after > before else "░") * (either - held)
+
+
+def wide_table(facts: PlanFacts) -> Table:
+    """One row per broker with every goal before and after."""
     table = Table(box=None, pad_edge=False)
     goals = list(facts.brokers[0].before) if facts.brokers else []
-    for title in ("broker", *(f"{goal} {when}" for goal in goals for when in ("before", "after")), "in", "out", "peak"):
-        table.add_column(title, justify="right")
+    titles = (f"{goal} {when}" for goal in goals for when in ("before", "after"))
+    for title in ("broker", *titles, "in", "out", "peak disk"):
+        table.add_column(title, justify="right", no_wrap=True)
+    means = {goal: sum(one.before[goal] for one in facts.brokers) / len(facts.brokers) for goal in goals}
     for one in facts.brokers:
-        loads = [_amount(goal, when[goal]) for goal in goals for when in (one.before, one.after)]
+        loads = [_amount(goal, when[goal], means[goal]) for goal in goals for when in (one.before, one.after)]
         table.add_row(str(one.broker), *loads, *map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
     return table
 
 
-def _amount(goal: str, amount: float) -> str:
-    if goal == "disk" or goal.endswith(("-in", "-out")):
+def brokers_table(found: Evaluation) -> Table:
+    """Every broker before and after, where nothing is copied."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("broker", *(f"{goal} {when}" for goal in found.goals for when in ("before", "after"))):
+        table.add_column(title, justify="right")
+    for broker, before, after in zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True):
+        pairs = zip(found.goals, before, after, strict=True)
+        table.add_row(str(broker), *(_amount(goal, load) for goal, *loads in pairs for load in loads))
+    return table
+
+
+def _amount(goal: str, amount: float, mean: float = 0.0) -> str:
+    """An amount with its unit; of what has none, such as cpu, relative to the mean."""
+    if goal == "disk":
         return format_bytes(amount)
+    if goal.endswith(("-in", "-out")):
+        return format_rate(amount)
+    if goal == "cpu" and mean:
+        return f"{amount / mean:.0%} of mean"
     return f"{amount:.6g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.observations import is_another
@@ -11,13 +11,14 @@ from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
 from kreassign.executor.instructions import CheckHealth
-from kreassign.model import ConfigResource, LogDir, Partition, Topic
-
-MIN_ISR = "min.insync.replicas"
+from kreassign.model import ConfigResource, LogDir, Topic
 
 
-def inspect(port: ClusterPort, question: CheckHealth) -> Health:
-    """How the cluster is, but for what the moves explain. Raises ClusterError."""
+def inspect(port: ClusterPort, question: CheckHealth, in_maintenance: Collection[int] = ()) -> Health:
+    """How the cluster is, but for what the moves explain. Raises ClusterError.
+
+    Brokers `in_maintenance` take no copies, whatever their directories say.
+    """
     moves, before = question.moves, question.before
     live = port.describe_cluster().broker_ids
     ongoing = port.list_partition_reassignments(None)
@@ -33,14 +34,17 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
         under_min_isr=Troubled.of(
-            under_min_isr(troubled, _minima(port, troubled)), before.under_min_isr if before else None
+            under_min_isr(troubled, queries.min_isr_of(port, (one.topic_partition.topic for one in troubled))),
+            before.under_min_isr if before else None,
         ),
         under_replicated=Troubled.of(
             (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost)),
             before.under_replicated if before else None,
         ),
         log_dir_space=tuple(space for broker in sorted(log_dirs) for space in _space(broker, log_dirs[broker])),
-        cordoned=tuple(broker for broker in sorted(log_dirs) if _takes_nothing(log_dirs[broker])),
+        cordoned=tuple(
+            broker for broker in sorted(log_dirs) if broker in in_maintenance or _takes_nothing(log_dirs[broker])
+        ),
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
@@ -54,16 +58,6 @@ def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> fro
     names = {move.topic_partition.topic: move.topic_id for move in moves}
     found = {name: topics[name].topic_id for name in names if name in topics}
     return frozenset(ConfigResource.topic(name) for name in found if is_another(names[name], found[name]))
-
-
-def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:
-    """min.insync.replicas of the topics of these partitions, where that is known."""
-    topics = sorted({partition.topic_partition.topic for partition in troubled})
-    if not topics:
-        return {}
-    found = port.describe_configs(map(ConfigResource.topic, topics), names=(MIN_ISR,)).ok
-    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.items()}
-    return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
 
 
 def _space(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:

@@ -137,12 +137,5 @@ def _is_certain(move: PlannedMove, partition: Partition) -> bool:
 def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopyProgress, ...]:
     by_broker = {status.broker: status for status in statuses}
     leader = next((status for status in by_broker.values() if status.is_leader), None)
-    whole = leader.size_bytes if leader else None
-    return tuple(_copy(by_broker[broker], whole) for broker in move.adding if broker in by_broker)
-
-
-def _copy(status: ReplicaStatus, whole_bytes: int | None) -> CopyProgress:
-    """What is left is the lag; what is done, the rest of the leader's copy, which grows evenly where files do not."""
-    if status.lag_bytes is None or whole_bytes is None:
-        return CopyProgress(status.broker, status.size_bytes or 0, status.lag_bytes)
-    return CopyProgress(status.broker, max(0, whole_bytes - status.lag_bytes), status.lag_bytes)
+    found = (by_broker[broker] for broker in move.adding if broker in by_broker)
+    return tuple(CopyProgress(status.broker, status.done_bytes(leader), status.lag_bytes) for status in found)

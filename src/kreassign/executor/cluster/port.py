@@ -13,6 +13,7 @@ from kreassign.model import (
     ConfigResource,
     ElectionType,
     LogDir,
+    OffsetSpec,
     OngoingReassignment,
     Partition,
     ReplicaStatus,
@@ -100,8 +101,14 @@ class ClusterPort(Protocol):
         """Where copies are and how large."""
         ...
 
-    def list_offsets(self, partitions: Iterable[TopicPartition], *, earliest: bool) -> Batch[TopicPartition, int]:
-        """First, or next, offset of each partition at its leader."""
+    def list_offsets(
+        self,
+        partitions: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        known: Mapping[TopicPartition, Partition] = ...,
+    ) -> Batch[TopicPartition, int]:
+        """This offset of each partition at its leader, which is not looked up for those that are known."""
         ...
 
     def replica_status(

@@ -30,6 +30,8 @@ from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 PROGRESS_TIMEOUT_MS = 5_000
 """A broker that hangs must not hide for long how far the others are."""
 
+MIN_ISR = "min.insync.replicas"
+REMOTE_STORAGE = "remote.storage.enable"
 OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 
 
@@ -41,6 +43,26 @@ def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
 def topic_ids_of(topics: Batch[str, Topic]) -> dict[str, str]:
     """The ids of the topics that were described, by name; without those that have none (before Kafka 2.8)."""
     return {name: topic.topic_id for name, topic in topics.ok.items() if topic.topic_id is not None}
+
+
+def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> dict[str, int]:
+    """min.insync.replicas of these topics, where that is known. Raises ClusterError."""
+    names = sorted(set(topics))
+    if not names:
+        return {}
+    found = port.describe_configs(map(ConfigResource.topic, names), names=(MIN_ISR,)).ok
+    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.items()}
+    return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
+
+
+def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:
+    """Those of these topics whose older segments are in remote storage, as far as it is told. Raises ClusterError."""
+    names = sorted(set(topics))
+    if not names:
+        return frozenset()
+    found = port.describe_configs(map(ConfigResource.topic, names), names=(REMOTE_STORAGE,)).ok
+    values = {resource.name: entries.get(REMOTE_STORAGE) for resource, entries in found.items()}
+    return frozenset(name for name, entry in values.items() if entry is not None and entry.value == "true")
 
 
 def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> frozenset[str]:
@@ -181,8 +203,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
         if name.topic in topics.failed and not _is_gone(name, topics, found)
     ]
     log_dirs, log_dir_problems = read_log_dirs(port, expected.log_dirs)
-    asked = [one for name in expected.replicas if (one := found.get(name)) is not None] if expected.checks_sizes else []
-    sizes, size_problems = read_sizes(port, asked)
+    sizes, size_problems = read_sizes(port, _sized(port, expected, found) if expected.checks_sizes else ())
     return Facts(
         partitions=found,
         ongoing=ongoing,
@@ -191,6 +212,13 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
         sizes=sizes,
         unread=(*unread, *log_dir_problems, *size_problems),
     )
+
+
+def _sized(port: ClusterPort, expected: Expectations, found: Mapping[TopicPartition, Partition]) -> Sequence[Partition]:
+    """The partitions whose copies should be alike; those of tiered topics begin with other records each."""
+    there = [found[name] for name in expected.replicas if name in found]
+    tiered = tiered_topics(port, (one.topic_partition.topic for one in there))
+    return [one for one in there if one.topic_partition.topic not in tiered]
 
 
 def read_sizes(

@@ -13,7 +13,7 @@ from kreassign.executor.cluster.log_dirs import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.write_rates import Offsets, mean_record_bytes, write_rate
 from kreassign.executor.throttle.adaptive import BrokerTraffic, PartitionWrites, traffic_of
-from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
+from kreassign.model import NO_LEADER, LogDir, OffsetSpec, Partition, TopicPartition
 
 SIZES_EVERY_MS = 60_000
 """The mean size of records changes slowly, and asking for the sizes of all copies is costly."""
@@ -47,7 +47,7 @@ class TrafficMeter:
         topics = self._port.describe_topics(None)
         partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
         led = [one.topic_partition for one in partitions if one.leader != NO_LEADER]
-        ends = self._port.list_offsets(led, earliest=False).ok
+        ends = self._port.list_offsets(led, OffsetSpec.LATEST).ok
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
             self._record_bytes, self._sized_ms = self._sizes(partitions, ends), at_ms
         before, self._last = self._last, Reading(at_ms, ends)
@@ -60,7 +60,7 @@ class TrafficMeter:
     def _sizes(
         self, partitions: Iterable[Partition], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, float]:
-        starts = self._port.list_offsets(list(ends), earliest=True).ok
+        starts = self._port.list_offsets(list(ends), OffsetSpec.EARLIEST_LOCAL).ok
         leaders = {one.topic_partition: one.leader for one in partitions}
         return record_bytes(leaders, self._port.describe_log_dirs(None, partitions=None).ok, starts, ends)
 

@@ -4,34 +4,47 @@ Kafka reports no rates but offsets. Where the end of a log goes from e to e' in 
 
     (e' - e) / t · size / (e - start)    bytes per second:
 
-the records, times the mean size of those in the log. So a rate above nothing is known only of a log that has records
-and a known size; compaction and a change of what producers send make it wrong by as much as they change that mean.
+the records, times the mean size of those in the log. Size and start are of what the leader has on its own disks: of a
+tiered topic (KIP-405) most records are in remote storage, and are in no size. So a rate above nothing is known only of
+a log that has records and a known size; compaction and a change of what producers send make it wrong by as much as they
+change that mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError
-from kreassign.model import Batch, TopicPartition
+from kreassign.model import Batch, OffsetSpec, Partition, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
+NONE_KNOWN: Mapping[TopicPartition, Partition] = MappingProxyType({})
 
 
 class OffsetPort(Protocol):
     """What sampling needs of a cluster, with the meaning that `AdminClient` gives it."""
 
-    def list_offsets(self, partitions: Collection[TopicPartition], *, earliest: bool) -> Batch[TopicPartition, int]:
-        """First, or next, offset of each partition at its leader. Raises ClusterError."""
+    def list_offsets(
+        self,
+        partitions: Collection[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        known: Mapping[TopicPartition, Partition] = ...,
+    ) -> Batch[TopicPartition, int]:
+        """This offset of each partition at its leader, not looked up if known. Raises ClusterError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSamples:
-    """Where logs began and ended, and where they ended some `seconds` later, as far as their leaders answered."""
+    """Where logs began and ended, and where they ended some `seconds` later, as far as their leaders answered.
+
+    They begin with the first offset that the leader has itself.
+    """
 
     starts: Offsets
     ends: Offsets
@@ -48,15 +61,22 @@ class OffsetSamples:
 
 
 def sample_offsets(
-    port: OffsetPort, clock: Clock, partitions: Collection[TopicPartition], seconds: float
+    port: OffsetPort,
+    clock: Clock,
+    partitions: Collection[TopicPartition],
+    seconds: float,
+    known: Mapping[TopicPartition, Partition] = NONE_KNOWN,
 ) -> OffsetSamples:
-    """Ask for the offsets of these partitions twice, so many seconds apart. Raises ClusterError when nobody answers."""
+    """Ask for the offsets of these partitions twice, so many seconds apart. Raises ClusterError when nobody answers.
+
+    Whoever has just described some of them gives them as `known`: describing a million takes longer than asking them.
+    """
     begun_s = clock.monotonic_s()
-    ends = port.list_offsets(partitions, earliest=False)
-    starts = port.list_offsets(partitions, earliest=True)
+    ends = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
+    starts = port.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL, known=known)
     clock.sleep(max(0.0, begun_s + seconds - clock.monotonic_s()))
     ended_s = clock.monotonic_s()
-    later = port.list_offsets(partitions, earliest=False)
+    later = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
     failed = {**starts.failed, **ends.failed, **later.failed}
     return OffsetSamples(starts.ok, ends.ok, later.ok, ended_s - begun_s, failed)
 

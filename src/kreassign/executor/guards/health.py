@@ -63,7 +63,7 @@ class Health:
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
     throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
-    all of whose directories refuse new copies.
+    in maintenance, and those all of whose directories refuse new copies.
     """
 
     live: tuple[int, ...]

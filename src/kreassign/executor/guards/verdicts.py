@@ -170,8 +170,8 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
 def _cordoned(now: GuardInputs) -> Iterator[Breach]:
     for broker in sorted(set(now.health.cordoned) & set(now.destinations)):
         yield (
-            f"broker {broker} shall get copies, but all its log directories are cordoned or offline",
-            "Kafka accepts such moves in silence; take a directory out of cordoned.log.dirs, or plan without it",
+            f"broker {broker} shall get copies, but is in maintenance, or its log directories are cordoned or offline",
+            "Kafka accepts such moves in silence; wait for the end of its maintenance, open it, or plan without it",
         )
 
 
@@ -207,10 +207,11 @@ def _stall(now: GuardInputs) -> Iterator[Breach]:
         since = move.progressed_ms
         if since is not None and now.at_ms - since >= STALL_MS:
             minutes = (now.at_ms - since) // 60_000
-            yield (
-                f"{move.name} has made no progress for {minutes} minutes: {move.story}",
-                f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle",
+            advice = (
+                f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle; "
+                "`kreassign doctor` tells what holds it, remote storage too"
             )
+            yield f"{move.name} has made no progress for {minutes} minutes: {move.story}", advice
 
 
 def _rate(now: GuardInputs) -> Iterator[Breach]:

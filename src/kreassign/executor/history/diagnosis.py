@@ -6,23 +6,44 @@ others are being added, leaves a broker that is both added and removed, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
+from kreassign.executor.history.disk_findings import Filling, disk_issues
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
+from kreassign.executor.history.issue import NAMED, Issue, of_many
+from kreassign.executor.history.move_findings import NOBODY, Moving, cancel_command, move_issues, move_notes
+from kreassign.executor.history.permission_findings import permission_issues
+from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
 from kreassign.executor.lease import LeaseHolder, OriginalValues
 from kreassign.executor.lease.record import left_settings
-from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
-from kreassign.model import NO_LEADER, LogDir, OngoingReassignment, Partition, ResourceType, TopicPartition
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.model import (
+    NO_LEADER,
+    AllowedOperations,
+    Broker,
+    LogDir,
+    OngoingReassignment,
+    Partition,
+    ResourceType,
+    TopicPartition,
+)
 
-NAMED = 10
+NO_MAINTENANCE = MaintenanceRecord()
+_AGAIN = "Look at the permissions, or try again"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReadings:
     """What was read. `throttles` are settings of throttles that topics or brokers have of their own.
 
-    `lease` is who holds the lease of the cluster, `record` what throttles were before anyone's run.
+    `lease` is who holds the lease of the cluster, `record` what throttles were before anyone's run, `maintenance` which
+    brokers are in maintenance. `brokers` has those that are down too, where the cluster names them. `owned` are
+    settings of runs of this state directory that are not at their end, with the id of the run. What is measured was for
+    `measured_s` seconds. `allowed` is what this client may do.
     """
 
     live: tuple[int, ...]
@@ -34,38 +55,60 @@ class ClusterReadings:
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
     record: OriginalValues | None = None
     lease: LeaseHolder | None = None
+    maintenance: MaintenanceRecord = NO_MAINTENANCE
     unread: tuple[str, ...] = ()
+    brokers: tuple[Broker, ...] = ()
+    min_isr: Mapping[str, int] = field(default_factory=dict)
+    disks: tuple[Filling, ...] = ()
+    moving: tuple[Moving, ...] = ()
+    measured_s: float = 0.0
+    owned: Mapping[ConfigKey, str] = field(default_factory=dict)
+    allowed: AllowedOperations | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """One thing that is wrong: its kind, of what, what was seen, and what to do."""
-
-    kind: str
-    subject: str
-    seen: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.seen}. {self.remedy}"
+    @property
+    def placement(self) -> PlacementReadings:
+        """What is known of brokers and replicas."""
+        brokers = self.brokers or tuple(Broker(broker, "", 0) for broker in self.live)
+        return PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
 
 
 def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
     """Everything that is wrong, the worst first; empty when all is well."""
-    checks = (
+    checks: tuple[Callable[[ClusterReadings], Iterable[Issue]], ...] = (
         _endless,
         _without_destination,
         _offline,
+        lambda readings: placement_issues(readings.placement),
+        lambda readings: disk_issues(readings.disks, readings.measured_s),
+        lambda readings: move_issues(readings.moving, readings.live, readings.measured_s),
         _log_dirs,
+        _maintenance,
         _interrupted_runs,
         _unreadable_journals,
         _record,
         _throttles,
         _under_replicated,
         _leaders,
+        lambda readings: permission_issues(readings.allowed) if readings.allowed is not None else (),
     )
-    unread = (Issue("unread", "cluster", sentence, "Try again") for sentence in readings.unread)
+    unread = (Issue("unread", "cluster", sentence, _AGAIN) for sentence in readings.unread)
     return (*(issue for check in checks for issue in check(readings)), *unread)
+
+
+def notes(readings: ClusterReadings) -> tuple[str, ...]:
+    """What is worth knowing though nothing is wrong with it."""
+    owners = Counter(readings.owned[one.key] for one in readings.throttles if one.key in readings.owned)
+    cordoned = (
+        f"log directory {one.path} of broker {broker} is cordoned: it takes no new replicas"
+        for broker, dirs in sorted(readings.log_dirs.items())
+        for one in dirs
+        if one.is_cordoned and not all(other.is_cordoned for other in dirs)
+    )
+    return (
+        *move_notes(readings.moving),
+        *(f"{count} settings of throttles are in force, of run {run_id}" for run_id, count in sorted(owners.items())),
+        *cordoned,
+    )
 
 
 def _endless(readings: ClusterReadings) -> Iterator[Issue]:
@@ -77,7 +120,8 @@ def _endless(readings: ClusterReadings) -> Iterator[Issue]:
                 str(name),
                 f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
                 "removed",
-                f"Cancel it (kafka-reassign-partitions --cancel), then start it again with {list(move.target)}",
+                f"Cancel it, then start it again with {list(move.target)}",
+                (cancel_command(name),),
             )
 
 
@@ -89,13 +133,14 @@ def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
                 "destination",
                 str(name),
                 f"it is being reassigned to brokers {gone}, which are not there",
-                "Start them, or cancel the reassignment (kafka-reassign-partitions --cancel) and replan",
+                "Start them, or cancel the reassignment and replan",
+                (cancel_command(name, _run_of(readings, name)),),
             )
 
 
 def _offline(readings: ClusterReadings) -> Iterator[Issue]:
     names = [one.topic_partition for one in readings.partitions if one.leader == NO_LEADER]
-    yield from _many("offline", names, "have no leader", "Bring back the brokers of their replicas")
+    yield from of_many("offline", names, "have no leader", f"Bring back the brokers of their replicas{_down(readings)}")
 
 
 def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
@@ -104,8 +149,13 @@ def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
         for one in readings.partitions
         if one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in readings.ongoing
     ]
-    advice = "See whether a broker is down; a throttle that was left behind slows those that catch up, too"
-    yield from _many("under-replicated", names, "have replicas out of sync", advice)
+    down = _down(readings)
+    advice = (
+        f"Bring their brokers back{down}"
+        if down
+        else "Every broker answers: see whether a throttle that was left behind slows those that catch up"
+    )
+    yield from of_many("under-replicated", names, "have replicas out of sync", advice)
 
 
 def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
@@ -116,16 +166,18 @@ def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
         and one.preferred_leader in one.isr
         and one.topic_partition not in readings.ongoing
     ]
-    advice = "Elect them with kafka-leader-election --election-type preferred"
-    yield from _many("leader", names, "are not led by their preferred leader, which is in sync", advice)
+    seen = "are not led by their preferred leader, which is in sync"
+    elect = ("kafka-leader-election", "--election-type", "preferred", "--all-topic-partitions")
+    yield from of_many("leader", names, seen, "Elect them", (elect,))
 
 
-def _many(kind: str, names: Iterable[TopicPartition], seen: str, remedy: str) -> Iterator[Issue]:
-    found = sorted(names)
-    if found:
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
-        yield Issue(kind, subject, f"{', '.join(map(str, found[:NAMED]))}{more} {seen}", remedy)
+def _down(readings: ClusterReadings) -> str:
+    down = readings.placement.down
+    return f": {', '.join(map(str, down))}" if down else ""
+
+
+def _run_of(readings: ClusterReadings, name: TopicPartition) -> str:
+    return next((one.run_id for one in readings.moving if one.name == name), NOBODY)
 
 
 def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
@@ -133,19 +185,34 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
         for log_dir in log_dirs:
             if log_dir.error:
                 yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", "Repair the disk, then restart it")
-        if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs):
+        is_expected = broker in readings.maintenance.brokers
+        if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs) and not is_expected:
             seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
-            yield Issue("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")
+            remedy = "If it is to stay, take one out of cordoned.log.dirs; if not, take it out of the cluster"
+            commands = (
+                ("kreassign", "decommission", str(broker), "--cancel"),
+                ("kreassign", "decommission", str(broker), "--dry-run"),
+            )
+            yield Issue("cordoned", f"broker {broker}", seen, remedy, commands)
+
+
+def _maintenance(readings: ClusterReadings) -> Iterator[Issue]:
+    for broker, entered in sorted(readings.maintenance.brokers.items()):
+        since = datetime.fromtimestamp(entered.since_ms / 1000, tz=UTC)
+        seen = f"it is in maintenance since {since:%Y-%m-%d %H:%M} UTC, by {entered.by}"
+        leave = ("kreassign", "maintenance", "exit", str(broker))
+        yield Issue("maintenance", f"broker {broker}", seen, "When that is over, let it lead again", (leave,))
 
 
 def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
     for run_id in readings.interrupted_runs:
         remedy = (
-            f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}; give up a broker that is lost for "
-            f"good with kreassign forget {run_id} --broker ID"
+            "Go on with it, or end it; give up a broker that is lost for good with "
+            f"`kreassign forget {run_id} --broker ID`"
         )
         seen = "no process is running it, and it has moves to finish or settings to restore"
-        yield Issue("run", f"run {run_id}", seen, remedy)
+        ways = tuple(("kreassign", way, run_id) for way in ("resume", "cancel"))
+        yield Issue("run", f"run {run_id}", seen, remedy, ways)
 
 
 def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
@@ -164,7 +231,8 @@ def _record(readings: ClusterReadings) -> Iterator[Issue]:
         "record",
         f"run {record.run_id}",
         seen,
-        f"Go on with it where its journal is (kreassign resume {record.run_id}); the next run restores the rest",
+        "Go on with it where its journal is; the next run restores the rest",
+        (("kreassign", "resume", record.run_id),),
     )
 
 
@@ -174,15 +242,23 @@ def _some(left: Sequence[ConfigOverride]) -> str:
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
-    """Settings that no reassignment of their topic, or of any topic, explains."""
+    """Settings that no reassignment of their topic, or of any topic, explains, and no run that is not at its end.
+
+    What an earlier run of any machine may want to restore is not advised to be deleted.
+    """
     topics = {name.topic for name in readings.ongoing}
+    record = readings.record
     for present in readings.throttles:
-        resource = present.key.resource
+        resource, key = present.key.resource, present.key
         is_explained = resource.name in topics if resource.type is ResourceType.TOPIC else bool(topics)
-        if not is_explained:
-            yield Issue(
-                "throttle",
-                str(resource),
-                f"{present.key.name} is {present.value!r}, and nothing that is being reassigned needs it",
-                "If nobody wants it, delete it with kafka-configs: it slows replicas that fall out of sync",
-            )
+        if is_explained or key in readings.owned:
+            continue
+        seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
+        if record is not None and record.covers(resource):
+            remedy = f"It may be of run {record.run_id}, which restores it: leave it until that is at its end"
+            yield Issue("throttle", str(resource), seen, remedy)
+            continue
+        kind = "topics" if resource.type is ResourceType.TOPIC else "brokers"
+        delete = ("--alter", "--entity-type", kind, "--entity-name", resource.name, "--delete-config", key.name)
+        remedy = "No run here has it. If nobody wants it, delete it: it slows replicas that fall out of sync"
+        yield Issue("throttle", str(resource), seen, remedy, (("kafka-configs", *delete),))

@@ -15,8 +15,9 @@ from kreassign.errors import ClusterError, InputError
 from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, GROUP_ID, OFFSETS_TOPIC
+from kreassign.executor.lease.pieces import NOTHING
 from kreassign.executor.lease.port import GroupPort
-from kreassign.executor.lease.record import NOTHING, OriginalValues, joined, pieces
+from kreassign.executor.lease.record import OriginalValues, joined, pieces
 from kreassign.executor.throttle.ledger import ConfigValue, throttle_keys
 from kreassign.model import TopicPartition
 from kreassign.model.group import CommittedOffset, Membership
@@ -55,10 +56,11 @@ def write_record(port: GroupPort, membership: Membership, record: OriginalValues
             f"the throttles that are set now do not fit into the record in group {GROUP_ID}: they need {len(texts)} "
             f"offsets, and {OFFSETS_TOPIC} has {room} partitions. Delete those that nobody needs (`kreassign doctor`)"
         )
-    _commit(port, membership, (*texts, *(NOTHING for _ in range(room - len(texts)))))
+    commit_texts(port, membership, (*texts, *(NOTHING for _ in range(room - len(texts)))))
 
 
-def _commit(port: GroupPort, membership: Membership, texts: Iterable[str]) -> None:
+def commit_texts(port: GroupPort, membership: Membership, texts: Iterable[str]) -> None:
+    """Commit texts beside offsets of the first partitions, all at once. Raises ClusterError."""
     offsets = {TopicPartition(OFFSETS_TOPIC, number): CommittedOffset(0, text) for number, text in enumerate(texts)}
     outcome = port.commit_offsets(membership, offsets, timeout_ms=CALL_TIMEOUT_MS)
     error: ClusterError | None = next(iter(outcome.failed.values()), None)

@@ -1,30 +1,17 @@
-"""What every throttle of the cluster was before anyone's run, as text that fits beside committed offsets. Pure.
+"""What every throttle of the cluster was before anyone's run, as texts that fit beside committed offsets. Pure.
 
-A broker keeps up to `offset.metadata.max.bytes` (4,096) characters with each offset that a group commits, so a record
-is cut into pieces, one per partition of `__consumer_offsets`, each with its number, the count, and the whole's CRC.
 Only settings that were set are in it: what it does not name was not set.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kreassign.executor.lease.pieces import cut, whole
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource, ResourceType
-
-PIECE_CHARACTERS = 4_000
-"""The most that goes beside one offset, with room for the head of the piece."""
-
-_MARK = "kreassign-1"
-_WORDS = 5
-"""Mark, number, count, CRC, text."""
-
-NOTHING = ""
-"""What a partition holds that has no piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,40 +62,18 @@ def left_settings(record: OriginalValues, present: Iterable[ConfigValue]) -> tup
 
 
 def pieces(record: OriginalValues) -> tuple[str, ...]:
-    """A record as texts of at most `PIECE_CHARACTERS`, and a head each."""
+    """A record as texts, one per offset."""
     values = [[int(one.key.resource.type), one.key.resource.name, one.key.name, one.value] for one in record.values]
     scope = None if record.scope is None else sorted([int(one.type), one.name] for one in record.scope)
-    text = json.dumps([record.run_id, record.at_ms, values, scope], separators=(",", ":"))
-    data = zlib.compress(text.encode(), 9)
-    packed = base64.b64encode(data).decode()
-    cut = [packed[at : at + PIECE_CHARACTERS] for at in range(0, len(packed), PIECE_CHARACTERS)]
-    return tuple(f"{_MARK} {number} {len(cut)} {zlib.crc32(data):08x} {one}" for number, one in enumerate(cut))
+    return cut(json.dumps([record.run_id, record.at_ms, values, scope], separators=(",", ":")))
 
 
 def joined(found: Mapping[int, str]) -> OriginalValues | None:
     """The record of these texts by partition; None if there is none. Raises ValueError if it is not whole."""
-    if not found.get(0):
+    text = whole(found)
+    if text is None:
         return None
-    head = found[0].split(" ")
-    if head[0] != _MARK or len(head) != _WORDS:
-        raise ValueError("it is not in the form that this version of kreassign writes")
-    count, crc = int(head[2]), head[3]
-    packed = []
-    for number in range(count):
-        *words, text = found.get(number, NOTHING).split(" ")
-        if words != [_MARK, str(number), str(count), crc]:
-            raise ValueError(f"piece {number + 1} of {count} is missing")
-        packed.append(text)
-    return _read(base64.b64decode("".join(packed), validate=True), crc)
-
-
-def _read(data: bytes, crc: str) -> OriginalValues:
-    if f"{zlib.crc32(data):08x}" != crc:
-        raise ValueError("its checksum is another one")
-    try:
-        run_id, at_ms, values, scope = json.loads(zlib.decompress(data))
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
+    run_id, at_ms, values, scope = json.loads(text)
     resources = None if scope is None else frozenset(ConfigResource(ResourceType(kind), name) for kind, name in scope)
     return OriginalValues(str(run_id), int(at_ms), tuple(_value(*one) for one in values), resources)
 

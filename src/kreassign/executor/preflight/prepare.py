@@ -13,6 +13,7 @@ from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, 
 from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, ClusterView, PlanOrigin, violations
+from kreassign.executor.preflight.tails import tail_sizes
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
@@ -67,6 +68,7 @@ def prepare(
         for name, target in plan.replicas.items()
     )
     sizes = _sizes(port, (view.partitions[move.topic_partition] for move in moves if move.receiving))
+    sizes |= tail_sizes(port, moves, sizes)
     return RunStarted(
         at_ms=settings.at_ms,
         run_id=settings.run_id,

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kreassign.executor.event_words import marks, sentences
 from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesReplanned, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, ProgressSample, Side, interval
 from kreassign.executor.progress.no_end import beyond_hours, hindrance, unmeasured
 from kreassign.executor.scheduling.windows import REACHED
-from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView
+from kreassign.executor.state import ACTIVE, AT_REST, MoveRecord, MoveStatus, Phase, RunView
 from kreassign.model import TopicPartition
 
 
@@ -28,12 +29,37 @@ class MoveProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerProgress:
+    """What the moves of a run are to one broker now.
+
+    `reassigning` counts partitions in flight of which it sends or gets a copy. Rates are bytes per second of the last
+    minute, None until they can be measured: what others read from it, what is written to it, what it copies between its
+    own log directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
+    replicas in flight that have not caught up, and `lag_bytes` is what those lack. `left_to_send_bytes` is what it has
+    still to send, and `throttle_bytes_per_s` what it may send, and get, as the run was told: None for no limit, and for
+    one that follows the traffic.
+    """
+
+    broker: int
+    reassigning: int
+    read_bytes_per_s: float | None
+    written_bytes_per_s: float | None
+    within_bytes_per_s: float | None
+    left_bytes: int
+    out_of_sync: int
+    lag_bytes: int
+    left_to_send_bytes: int = 0
+    throttle_bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """A run at one moment. `moves` has those that copy something, in the order of the plan.
 
     `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta_interval.py`. `finished_count` and
     `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
-    for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why.
+    for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why. `brokers` are those that
+    copy for it, `verdicts` what guards say, `recent` the last things that happened, each with its time in ms.
     """
 
     phase: Phase
@@ -47,6 +73,9 @@ class Progress:
     outlook: tuple[str, ...] = ()
     end: Interval | None = None
     why_no_end: str | None = None
+    brokers: tuple[BrokerProgress, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    recent: tuple[tuple[int, str], ...] = ()
 
     def without_end(self, why: str) -> Progress:
         """The same where somebody knows that the run does not come to its end by itself."""
@@ -54,6 +83,9 @@ class Progress:
         moves = tuple(replace(move, estimate=replace(move.estimate, eta_s=None)) for move in self.moves)
         return replace(self, overall=overall, moves=moves, end=None, why_no_end=why)
 
+
+REMEMBERED = 20
+"""So many of the last things that happened are kept."""
 
 Endpoint = tuple[str, int]
 """A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
@@ -101,6 +133,7 @@ class ProgressMeter:
         self._begun: set[TopicPartition] = set()
         self._all = _Sum()
         self._best_bytes_per_s = 0.0
+        self._recent: tuple[tuple[int, str], ...] = ()
         self._at_ms = 0
 
     def state(self) -> dict[str, object]:
@@ -116,9 +149,16 @@ class ProgressMeter:
         vars(meter).update(state)
         return meter
 
+    @property
+    def at_ms(self) -> int:
+        """When the last event happened that it has followed."""
+        return self._at_ms
+
     def follow(self, event: Event) -> None:
         """Take in an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
+        said = (*(text for _, text in marks(event)), *sentences(event))
+        self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
         if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
             return  # what was copied meanwhile is told later
         in_flight = {record.name for record in self._run.in_flight}
@@ -153,7 +193,45 @@ class ProgressMeter:
             outlook=self._run.outlook,
             end=end,
             why_no_end=why,
+            brokers=self.brokers(),
+            verdicts=tuple(map(str, self._run.verdicts)),
+            recent=self._recent,
         )
+
+    def brokers(self) -> tuple[BrokerProgress, ...]:
+        """What the moves are to each broker that has to do with them, by id. Costs what is in flight."""
+        in_flight = self._run.in_flight
+        reassigning: Counter[int] = Counter()
+        out_of_sync: Counter[int] = Counter()
+        lag: Counter[int] = Counter()
+        for record in in_flight:
+            sender = (record.source,) if record.move.adding else ()
+            reassigning.update({*sender, *record.move.receiving})
+            out_of_sync.update(record.lagging)
+            lag.update(record.left_bytes)
+        known = reassigning.keys() | {broker for _, broker in self._sums}
+        return tuple(
+            BrokerProgress(
+                broker=broker,
+                reassigning=reassigning[broker],
+                read_bytes_per_s=self._rate(("out", broker)),
+                written_bytes_per_s=self._rate(("in", broker)),
+                within_bytes_per_s=self._rate(("within", broker)),
+                left_bytes=sum(self._sums[end].left_bytes for end in _into(broker) if end in self._sums),
+                out_of_sync=out_of_sync[broker],
+                lag_bytes=lag[broker],
+                left_to_send_bytes=sends.left_bytes if (sends := self._sums.get(("out", broker))) else 0,
+                throttle_bytes_per_s=self._run.rates.of(broker),
+            )
+            for broker in sorted(known)
+        )
+
+    def _rate(self, end: Endpoint) -> float | None:
+        """What passes there now; nothing where nothing is to pass, or where the run does not go on."""
+        side = self._sums.get(end)
+        if side is None or self._run.phase in AT_REST:
+            return 0.0
+        return Side(side.samples).rate_bytes_per_s if side.samples else None
 
     def _count(self, record: MoveRecord) -> None:
         """Let the sums have a move as it is now."""
@@ -255,6 +333,10 @@ class ProgressMeter:
         """The best rate of any broker now."""
         measured = [side.samples for side in self._sums.values() if side.samples]
         return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
+
+
+def _into(broker: int) -> tuple[Endpoint, ...]:
+    return ("in", broker), ("within", broker)
 
 
 def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from kreassign.model.cluster import Broker, LogDir, LogDirReplica
+from kreassign.model.cluster import Broker, LogDir
+from kreassign.model.log_dir_replicas import LogDirReplica
 from kreassign.model.partition import Topic, TopicPartition
 
 

@@ -13,7 +13,8 @@ missing), what is left over on one side is lost or new, on both sides altered.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -31,21 +32,28 @@ _PLACE = ("topic", "partition")
 _PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced")
 
 
-def data_audit(partitions: DataFrame, digests: DataFrame, before: str, after: str) -> DataFrame:
-    """Table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`."""
+@contextmanager
+def data_audit(partitions: DataFrame, digests: DataFrame, before: str, after: str) -> Iterator[DataFrame]:
+    """Table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`.
+
+    Within the context the offsets that differ are kept, for they are used five times.
+    """
     spans = _spans(partitions, before, after)
     first = _of(digests, before).join(sql.broadcast(spans), list(_PLACE))
     second = _of(digests, after).join(sql.broadcast(spans), list(_PLACE))
-    compared = _compared(first, second).cache()
-    found = (
-        spans.join(_counted(first, second), list(_PLACE), "left")
-        .join(_differences(compared, first, second), list(_PLACE), "left")
-        .fillna(0, [name for name in _COUNTS if name not in ("compared_from", "compared_to")])
-    )
-    return found.select(
-        sql.lit(before).alias("before"), sql.lit(after).alias("after"), *_PLACE, _verdict().alias("verdict"),
-        *_COUNTS, "first_offset",
-    ).select(*DATA_AUDIT.column_names)  # fmt: skip
+    compared = _compared(first, second).persist()
+    try:
+        found = (
+            spans.join(_counted(first, second), list(_PLACE), "left")
+            .join(_differences(compared, first, second), list(_PLACE), "left")
+            .fillna(0, [name for name in _COUNTS if name not in ("compared_from", "compared_to")])
+        )
+        yield found.select(
+            sql.lit(before).alias("before"), sql.lit(after).alias("after"), *_PLACE, _verdict().alias("verdict"),
+            *_COUNTS, "first_offset",
+        ).select(*DATA_AUDIT.column_names)  # fmt: skip
+    finally:
+        compared.unpersist()
 
 
 _COUNTS = (
@@ -295,9 +303,8 @@ def compare_readings(spark: SparkSession, data_dir: DataDir, before: str, after:
     partitions = read_table(spark, data_dir, AUDITED_PARTITIONS)
     labels = {row["label"] for row in partitions.select("label").distinct().collect()}
     _require((before, after), labels)
-    write_table(
-        data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after), data_dir, DATA_AUDIT
-    )
+    with data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after) as found:
+        write_table(found, data_dir, DATA_AUDIT)
     rows = read_table(spark, data_dir, DATA_AUDIT).orderBy("topic", "partition").collect()
     return [row.asDict() for row in rows]
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kreassign.pipeline.ingest.metric_rules import CLOCK_AHEAD, OF_NO_USE, OTHER_VALUE
 from kreassign.pipeline.load.quality import GOOD
 from kreassign.pipeline.load.rules import SAME_KEY, Treatment
-from kreassign.pipeline.tables.parquet import arrow_schema
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, Row
 
 Counts = Mapping[tuple[str, str | None], int]

@@ -17,7 +17,7 @@ from pyspark.sql import types as spark_types
 from kreassign.pipeline.ingest.metric_records import NO_VALUE, RecordForm, decode
 from kreassign.pipeline.ingest.metric_rules import CLOCK_AHEAD, METRIC_RULES
 from kreassign.pipeline.load.checks import first_broken, is_broken
-from kreassign.pipeline.tables.parquet import arrow_schema
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import BIGINT, INT, METRICS, STRING
 from kreassign.pipeline.tables.spark_io import struct_type
 

@@ -25,9 +25,9 @@ from pyspark.sql import functions as sql
 from kreassign.pipeline.ingest.metric_batches import BATCH_KEY, Batch, BatchCount, count_rows, sort_records
 from kreassign.pipeline.ingest.metric_columns import judged_metrics
 from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import DataDir, place
 from kreassign.pipeline.tables.merge import merge_rows, rows_at
-from kreassign.pipeline.tables.parquet import arrow_schema
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 
 CHECKPOINTS = "_metrics_checkpoint"

@@ -1,4 +1,4 @@
-"""Columns. How far the mean and the 95th percentile of a partition's write rate may be off: their intervals.
+"""PURE. Arrays. How far the mean and the 95th percentile of a partition's write rate may be off: their intervals.
 
 What is meant is the time T from the first to the last sample, but a day at least: who has seen two hours is asked about
 days all the same. With m the mean and q the quantiles that were measured, the intervals are
@@ -48,13 +48,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+import numpy as np
 
-from kreassign.pipeline.load.forecast import DAY_S
-from kreassign.pipeline.load.hours import HOUR_MS, MICRO, whole_ms
-from kreassign.pipeline.load.rates import EPOCH_KEY
-from kreassign.pipeline.load.trend import HOURS_A_DAY, hour_of_day
+from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, HOURS_A_DAY, MICRO
+from kreassign.pipeline.load.latest_hours import LatestHours
+from kreassign.pipeline.load.series import Floats, Mask
 
 TOLD_ERROR = 0.1
 """A partition of which more is told is not `enough` to plan by."""
@@ -65,134 +63,165 @@ LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
 _TAIL = 0.05
 _MOST_UNEQUAL = 0.9
+_DECIMALS = 6
 
 
-def evidence(hours: DataFrame) -> DataFrame:
-    """What the hours of one epoch of each partition say of the errors of its rates; columns of `Evidence`."""
-    is_sized = (sql.col("sized_records") > 0) & (sql.col("new_bytes") > 0)
-    bytes_squared = sql.col("new_bytes").cast("double") * sql.col("new_bytes") / sql.col("sized_records")
-    sums = ("known_ms", "good_ms", "new_records", "odd_count", "sample_count", "unsized_ms", "sized_records",
-            "new_bytes", "bytes_squared", "good_records", "rate_sum", "squared_seconds", "rate_count")  # fmt: skip
-    known_ms = whole_ms("seconds")
-    prepared = hours.withColumns(
-        {
-            "known_ms": known_ms,
-            "good_ms": whole_ms("good_seconds"),
-            "unsized_ms": sql.when((sql.col("new_records") > 0) & ~is_sized, known_ms).otherwise(sql.lit(0)),
-            "bytes_squared": sql.when(is_sized, bytes_squared).otherwise(sql.lit(0.0)),
-            "rate_count": sql.aggregate("rate_counts", sql.lit(0), lambda so_far, count: so_far + count),
-        }
-    )
-    ends = (sql.min("first_ms").alias("first_ms"), sql.max("last_ms").alias("last_ms"))
-    # Of less than half an hour the rate is one of a moment.
-    hour_rate = sql.when(known_ms * 2 >= HOUR_MS, sql.col("new_records") / known_ms)
-    day_ratio = sql.when(sql.count(hour_rate) > 1, sql.try_divide(sql.max(hour_rate), sql.min(hour_rate)))
-    daily = prepared.groupBy(*EPOCH_KEY, hour_of_day()).agg(
-        *ends, *(sql.sum(name).alias(name) for name in sums), day_ratio.alias("day_ratio")
-    )
-    rate = sql.when(sql.col("known_ms") > 0, sql.col("new_records") / sql.col("known_ms"))
-    together = daily.groupBy(*EPOCH_KEY).agg(
-        *ends,
-        *(sql.sum(name).alias(name) for name in sums),
-        sql.count(rate).alias("hours_seen"),
-        sql.min(rate).alias("least_rate"),
-        sql.max(rate).alias("most_rate"),
-        sql.avg("day_ratio").alias("day_ratio"),
-        sql.when(sql.count("*") == HOURS_A_DAY, sql.min("good_ms")).otherwise(sql.lit(0)).alias("least_good_ms"),
-    )
-    return together.select(*EPOCH_KEY, sql.struct(*_figures()).alias("evidence"))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Daily:
+    """What the hours of each hour of the day say, by partition.
+
+    `day_ratio` is the rate of the busiest day over that of the quietest one, the mean of all hours of the day that were
+    seen on two days; `least_good_ms` of the hour of the day with the least, 0 unless all are there.
+    """
+
+    hours_seen: Floats
+    least_rate: Floats
+    most_rate: Floats
+    day_ratio: Floats
+    least_good_ms: Floats
 
 
-def _figures() -> tuple[Column, ...]:
-    """The fields of `Evidence`; rounded, so that the order in which numbers were added shows nowhere."""
-    span_s = (sql.col("last_ms") - sql.col("first_ms")) / 1000.0
-    meant_s = sql.greatest(span_s, sql.lit(DAY_S))
-    mean = sql.try_divide(sql.col("new_records"), sql.col("known_ms"))
-    size = sql.try_divide(sql.col("new_bytes"), sql.col("sized_records"))
-    mean_square = sql.try_divide(sql.col("bytes_squared"), sql.col("sized_records"))
-    size_variance = sql.try_divide(mean_square, size * size) - 1
-    true_mean = sql.try_divide(sql.col("good_records") * 1000.0, sql.col("good_ms"))
-    scatter = sql.try_divide(sql.try_divide(sql.col("rate_sum") / MICRO, sql.col("rate_count")), true_mean) - 1
-    good_s = sql.col("good_ms") / 1000.0
-    lengths = sql.try_divide(sql.col("squared_seconds") * sql.col("rate_count"), good_s * good_s) - 1
-    figures = {
-        "meant_s": meant_s,
-        "unknown": _bounded(1 - sql.col("known_ms") / 1000.0 / meant_s),
-        "not_good": _bounded(1 - sql.col("good_ms") / 1000.0 / meant_s),
-        "unseen": 1 - sql.col("hours_seen") / HOURS_A_DAY,
-        "least_good": _bounded(HOURS_A_DAY * sql.col("least_good_ms") / 1000.0 / meant_s),
-        "quietest": sql.coalesce(sql.try_divide(sql.col("least_rate"), mean), sql.lit(1.0)),
-        "busiest": sql.coalesce(sql.try_divide(sql.col("most_rate"), mean), sql.lit(1.0)),
-        "day_ratio": sql.coalesce("day_ratio", sql.lit(1.0)),
-        "odd": sql.try_divide(sql.col("odd_count"), sql.col("odd_count") + sql.col("sample_count")),
-        "sized": sql.coalesce(sql.try_divide(sql.col("sized_records"), sql.col("new_records")), sql.lit(1.0)),
-        "unsized_time": sql.coalesce(sql.try_divide(sql.col("unsized_ms"), sql.col("known_ms")), sql.lit(0.0)),
-        "size_spread": sql.sqrt(sql.greatest(sql.coalesce(size_variance, sql.lit(0.0)), sql.lit(0.0))),
-        "scatter": sql.sqrt(sql.greatest(sql.coalesce(scatter, sql.lit(0.0)), sql.lit(0.0))),
-        "unequal": sql.least(sql.greatest(sql.coalesce(lengths, sql.lit(0.0)), sql.lit(0.0)), sql.lit(_MOST_UNEQUAL)),
-        "rate_count": sql.greatest(sql.col("rate_count"), sql.lit(1)).cast("double"),
-    }
-    return tuple(sql.round(figure.cast("double"), 6).alias(name) for name, figure in figures.items())
-
-
-def _bounded(share: Column) -> Column:
-    return sql.least(sql.greatest(share, sql.lit(0.0)), sql.lit(1.0))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """The struct that `evidence` made, by the name of its column, and whether the record size is only of the log."""
+    """What the hours of each partition say of the errors of its rates; the names are those of the formulas above.
 
-    is_by_log: Column
-    name: str = "evidence"
+    `is_by_log`: the size of records is only known from the whole log, and something is written.
+    """
 
-    def of(self, field: str) -> Column:
-        """One of its fields."""
-        return sql.col(f"{self.name}.{field}")
+    is_by_log: Mask
+    meant_s: Floats
+    unknown: Floats
+    not_good: Floats
+    unseen: Floats
+    least_good: Floats
+    quietest: Floats
+    busiest: Floats
+    day_ratio: Floats
+    odd: Floats
+    sized: Floats
+    unsized_time: Floats
+    size_spread: Floats
+    scatter: Floats
+    unequal: Floats
+    rate_count: Floats
 
-    def mean_factors(self) -> tuple[Column, Column]:
+    def mean_factors(self) -> tuple[Floats, Floats]:
         """By what the mean is to be multiplied, for the ends of its interval."""
-        unknown = self.of("unknown")
-        never = sql.coalesce(sql.least(sql.try_divide(self.of("unseen"), unknown), sql.lit(1.0)), sql.lit(0.0))
-        quiet = (1 - never) * sql.least(self.of("quietest"), sql.lit(1.0))
-        busy = (1 - never) * sql.greatest(self.of("busiest"), sql.lit(1.0)) + UNSEEN * never
-        error = (
-            1
-            + ROUND
-            + self._common()
-            + self._if_by_log(LOG_SIZE)
-            + 2 * self.of("size_spread") * (1 - _bounded(self.of("sized")))
-        )
-        return (1 - unknown * (1 - quiet)) / error, (1 + unknown * (busy - 1)) * error
+        never = np.fmin(_ratio(self.unseen, self.unknown), 1.0)
+        quiet = (1 - never) * np.minimum(self.quietest, 1.0)
+        busy = (1 - never) * np.maximum(self.busiest, 1.0) + UNSEEN * never
+        sizes = self._if_by_log(LOG_SIZE) + 2 * self.size_spread * (1 - _bounded(self.sized))
+        error = 1 + ROUND + self._common() + sizes
+        return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * error
 
-    def p95_places(self) -> tuple[Column, Column]:
+    def p95_places(self) -> tuple[Floats, Floats]:
         """The places of the quantiles that are the ends of the interval, times `p95_factors`."""
-        known = sql.greatest(1 - self._not_seen(), sql.lit(1e-6))
-        one = 1 / self.of("rate_count")
+        known = np.maximum(1 - self._not_seen(), 1e-6)
+        one = 1 / self.rate_count
         return _bounded(1 - _TAIL / known - one), _bounded(1 - self._least_tail() / known + one)
 
-    def is_peak_seen(self) -> Column:
+    def is_peak_seen(self) -> Mask:
         """Whether something of what is above the percentile must have been measured."""
-        return self._least_tail() > 0
+        seen: Mask = self._least_tail() > 0
+        return seen
 
-    def p95_factors(self) -> tuple[Column, Column]:
-        """By what these quantiles are to be multiplied."""
-        unsized = sql.least(self.of("unsized_time") / _TAIL, sql.lit(1.0))
-        sizes = 2 * self.of("size_spread") * unsized + self._if_by_log(LOG_SIZE_OF_PEAK)
+    def p95_factors(self) -> tuple[Floats, Floats]:
+        """By which these quantiles are to be multiplied."""
+        unsized = np.minimum(self.unsized_time / _TAIL, 1.0)
+        sizes = 2 * self.size_spread * unsized + self._if_by_log(LOG_SIZE_OF_PEAK)
         error = 1 + ROUND + RESOLUTION + self._common() + sizes
-        is_of_other_days = self.of("not_good") > _TAIL * (1 - self.of("least_good"))
-        busiest_day = sql.when(is_of_other_days, self.of("day_ratio")).otherwise(1.0)
-        return 1 / error / sql.exp(2 * self.of("scatter")), error * busiest_day
+        is_of_other_days = self.not_good > _TAIL * (1 - self.least_good)
+        busiest_day = np.where(is_of_other_days, self.day_ratio, 1.0)
+        return 1 / error / np.exp(2 * self.scatter), error * busiest_day
 
-    def _least_tail(self) -> Column:
-        least_good = self.of("least_good") * (1 - self.of("unequal"))
-        return sql.greatest(_TAIL * least_good, _TAIL - self._not_seen())
+    def _least_tail(self) -> Floats:
+        least_good = self.least_good * (1 - self.unequal)
+        return np.maximum(_TAIL * least_good, _TAIL - self._not_seen())
 
-    def _not_seen(self) -> Column:
-        return 1 - (1 - self.of("not_good")) * (1 - self.of("unequal"))
+    def _not_seen(self) -> Floats:
+        return 1 - (1 - self.not_good) * (1 - self.unequal)
 
-    def _common(self) -> Column:
-        return ROUND_S / self.of("meant_s") + sql.coalesce(self.of("odd"), sql.lit(0.0))
+    def _common(self) -> Floats:
+        return ROUND_S / self.meant_s + self.odd
 
-    def _if_by_log(self, error: float) -> Column:
-        return sql.when(self.is_by_log, error).otherwise(0.0)
+    def _if_by_log(self, error: float) -> Floats:
+        return np.where(self.is_by_log, error, 0.0)
+
+
+def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
+    """Of the hours of each partition. Figures are rounded: below that they would say how numbers were added."""
+    daily = _daily(hours)
+    known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
+    sums = {name: hours.sums(hours[name]) for name in (
+        "new_records", "odd_count", "sample_count", "sized_records", "new_bytes", "good_records", "rate_sum",
+        "squared_seconds")}  # fmt: skip
+    is_sized = (hours["sized_records"] > 0) & (hours["new_bytes"] > 0)
+    is_unsized = (hours["new_records"] > 0) & ~is_sized
+    bytes_squared = hours.sums(np.where(is_sized, _ratio(hours["new_bytes"] ** 2, hours["sized_records"]), 0.0))
+    intervals = hours.interval_counts().astype(np.float64)
+    span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
+    meant_s = np.fmax(span_s, DAY_S)
+    mean = _ratio(sums["new_records"], known_ms)
+    size = _ratio(sums["new_bytes"], sums["sized_records"])
+    size_variance = _ratio(_ratio(bytes_squared, sums["sized_records"]), size * size) - 1
+    true_mean = _ratio(sums["good_records"] * 1000.0, good_ms)
+    scatter = _ratio(_ratio(sums["rate_sum"] / MICRO, intervals), true_mean) - 1
+    lengths = _ratio(sums["squared_seconds"] * intervals, (good_ms / 1000.0) ** 2) - 1
+    figures = {
+        "meant_s": meant_s,
+        "unknown": _bounded(1 - known_ms / 1000.0 / meant_s),
+        "not_good": _bounded(1 - good_ms / 1000.0 / meant_s),
+        "unseen": 1 - daily.hours_seen / HOURS_A_DAY,
+        "least_good": _bounded(HOURS_A_DAY * daily.least_good_ms / 1000.0 / meant_s),
+        "quietest": _known(_ratio(daily.least_rate, mean), 1.0),
+        "busiest": _known(_ratio(daily.most_rate, mean), 1.0),
+        "day_ratio": _known(daily.day_ratio, 1.0),
+        "odd": _ratio(sums["odd_count"], sums["odd_count"] + sums["sample_count"]),
+        "sized": _known(_ratio(sums["sized_records"], sums["new_records"]), 1.0),
+        "unsized_time": _known(_ratio(hours.sums(np.where(is_unsized, hours.milliseconds("seconds"), 0)), known_ms), 0),
+        "size_spread": np.sqrt(np.fmax(size_variance, 0.0)),
+        "scatter": np.sqrt(np.fmax(scatter, 0.0)),
+        "unequal": np.fmin(np.fmax(lengths, 0.0), _MOST_UNEQUAL),
+        "rate_count": np.maximum(intervals, 1.0),
+    }
+    return Evidence(is_by_log, **{name: np.round(each, _DECIMALS) for name, each in figures.items()})
+
+
+def _daily(hours: LatestHours) -> _Daily:
+    count, slot = len(hours) * HOURS_A_DAY, hours.owner * HOURS_A_DAY + hours.hour_of_day()
+    known_ms = hours.milliseconds("seconds")
+
+    def by_hour_of_day(values: Floats) -> Floats:
+        return np.bincount(slot, np.nan_to_num(values), count).astype(np.float64).reshape(-1, HOURS_A_DAY)
+
+    rate = _ratio(by_hour_of_day(hours["new_records"]), by_hour_of_day(known_ms))
+    # Of less than half an hour the rate is one of a moment.
+    hour_rate = np.where(known_ms * 2 >= HOUR_MS, _ratio(hours["new_records"], known_ms), np.nan)
+    has_rate = ~np.isnan(hour_rate)
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, slot[has_rate], hour_rate[has_rate])
+    np.maximum.at(most, slot[has_rate], hour_rate[has_rate])
+    is_repeated = by_hour_of_day(has_rate.astype(np.float64)) > 1
+    of_days = np.where(is_repeated, _ratio(most, least).reshape(-1, HOURS_A_DAY), np.nan)
+    is_whole_day = (np.bincount(slot, minlength=count).reshape(-1, HOURS_A_DAY) > 0).all(axis=1)
+    return _Daily(
+        hours_seen=np.count_nonzero(~np.isnan(rate), axis=1).astype(np.float64),
+        least_rate=np.fmin.reduce(rate, axis=1),
+        most_rate=np.fmax.reduce(rate, axis=1),
+        day_ratio=_ratio(np.nansum(of_days, axis=1), np.count_nonzero(~np.isnan(of_days), axis=1)),
+        least_good_ms=np.where(is_whole_day, by_hour_of_day(hours.milliseconds("good_seconds")).min(axis=1), 0.0),
+    )
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where it would be divided by nothing."""
+    with np.errstate(all="ignore"):
+        return np.where(below != 0, above / below, np.nan)
+
+
+def _known(values: Floats, otherwise: float) -> Floats:
+    return np.where(np.isnan(values), otherwise, values)
+
+
+def _bounded(share: Floats) -> Floats:
+    return np.fmin(np.fmax(share, 0.0), 1.0)

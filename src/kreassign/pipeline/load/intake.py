@@ -1,62 +1,68 @@
-"""DataFrame → DataFrame. Which samples a load judges: good ones that are new, and those that the load before left.
+"""DataFrame → DataFrame. The samples of a load on Spark: which are judged, and what is made of them.
 
-Each row that was read is one of these, by its `reason`:
+New rows of table `samples` are first seen alone: those of which a rule of one row is true (`rules.py`) have a `reason`.
+Then each task gets all samples of some partitions, new ones and those that the load before left open, and judges them
+(`judge.py`). Bad rows go the same way, so that the samples are read once and all are counted at its end. (An
+`Observation` would wait for ever where Spark finds that no row is left.)
 
-    good    judged now
-    bad     a rule of one row is true of it (`rules.py`): set aside, with the row as JSON in `bad_json`
-    late    its hour is closed: it stays in table `samples`, and a load of all samples counts it
-
-Bad and late rows take the same way as the others, so that the samples are read once and all are counted at its end. (An
-`Observation` would wait for ever where Spark finds that no row is left.) They are spread over partitions that no topic
-has, for nothing in their key can be relied upon.
+The executors need this package, with NumPy and PyArrow: installed, or sent to them (`--py-files`).
 """
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from kreassign.pipeline.load.checks import SCREENED, screen
-from kreassign.pipeline.load.hours import reopened
-from kreassign.pipeline.load.rates import BAD, DECIDED, PARTITION_KEY, REASON
-from kreassign.pipeline.load.rules import HOUR_CLOSED
-from kreassign.pipeline.tables.schemas import SAMPLES
+from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, judge
+from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, QUARANTINE, SAMPLES
 
-_SPREAD = 256
-
-
-def to_judge(samples: DataFrame, left_open: DataFrame | None, now_ms: int) -> DataFrame:
-    """The samples for `rates`, with `bad_json`: new rows of table `samples`, and those of table `open_samples`."""
-    screened = screen(SAMPLES, samples, now_ms).judged
-    if left_open is None:
-        return _marked(screened)
-    bounds = left_open.groupBy(*PARTITION_KEY).agg(sql.max("open_from_ms").alias("open_from_ms"))
-    known = screened.join(sql.broadcast(bounds), on=list(PARTITION_KEY), how="left")
-    is_late = sql.coalesce(sql.col("taken_ms") < sql.col("open_from_ms"), sql.lit(col=False))
-    judged = known.withColumn(SCREENED, sql.coalesce(SCREENED, sql.when(is_late, HOUR_CLOSED)))
-    return _marked(judged).unionByName(reopened(left_open))
+ROWS_PER_TASK = 400_000
+_TYPES = {column.name: column.type for column in OPEN_SAMPLES.columns}
 
 
-def _marked(screened: DataFrame) -> DataFrame:
-    """Rows with a reason in `DECIDED`; those with one are nobody's neighbours."""
-    reason = sql.col(SCREENED)
-    is_bad = reason.isNotNull()
-    is_late = sql.coalesce(reason == HOUR_CLOSED, sql.lit(col=False))
-    row = sql.struct(*SAMPLES.column_names)
-    nowhere = {
-        "cluster_id": sql.lit(""),
-        "topic": sql.lit(""),
-        "partition": (-1 - sql.pmod(sql.xxhash64(row), _SPREAD)).cast("int"),
-    }
-    marked = screened.withColumns(
-        {
-            BAD: sql.when(is_bad & ~is_late, sql.to_json(row)),
-            "is_closed": is_bad,
-            "is_new": sql.lit(col=True),
-            "is_clean": sql.when(is_bad, sql.lit(col=False)),
-            REASON: reason,
-            "epoch": sql.lit(None).cast("int"),
-            **{name: sql.when(is_bad, place).otherwise(sql.col(name)) for name, place in nowhere.items()},
-        }
+def judged(samples: DataFrame, left_open: DataFrame | None, now_ms: int, row_count: int) -> DataFrame:
+    """What `judge` makes of new rows of table `samples` and those of `open_samples`, together about `row_count` rows.
+
+    Rows that claim to be of later than `now_ms`, the time of the load, are bad.
+    """
+    rows = _new(screen(SAMPLES, samples, now_ms).judged)
+    if left_open is not None:
+        rows = rows.unionByName(left_open.withColumn("is_new", sql.lit(col=False)).select(*TO_JUDGE))
+    # Nothing in the key of a bad row can be relied upon, and it is nobody's neighbour.
+    is_bad = sql.col("is_new") & sql.col("reason").isNotNull()
+    place = sql.when(is_bad, sql.xxhash64(*SAMPLES.column_names)).otherwise(sql.xxhash64(*PARTITION_KEY))
+    tasks = max(1, -(-row_count // ROWS_PER_TASK))
+    return rows.repartition(tasks, place).mapInArrow(judge, from_arrow_schema(JUDGED))
+
+
+def _new(screened: DataFrame) -> DataFrame:
+    unknown = {name: sql.lit(None).cast(_TYPES[name]) for name in ("open_from_ms", "is_clean", "epoch")}
+    known = {"is_closed": sql.lit(col=False), "reason": sql.col(SCREENED), "is_new": sql.lit(col=True)}
+    return screened.withColumns(unknown | known).select(*TO_JUDGE)
+
+
+def hours_of(judged: DataFrame) -> DataFrame:
+    """Table `load_hours`, all but the hours that were closed before."""
+    return judged.where("hour IS NOT NULL").select("hour.*").select(*LOAD_HOURS.column_names)
+
+
+def open_samples(judged: DataFrame) -> DataFrame:
+    """Table `open_samples`: what the next load has to read again."""
+    kept = judged.where("kept.is_read_again").select("kept.*")
+    return kept.withColumn("reason", sql.when(sql.col("is_closed"), sql.col("reason"))).select(
+        *OPEN_SAMPLES.column_names
     )
-    return marked.select(*SAMPLES.column_names, *DECIDED)
+
+
+def quarantined(judged: DataFrame) -> DataFrame:
+    """Samples that are bad or odd, as rows of table `quarantine`: those of open hours may be judged otherwise later."""
+    set_aside = judged.where("kept.is_set_aside").select("kept.*")
+    row = {
+        "table_name": sql.lit(SAMPLES.name),
+        "row_json": sql.to_json(sql.struct(*SAMPLES.column_names)),
+        "is_open": ~sql.col("is_closed"),
+    }
+    return set_aside.withColumns(row).select(*QUARANTINE.column_names)

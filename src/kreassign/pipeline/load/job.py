@@ -2,7 +2,7 @@
 
     snapshots     the latest of each cluster: partitions and replicas
     samples       those that came since the last load, judged together with those that it left open (`intake.py`)
-    hours         what they add up to; the closed ones of the loads before stand beside them (`hours.py`)
+    hours         what they add up to; the closed ones of the loads before stand beside them
     load model    size and load per partition, from the hours of the window (`load_model.py`)
     forecast      with its test on the past (`forecast.py`), and how uneven topics are (`skew.py`)
     plan inputs   per replica
@@ -25,26 +25,33 @@ from pyspark.sql import functions as sql
 from kreassign.errors import DataError
 from kreassign.pipeline.load.checks import NEVER_MS, SCREENED, Screened, all_bad_rows, orphans, screen
 from kreassign.pipeline.load.forecast import backtests, forecast
-from kreassign.pipeline.load.hours import hours_of, open_samples, parts, quarantined
-from kreassign.pipeline.load.intake import to_judge
+from kreassign.pipeline.load.intake import hours_of, judged, open_samples, quarantined
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs
 from kreassign.pipeline.load.measured import HOUR_MS, RECENT_DAYS, broker_loads, metric_hours, with_measured
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
-from kreassign.pipeline.load.rates import PARTITION_KEY, REASON, rates
+from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.rules import HOUR_CLOSED, NO_PARTITION, SAME_KEY, SAME_TIME, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS
+from kreassign.pipeline.tables.changes import changes_between
 from kreassign.pipeline.tables.delta import (
     DataDir,
     DataFile,
     TableLog,
-    changes_between,
     has_log,
     log_to_write,
     open_log,
     undo_after,
 )
-from kreassign.pipeline.tables.loads import Load, LoadedTable, last_load, publish
+from kreassign.pipeline.tables.loads import (
+    Load,
+    LoadedTable,
+    is_as_known,
+    last_load,
+    publish,
+    standing_on,
+    time_of_load,
+)
 from kreassign.pipeline.tables.parquet import Skipped, TablesAt, usable_files, write_rows
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
@@ -107,11 +114,15 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One load job: where its tables are, who hears of each step, and the load before, None if all is read again."""
+    """One load job: where its tables are, who hears of each step, and the load before, None if all is read again.
+
+    `begin` hears of a table before it is made, `tell` of its rows afterwards.
+    """
 
     spark: SparkSession
     data_dir: DataDir
     tell: Callable[[StepCount], None]
+    begin: Callable[[Table], None]
     now_ms: int
     before: Load | None = None
     made: list[LoadedTable] = field(default_factory=list)
@@ -125,10 +136,12 @@ class Job:
 
     def store(self, rows: DataFrame, table: Table) -> Stored:
         """Replace a table."""
+        self.begin(table)
         return self._stored(table, write_table(rows, self.data_dir, table))
 
     def store_on(self, rows: DataFrame, table: Table) -> Stored:
         """Add rows to what the loads before have closed, in place of those that were open (`is_open`)."""
+        self.begin(table)
         base = None if self.before is None else self.before.versions.get(table.name)
         replaced = None if base is None else (OPEN,)
         return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
@@ -139,8 +152,7 @@ class Job:
         self.tell(step)
 
     def _stored(self, table: Table, version: int) -> Stored:
-        log = open_log(self.data_dir, table, version)
-        step = StepCount(table, sum(file.row_count for file in log.files()))
+        step = StepCount(table, row_count(self.data_dir, table, version))
         return Stored(read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table), step, version)
 
 
@@ -151,6 +163,10 @@ class Stored:
     rows: DataFrame
     step: StepCount
     version: int
+
+
+def _to_nobody(table: Table) -> None:
+    del table
 
 
 OPEN = "true"
@@ -166,19 +182,23 @@ def run_load(
     window_days: int = WINDOW_DAYS,
     now_ms: int = NEVER_MS,
     is_full: bool = False,
+    on_begin: Callable[[Table], None] = _to_nobody,
 ) -> None:
     """Make every table of the load from the latest snapshots and the samples; tell the counts of each step.
 
     Only samples that came since the last load are read, with the hours and open samples that it left; all of them if
     there is no such load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last
-    `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. DataError when a table is
-    missing or has no good row, or when another load was finished meanwhile: then nothing of this one is seen.
+    `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. `on_begin` hears of each
+    table before it is made. DataError when a table is missing, has no good row or is not the one that the last load
+    knew, when the clock went back, or when another load was finished meanwhile: then nothing of this one is seen.
     """
     begun = last_load(data_dir)
-    job = Job(spark, data_dir, on_step, now_ms, None if is_full else begun)
+    before = _before(data_dir, begun, is_full=is_full)
+    now_ms = now_ms if before is None else time_of_load(now_ms, before)
+    job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
     snapshots = _latest_snapshots(job)
     source = _new_samples(job)
-    found = parts(rates(to_judge(source.rows, source.left_open, now_ms))).persist(StorageLevel.DISK_ONLY)
+    found = judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
     try:
         hours = job.store_on(hours_of(found), LOAD_HOURS)
         left_open = job.store(open_samples(found), OPEN_SAMPLES)
@@ -203,11 +223,16 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     """How many rows of samples and hours a load would read now, as the logs of the tables say; no Spark is needed."""
     if not has_log(data_dir, SAMPLES):
         return 0
-    before, log = None if is_full else last_load(data_dir), open_log(data_dir, SAMPLES)
+    before, log = _before(data_dir, last_load(data_dir), is_full=is_full), open_log(data_dir, SAMPLES)
     new = _files_since(before, log)
     versions = {} if before is None else before.versions
     kept = sum(row_count(data_dir, each, versions[each.name]) for each in _KEPT if each.name in versions)
     return kept + sum(file.row_count for file in (log.files() if new is None else new))
+
+
+def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | None:
+    """The load on which this one stands; None if it stands on none, and reads all."""
+    return None if begun is None or is_full else standing_on(data_dir, begun)
 
 
 def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
@@ -262,34 +287,6 @@ def _log_dirs(job: Job, replicas: DataFrame) -> DataFrame:
     files = {file.path: file for each in ids for file in log.files({"snapshot_id": each})}
     usable, _ = usable_files(log, list(files.values()))
     return rows_of(job.spark, log, usable).where(sql.col("snapshot_id").isin(*ids))
-
-
-def quality(spark: SparkSession, data_dir: DataDir) -> list[Row]:
-    """Table `load_quality`."""
-    return [row.asDict() for row in read_table(spark, data_dir, LOAD_QUALITY).collect()]
-
-
-def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dict[str, int]:
-    """Partitions of table `load_model` by what a column of words says of them."""
-    told = read_table(spark, data_dir, LOAD_MODEL).groupBy(column).agg(sql.count("*").alias("partitions"))
-    return {row[column]: row["partitions"] for row in told.orderBy(column).collect()}
-
-
-def backtest_results(spark: SparkSession, data_dir: DataDir) -> list[str]:
-    """What table `backtests` says, one sentence per cluster."""
-    rows = read_table(spark, data_dir, BACKTESTS).orderBy("cluster_id").collect()
-    return [_backtest_sentence(row.asDict()) for row in rows]
-
-
-def _backtest_sentence(tested: Row) -> str:
-    name = f"backtest of {tested['cluster_id']}"
-    if not tested["partition_count"]:
-        return f"{name}: none, no partition has two whole weeks of samples"
-    return (
-        f"{name}: {tested['partition_count']} partitions, their last week as forecast from the days before it: "
-        f"median error {tested['median_error']:.1%}, 95th percentile {tested['p95_error']:.1%}; "
-        f"{tested['covered_share']:.1%} were in the 95% interval, which was widened {tested['widening']:.2f} times"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,10 +367,14 @@ _KEPT = (LOAD_HOURS, OPEN_SAMPLES)
 
 @dataclass(frozen=True, slots=True)
 class NewSamples:
-    """The samples that no load has read, up to a version of their table; and those that the last load left open."""
+    """The samples that no load has read, up to a version of their table; and those that the last load left open.
+
+    `row_count` is how many both are together.
+    """
 
     rows: DataFrame
     version: int
+    row_count: int
     skipped: tuple[Skipped, ...]
     left_open: DataFrame | None
 
@@ -382,10 +383,11 @@ def _new_samples(job: Job) -> NewSamples:
     log = source_log(job.data_dir, SAMPLES)
     new = _files_since(job.before, log)
     usable, skipped = some_usable(log, log.files()) if new is None else usable_files(log, new)
-    left = None
+    left, rows = None, sum(file.row_count for file in usable)
     if new is not None and job.before is not None:
         left = read_table(job.spark, TablesAt(job.data_dir, job.before.versions), OPEN_SAMPLES)
-    return NewSamples(rows_of(job.spark, log, usable), log.version, tuple(skipped), left)
+        rows += row_count(job.data_dir, OPEN_SAMPLES, job.before.versions[OPEN_SAMPLES.name])
+    return NewSamples(rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
 
 
 def _files_since(before: Load | None, log: TableLog) -> Sequence[DataFile] | None:
@@ -429,19 +431,18 @@ def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
 
 def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
     """How many new samples were treated how: `kind`, `reason`, whether the snapshot has their partition, `rows`."""
-    key = list(PARTITION_KEY)
-    is_odd = (sql.col("kept.verdict") == "odd") & (sql.col("kept.is_new"))
-    odd = found.where(is_odd).select(
-        *key, sql.lit("odd").alias("kind"), sql.col(f"kept.{REASON}"), sql.col("kept_count").alias("rows")
-    )
-    counts = {"good": "new_count", "twice": "new_twice_count", "late": "new_late_count"}
-    sums = found.groupBy(*key).agg(*(sql.sum(column).alias(kind) for kind, column in counts.items()))
-    counted = sums.unpivot([*key], [*counts], "kind", "rows").withColumn(REASON, sql.lit(None).cast("string"))
-    known = partitions.select(*key, sql.lit(col=True).alias("is_known"))
-    each = odd.unionByName(counted).join(known, on=key, how="left")
-    return [
-        row.asDict() for row in each.groupBy("kind", REASON, "is_known").agg(sql.sum("rows").alias("rows")).collect()
-    ]
+    none, one = sql.lit(None).cast("string"), sql.lit(1).cast("bigint")
+    key = [sql.coalesce(f"kept.{name}", f"hour.{name}").alias(name) for name in PARTITION_KEY]
+    is_odd = sql.col("kept.is_set_aside") & sql.col("kept.is_new")
+    kinds = {"odd": sql.when(is_odd, one), "good": sql.col("hour.new_count"), "twice": sql.col("hour.new_twice_count"),
+             "late": sql.col("late_count")}  # fmt: skip
+    each = sql.array(*(sql.struct(sql.lit(kind).alias("kind"), rows.alias("rows")) for kind, rows in kinds.items()))
+    reason = sql.when(is_odd, sql.col("kept.reason")).otherwise(none).alias("reason")
+    counted = found.select(*key, reason, sql.explode(each).alias("each")).where("each.rows > 0")
+    sums = counted.groupBy(*PARTITION_KEY, "reason", "each.kind").agg(sql.sum("each.rows").alias("rows"))
+    known = partitions.select(*PARTITION_KEY, sql.lit(col=True).alias("is_known"))
+    judged = sums.join(known, on=list(PARTITION_KEY), how="left").groupBy("kind", "reason", "is_known")
+    return [row.asDict() for row in judged.agg(sql.sum("rows").alias("rows")).collect()]
 
 
 def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
@@ -451,7 +452,7 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
     unknown = 0
     for row in kinds:
         if row["kind"] == "odd":
-            odd[row[REASON]] += row["rows"]
+            odd[row["reason"]] += row["rows"]
         else:
             counts[row["kind"]] += row["rows"]
             unknown += row["rows"] if row["kind"] == "good" and not row["is_known"] else 0
@@ -472,7 +473,7 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
 
 def _add_quality(job: Job, before: Load | None) -> None:
     """Add the rows of this load to table `load_quality`, as the load before left it."""
-    if before is not None and LOAD_QUALITY.name in before.versions:
+    if before is not None and is_as_known(job.data_dir, before, LOAD_QUALITY):
         undo_after(log_to_write(job.data_dir, LOAD_QUALITY), before.versions[LOAD_QUALITY.name])
     rows = list(quality_rows(job.now_ms, job.judged))
     version = write_rows(job.data_dir, LOAD_QUALITY, rows, file_stem=str(job.now_ms))

@@ -31,7 +31,17 @@ from pyspark.sql import functions as sql
 
 from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.sharing import BASES, NO_BROKER, NO_PARTITION, NO_TOPIC, Ints, Led, Told, share_out
+from kreassign.pipeline.load.sharing import (
+    BASES,
+    MEASURED_COLUMNS,
+    NO_BROKER,
+    NO_PARTITION,
+    NO_TOPIC,
+    Ints,
+    Led,
+    Told,
+    share_out,
+)
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS
 
 HOUR_MS, HOUR_S = 3_600_000, 3600.0
@@ -51,10 +61,6 @@ _SHARED = (
     "cluster_id string, topic string, partition int, seconds double, written double, "
     "read double, basis int, spread double, told double, requests double"
 )
-MEASURED_COLUMNS = (
-    "read_bytes_per_s", "read_basis", "read_error_share", "read_measured_share", "requests_per_s", "cpu_share",
-    "follower_cpu_share",
-)  # fmt: skip
 
 
 def metric_hours(metrics: DataFrame) -> DataFrame:

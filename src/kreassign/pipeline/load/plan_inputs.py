@@ -18,7 +18,7 @@ from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, P
 
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
-    "read_bytes_per_s", "verdict",
+    "read_bytes_per_s", "cpu_share", "follower_cpu_share", "verdict",
 )  # fmt: skip
 ENOUGH = "enough"
 """The verdict of loads that one may plan by; every other one is a reason for doubt."""
@@ -40,8 +40,10 @@ _KEY = ("topic", "partition", "broker")
 class PlanColumns:
     """One entry per replica of one cluster; NaN where a size or rate is unknown. See `PLAN_INPUTS`.
 
-    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `reasons` are indices into `reason_names`:
-    why the rate is doubtful, -1 where it is not. That the mean stands in for the load that was asked for is one, too.
+    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `leader_cpu` and `follower_cpu` are which
+    part of its broker's CPU a replica takes in each role, as far as brokers measured theirs. `reasons` are indices into
+    `reason_names`: why the rate is doubtful, -1 where it is not. That the mean stands in for the load that was asked
+    for is one, too.
     """
 
     cluster_id: str
@@ -55,6 +57,8 @@ class PlanColumns:
     size_bytes: npt.NDArray[np.float64]
     write_bytes_per_s: npt.NDArray[np.float64]
     read_bytes_per_s: npt.NDArray[np.float64]
+    leader_cpu: npt.NDArray[np.float64]
+    follower_cpu: npt.NDArray[np.float64]
     reason_names: tuple[str, ...]
     reasons: npt.NDArray[np.int32]
     paths: tuple[str, ...]
@@ -91,7 +95,9 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
         size_bytes=_instead(sizes, found["size_bytes"]),
         write_bytes_per_s=_instead(rates, found["write_bytes_per_s"]),
-        read_bytes_per_s=_reads(rates, found),
+        read_bytes_per_s=_measured("read_bytes_per_s", rates, found),
+        leader_cpu=_measured("cpu_share", rates, found),
+        follower_cpu=_measured("follower_cpu_share", rates, found),
         reason_names=reason_names,
         reasons=reasons,
         paths=paths,
@@ -126,14 +132,16 @@ def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
     return ForecastBasis(float(horizon[0]), low_ratio, high_ratio, **backtest)
 
 
-def _reads(rates: npt.NDArray[np.float64] | None, found: dict[str, ColumnArray]) -> npt.NDArray[np.float64]:
-    """What consumers read, as measured; with other rates of writes than the mean it grows in the same proportion."""
-    reads, mean = np.asarray(found["read_bytes_per_s"], np.float64), np.asarray(found["write_bytes_per_s"], np.float64)
+def _measured(
+    name: str, rates: npt.NDArray[np.float64] | None, found: dict[str, ColumnArray]
+) -> npt.NDArray[np.float64]:
+    """What brokers measured; with other rates of writes than the mean it grows in the same proportion."""
+    means, mean = np.asarray(found[name], np.float64), np.asarray(found["write_bytes_per_s"], np.float64)
     if rates is None:
-        return reads
+        return means
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = np.where((mean > 0) & ~np.isnan(rates), rates / mean, 1.0)
-    return reads * factors
+    return means * factors
 
 
 def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""DataFrame → DataFrame. From samples to what was written between them.
+"""PURE. From samples to what was written between them, as arrays.
 
 A sample is a reading of counters that only grow while a log lives. What spoils the difference of two readings, and what
 is done about it:
 
     the same round twice        one of both counts
-    a reading that is odd       does not count, see `rules.py`; the difference is of the readings before and after it
+    a reading that is odd       does not count, see `series_rules.py`; the difference is of the readings around it
     a topic created again       it has another id: no difference, a new epoch
     a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
                                 brokers tell no ids (before Kafka 2.8), one with less than half left is another log
@@ -14,8 +14,8 @@ is done about it:
 Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
 
 A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
-and may change theirs, so that intervals of different lengths alternate. All rows stay, so that one pass over one order
-of the samples decides everything: those that do not count have a reason and no figures.
+and may change theirs, so that intervals of different lengths alternate. All samples stay, so that one order of them
+decides everything: those that do not count have a reason and no figures.
 
 A load judges what is new, with some samples of before (`is_closed`) as the neighbours of the first: what was decided of
 those stays as it was. See `hours.py` for which they are.
@@ -23,16 +23,21 @@ those stays as it was. See `hours.py` for which they are.
 
 from __future__ import annotations
 
-from functools import reduce
+from dataclasses import dataclass
+from enum import IntEnum
 from itertools import pairwise
-from operator import add
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as sql
+import numpy as np
 
-from kreassign.pipeline.load.checks import first_broken
-from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SAME_TIME, SECOND_SERIES_RULES
-from kreassign.pipeline.tables.schemas import SAMPLES
+from kreassign.pipeline.load.series import Floats, Ints, Mask, Series, known_at
+from kreassign.pipeline.load.series_rules import (
+    FIRST_SERIES_RULES,
+    SECOND_SERIES_RULES,
+    SERIES_RULES,
+    CleanNeighbours,
+    Neighbours,
+    first_broken,
+)
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
 EPOCH_KEY = (*PARTITION_KEY, "epoch")
@@ -45,207 +50,201 @@ _ALIKE = 2
 _ENOUGH = 3
 """Of so many intervals around it one can say what is usual."""
 LEFT_OF_A_LOG = 0.5
-REASON = "reason"
 _NEAR = (1, 2, 3)
-# Of rows of the same time any one may be the last; sizes make it the same one whatever else is read with them.
-_IN_ORDER = ("taken_ms", "end_offset", "size_bytes")
+
+REASONS = (None, *(rule.reason for rule in SERIES_RULES))
+"""Why a sample does not count, by its code. Reasons of loads before may have codes after these."""
+COUNTS, TWICE = 0, 1
+_FIRST, _SECOND = 1, 1 + len(FIRST_SERIES_RULES)
 
 
-BAD = "bad_json"
-DECIDED = ("is_closed", "is_new", "is_clean", REASON, "epoch", BAD)
-"""What is known of a sample before it is judged: nothing, or all of it (`is_closed`).
+class Verdict(IntEnum):
+    """What the interval that ends with a sample is good for; the cases exclude each other and leave none out."""
 
-`bad_json` is the row of one that a rule of one row has set aside: it is nobody's neighbour.
-"""
+    GOOD = 0
+    GAP = 1
+    """More than three times as long as the intervals around it: right on average, useless for peaks."""
+    FIRST = 2
+    """There is none before it."""
+    RESET = 3
+    TRUNCATED = 4
+    """The same log went back."""
+    ODD = 5
+    """The sample does not count."""
+    TWICE = 6
 
 
-def rates(samples: DataFrame) -> DataFrame:
-    """One row per sample, with what was written since the sample before that counts.
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples of many partitions in the order of `series`. Texts are numbers: equal if and only if the texts are.
 
-    `samples` have the columns of table `samples` and those of `DECIDED`. The rows have these too, and `seconds`,
-    `new_records`, `sized_records`, `new_bytes` and `verdict`, which are documented where they are made.
+    Of those that are closed, `was_clean`, `reason_before` and `epoch_before` (-1 if unknown) are what was decided.
     """
-    return with_verdict(with_epoch(with_reason(samples)))
+
+    series: Series
+    taken_ms: Floats
+    topic_id: Floats
+    leader: Floats
+    start_offset: Floats
+    end_offset: Floats
+    size_bytes: Floats
+    is_closed: Mask
+    was_clean: Mask
+    reason_before: Ints
+    epoch_before: Ints
 
 
-def with_reason(samples: DataFrame) -> DataFrame:
-    """Samples with `reason`: why one does not count, NULL for those that do; `is_clean` is what the first rules say."""
-    is_closed = sql.col("is_closed")
-    told = _with_neighbours(samples).withColumn("first_reason", first_broken(FIRST_SERIES_RULES))
-    first = told.withColumn("is_clean", sql.when(is_closed, sql.col("is_clean")).otherwise(told.first_reason.isNull()))
-    judged = sql.coalesce("first_reason", first_broken(SECOND_SERIES_RULES))
-    second = _with_clean_neighbours(first).withColumn(REASON, sql.when(is_closed, sql.col(REASON)).otherwise(judged))
-    return second.select(*SAMPLES.column_names, *DECIDED)
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Of each sample: why it does not count, and what was written since the one before it that does.
 
-
-def with_epoch(samples: DataFrame) -> DataFrame:
-    """Samples with what they add to the one before that counts.
-
-    `epoch` is how often the log of the partition had restarted by then; `new_records` and `new_bytes` are how far it
-    grew since the sample before, NULL where something else happened to it too. Samples with a reason have neither.
+    `reason` is a code of `REASONS`; `is_clean` is what the first rules say. `epoch` is how often the log had been reset
+    by then. `seconds`, `new_records`, and where the log only grew `sized_records` and `new_bytes`, are NaN where they
+    are not known. `verdict` is a `Verdict`.
     """
-    counts = sql.col(REASON).isNull()
-    told = sql.when(counts, sql.struct("taken_ms", "topic_id", "leader", "start_offset", "end_offset", "size_bytes"))
-    before = samples.withColumn("told", told).withColumn("before", nearest("lag", "told"))
-    is_open = ~sql.col("is_closed")
-    grown = before.withColumn("is_reset", sql.when(counts & is_open, is_reset()).otherwise(sql.lit(0)))
-    begun = sql.coalesce(sql.max("epoch").over(_up_to_here()), sql.lit(0))
-    goes_on = counts & (sql.col("is_reset") == 0) & (sql.col("end_offset") >= sql.col("before.end_offset"))
-    return grown.select(
-        *SAMPLES.column_names,
-        *(name for name in DECIDED if name != "epoch"),
-        (begun + sql.sum("is_reset").over(_up_to_here())).cast("int").alias("epoch"),
-        "is_reset",
-        sql.when(counts, (sql.col("taken_ms") - sql.col("before.taken_ms")) / 1000.0).alias("seconds"),
-        sql.when(goes_on, _grown("end_offset")).alias("new_records"),
-        sql.when(goes_on & only_grew(), _grown("end_offset")).alias("sized_records"),
-        sql.when(goes_on & only_grew(), _grown("size_bytes")).alias("new_bytes"),
+
+    reason: Ints
+    is_clean: Mask
+    epoch: Ints
+    seconds: Floats
+    new_records: Floats
+    sized_records: Floats
+    new_bytes: Floats
+    verdict: Ints
+
+    @property
+    def counts(self) -> Mask:
+        """Whether a sample counts."""
+        counts: Mask = self.reason == COUNTS
+        return counts
+
+
+def rates(samples: Samples) -> Rates:
+    """Judge samples, and tell what was written between those that count."""
+    with np.errstate(all="ignore"):  # what is divided by nothing is not known
+        is_clean, reason = _judged(samples)
+        counts = reason == COUNTS
+        epoch, is_reset, grown = _grown(samples, counts)
+        verdict = _verdict(samples.series, reason, is_reset, grown)
+    return Rates(reason, is_clean, epoch, *grown, verdict)
+
+
+def _judged(samples: Samples) -> tuple[Mask, Ints]:
+    """Whether the first rules find nothing, and the reason why a sample does not count."""
+    count = len(samples.taken_ms)
+    first = first_broken(FIRST_SERIES_RULES, _neighbours(samples), count, _FIRST)
+    is_clean = np.where(samples.is_closed, samples.was_clean, first == COUNTS)
+    second = first_broken(SECOND_SERIES_RULES, _clean_neighbours(samples, is_clean), int(is_clean.sum()), _SECOND)
+    reason = first.copy()
+    reason[is_clean] = second
+    return is_clean, np.where(samples.is_closed, samples.reason_before, reason)
+
+
+def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Floats, Floats, Floats]]:
+    """Epoch, whether the log was reset, and what each sample that counts adds to the one before it that does."""
+    series = samples.series.only(counts)
+    taken_ms, topic_id, leader, start, end, size = (
+        values[counts]
+        for values in (samples.taken_ms, samples.topic_id, samples.leader, samples.start_offset, samples.end_offset,
+                       samples.size_bytes)
+    )  # fmt: skip
+    records, end_before, id_before = end - series.before(end), series.before(end), series.before(topic_id)
+    no_ids = np.isnan(topic_id) | np.isnan(id_before)
+    is_other_log = np.where(no_ids, end < LEFT_OF_A_LOG * end_before, topic_id != id_before)
+    # Of an unknown sample before, nothing is another.
+    is_reset = is_other_log & ~np.isnan(end_before) & ~samples.is_closed[counts]
+    goes_on = ~is_reset & (end >= end_before)
+    # Since the sample before, nothing happened to the log but that records were added.
+    only_grew = (leader == series.before(leader)) & (start == series.before(start)) & (size >= series.before(size))
+    figures = (
+        (taken_ms - series.before(taken_ms)) / 1000.0,
+        np.where(goes_on, records, np.nan),
+        np.where(goes_on & only_grew, records, np.nan),
+        np.where(goes_on & only_grew, size - series.before(size), np.nan),
+    )
+    resets = np.zeros(len(counts), np.int64)
+    resets[counts] = is_reset
+    begun = samples.series.largest_so_far(np.maximum(samples.epoch_before, 0))
+    seconds, new_records, sized_records, new_bytes = (known_at(counts, each) for each in figures)
+    epoch = begun + samples.series.sum_so_far(resets)
+    return epoch, resets == 1, (seconds, new_records, sized_records, new_bytes)
+
+
+def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, Floats, Floats, Floats]) -> Ints:
+    seconds, new_records, _, _ = grown
+    has_before = ~np.isnan(seconds)
+    verdict = np.full(len(seconds), Verdict.GOOD, np.int64)
+    verdict[has_before] = np.where(_is_gap(series.only(has_before), seconds[has_before]), Verdict.GAP, Verdict.GOOD)
+    verdict[np.isnan(new_records)] = Verdict.TRUNCATED
+    verdict[is_reset] = Verdict.RESET
+    verdict[~has_before] = Verdict.FIRST
+    verdict[reason != COUNTS] = Verdict.ODD
+    verdict[reason == TWICE] = Verdict.TWICE
+    return verdict
+
+
+def _is_gap(series: Series, seconds: Floats) -> Mask:
+    """Whether an interval is much longer than those around it."""
+    known, alike = np.zeros(len(seconds), np.int8), np.zeros(len(seconds), np.int8)
+    for place in range(1, _AROUND + 1):
+        for near in (series.before(seconds, place), series.after(seconds, place)):
+            known += ~np.isnan(near)
+            alike += GAP * near >= seconds
+    return (known >= _ENOUGH) & (alike < np.where(known == 2 * _AROUND, _ALIKE, 1))
+
+
+def _neighbours(samples: Samples) -> Neighbours:
+    series, log, end = samples.series, samples.topic_id, samples.end_offset
+    before = [_of_same_log(log, series.before(log, place), series.before(end, place)) for place in _NEAR]
+    after = [_of_same_log(log, series.after(log, place), series.after(end, place)) for place in _NEAR]
+    log_before, log_after = series.before(log), series.after(log)
+    back = [near - far for near, far in pairwise([end, *before])]
+    ahead = [far - near for near, far in pairwise([end, *after])]
+    return Neighbours(
+        is_twice=series.after(samples.taken_ms) == samples.taken_ms,
+        # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
+        is_other_topic=(log_before == log_after) & ~np.isnan(log) & (log != log_before),
+        start_offset=samples.start_offset,
+        end_offset=end,
+        size_bytes=samples.size_bytes,
+        end_before=before[0],
+        end_after=after[0],
+        has_two_after=~np.isnan(after[1]),
+        median_before=_median(*before),
+        median_after=_median(*after),
+        rise_before=np.fmax(np.fmax(back[0], back[1]), back[2]),
+        rise_after=np.fmax(np.fmax(ahead[0], ahead[1]), ahead[2]),
+        step_before=np.fmax(_median(*back), 0.0),
+        step_after=np.fmax(_median(*ahead), 0.0),
+        size_before=series.before(samples.size_bytes),
+        size_after=series.after(samples.size_bytes),
+        start_before=series.before(samples.start_offset),
     )
 
 
-def with_verdict(samples: DataFrame) -> DataFrame:
-    """What each interval is good for; the cases exclude each other and leave none out.
-
-    `good`; `gap`, more than three times as long as the intervals around it: right on average, useless for peaks;
-    `first`, there is none before it; `reset`, the log was reset; `truncated`, the same log went back; `odd`, the sample
-    does not count; `twice`, it is there several times.
-    """
-    near = [*(nearest("lag", "seconds", place) for place in range(1, _AROUND + 1)),
-            *(nearest("lead", "seconds", place) for place in range(1, _AROUND + 1))]  # fmt: skip
-    names = [f"near_{place}" for place in range(len(near))]
-    known = reduce(add, (sql.col(name).isNotNull().cast("int") for name in names))
-    alike = reduce(add, (_one_if(GAP * sql.col(name) >= sql.col("seconds")) for name in names))
-    is_gap = (known >= _ENOUGH) & (alike < sql.when(known == len(names), _ALIKE).otherwise(1))
-    counts, has_before = sql.col(REASON).isNull(), sql.col("seconds").isNotNull()
-    grew = sql.col("new_records").isNotNull()
-    verdict = (
-        sql.when(sql.col(REASON) == SAME_TIME, "twice")
-        .when(~counts, "odd")
-        .when(~has_before, "first")
-        .when(sql.col("is_reset") == 1, "reset")
-        .when(~grew, "truncated")
-        .when(is_gap, "gap")
-        .otherwise("good")
-    )
-    return samples.withColumns(dict(zip(names, near, strict=True))).withColumn("verdict", verdict)
-
-
-def is_reset() -> Column:
-    """1 where a sample is of another log than the one before: other topic id, or none and most of the log is gone."""
-    same_id = sql.col("topic_id") == sql.col("before.topic_id")
-    mostly_gone = sql.col("end_offset") < LEFT_OF_A_LOG * sql.col("before.end_offset")
-    return sql.coalesce((~same_id).cast("int"), mostly_gone.cast("int"), sql.lit(0))
-
-
-def only_grew() -> Column:
-    """Whether, since the sample before, nothing happened to the log but that records were added."""
-    return (
-        (sql.col("leader") == sql.col("before.leader"))
-        & (sql.col("start_offset") == sql.col("before.start_offset"))
-        & (sql.col("size_bytes") >= sql.col("before.size_bytes"))
+def _clean_neighbours(samples: Samples, is_clean: Mask) -> CleanNeighbours:
+    series, log = samples.series.only(is_clean), samples.topic_id[is_clean]
+    taken_ms, end, size = (values[is_clean] for values in (samples.taken_ms, samples.end_offset, samples.size_bytes))
+    log_before, log_after = series.before(log), series.after(log)
+    return CleanNeighbours(
+        taken_ms=taken_ms,
+        end_offset=end,
+        size_bytes=size,
+        ms_before=_of_same_log(log, log_before, series.before(taken_ms)),
+        end_before=_of_same_log(log, log_before, series.before(end)),
+        size_before=_of_same_log(log, log_before, series.before(size)),
+        end_after=_of_same_log(log, log_after, series.after(end)),
+        end_after_next=_of_same_log(log, series.after(log, 2), series.after(end, 2)),
     )
 
 
-def _with_neighbours(samples: DataFrame) -> DataFrame:
-    """Samples with what `FIRST_SERIES_RULES` name."""
-    at = in_time()
-    # Numbers are compared ten times per row, and cheaper than texts.
-    # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
-    marked = samples.withColumn("log", sql.when(sql.col("topic_id").isNotNull(), sql.xxhash64("topic_id")))
-    near = {
-        f"{name}_{side}_{place}": function(name, place).over(at)
-        for name in ("log", "end_offset")
-        for side, function in (("before", sql.lag), ("after", sql.lead))
-        for place in _NEAR
-    }
-    more = {
-        "next_ms": sql.lead("taken_ms").over(at),
-        "size_before": sql.lag("size_bytes").over(at),
-        "size_after": sql.lead("size_bytes").over(at),
-        "start_before": sql.lag("start_offset").over(at),
-    }
-    before, after = ([_same_log(side, place) for place in _NEAR] for side in ("before", "after"))
-    back = [near - far for near, far in pairwise([sql.col("end_offset"), *before])]
-    ahead = [far - near for near, far in pairwise([sql.col("end_offset"), *after])]
-    return marked.withColumns(near | more).withColumns(
-        {
-            "is_twice": sql.col("next_ms") == sql.col("taken_ms"),
-            "is_other_topic": (sql.col("log_before_1") == sql.col("log_after_1"))
-            & (sql.col("log") != sql.col("log_before_1")),
-            "end_before": before[0],
-            "end_after": after[0],
-            "has_two_after": after[1].isNotNull(),
-            "median_before": _median(before),
-            "median_after": _median(after),
-            "rise_before": sql.greatest(*back),
-            "rise_after": sql.greatest(*ahead),
-            "step_before": sql.greatest(_median(back), sql.lit(0)),
-            "step_after": sql.greatest(_median(ahead), sql.lit(0)),
-        }
-    )
+def _of_same_log(log: Floats, other_log: Floats, values: Floats) -> Floats:
+    """Values of other samples where they are of the same topic id, or one of both is not known."""
+    return np.where((other_log != log) & ~np.isnan(other_log) & ~np.isnan(log), np.nan, values)
 
 
-def _with_clean_neighbours(samples: DataFrame) -> DataFrame:
-    """Samples with what `SECOND_SERIES_RULES` name."""
-    told = sql.when(sql.col("is_clean"), sql.struct("log", "taken_ms", "end_offset", "size_bytes"))
-    near = samples.withColumn("told", told).withColumns(
-        {
-            "clean_before": nearest("lag", "told"),
-            "clean_after": nearest("lead", "told"),
-            "clean_next": nearest("lead", "told", 2),
-        }
-    )
-
-    def of_log(name: str, field: str) -> Column:
-        return sql.when(_is_same_log(f"{name}.log"), sql.col(f"{name}.{field}"))
-
-    return near.withColumns(
-        {
-            "clean_ms_before": of_log("clean_before", "taken_ms"),
-            "clean_end_before": of_log("clean_before", "end_offset"),
-            "clean_size_before": of_log("clean_before", "size_bytes"),
-            "clean_end_after": of_log("clean_after", "end_offset"),
-            "clean_end_after_next": of_log("clean_next", "end_offset"),
-        }
-    )
-
-
-def _same_log(side: str, place: int) -> Column:
-    return sql.when(_is_same_log(f"log_{side}_{place}"), sql.col(f"end_offset_{side}_{place}"))
-
-
-def _is_same_log(other: str) -> Column:
-    return sql.coalesce(sql.col(other) == sql.col("log"), sql.lit(col=True))
-
-
-def _median(values: list[Column]) -> Column:
+def _median(one: Floats, two: Floats, three: Floats) -> Floats:
     """The median of those of three numbers that are known, of two the smaller one."""
-    known = sql.array_compact(sql.sort_array(sql.array(*values)))
-    return sql.get(known, sql.floor((sql.size(known) - 1) / 2).cast("int"))
-
-
-def _one_if(condition: Column) -> Column:
-    return sql.when(condition, 1).otherwise(0)
-
-
-def _grown(name: str) -> Column:
-    return sql.col(name) - sql.col(f"before.{name}")
-
-
-def in_time() -> WindowSpec:
-    """The samples of a partition, in the order in which all of this looks at them."""
-    # Every window of this module has this order, so that Spark sorts once for all.
-    return Window.partitionBy(*PARTITION_KEY).orderBy(*_IN_ORDER)
-
-
-def _up_to_here() -> WindowSpec:
-    return in_time().rowsBetween(Window.unboundedPreceding, Window.currentRow)
-
-
-def nearest(function: str, name: str, place: int = 1) -> Column:
-    """Of the samples before (`lag`) or after (`lead`) that have one, the value of the nearest, or the next but one.
-
-    In SQL, for Python's functions cannot ignore NULL.
-    """
-    key, order = ", ".join(PARTITION_KEY), ", ".join(_IN_ORDER)
-    return sql.expr(f"{function}({name}, {place}) IGNORE NULLS OVER (PARTITION BY {key} ORDER BY {order})")
+    least = np.fmin(one, two)
+    middle = np.fmax(least, np.fmin(np.fmax(one, two), three))
+    return np.where(np.isnan(one + two + three), np.fmin(least, three), middle)

@@ -3,20 +3,8 @@
 Each rule is a condition in Spark's SQL that is true for an implausible row. The first rule that is true names the
 reason. A condition that is NULL is not true: what has to be there is checked before anything else, see `checks.py`.
 
-Rules of one row (`ROW_RULES`) see the columns of its table, and `:now_ms`, the time of the load. Rules of a sample
-among its neighbours (`SERIES_RULES`) also see, of the samples of the same partition and topic id in order of time,
-
-    end_before, end_after           end offset of the sample before and the one after
-    median_before, median_after     median end offset of the three before and the three after
-    rise_before, rise_after         largest step up among the last, and among the next, three steps
-    step_before, step_after         median of these steps, what is usual; 0 where it is a step down
-    size_before, size_after         sizes, and of the sample before `start_before`
-    clean_…                         the same of the nearest samples that no rule above has set aside
-
-An end offset only grows while a log lives, so order alone convicts most readings. Where two readings disagree, the
-median of three on each side says which one: it is right as long as no two of three are wrong. What goes back and then
-grows as before was truncated (`truncated`, see `rates.py`), which is no error of the reading; only what comes back in
-one step, as far as it went and more than usual, is one.
+Rules of one row (`ROW_RULES`) see the columns of its table, and `:now_ms`, the time of the load. Samples that pass them
+are judged among their neighbours, by the rules of `series_rules.py`.
 """
 
 from __future__ import annotations
@@ -176,93 +164,5 @@ KEY_RULES = (
 """Rules of declared keys, told in words: `checks.py` computes them."""
 
 SAME_TIME = "another row has the same time"
-FIRST_SERIES_RULES = (
-    Rule(
-        SAMPLES,
-        SAME_TIME,
-        "is_twice",
-        "a round that was stored twice counts once; of rows that differ, the one that is ahead was seen",
-        Treatment.LATE,
-    ),
-    Rule(
-        SAMPLES,
-        "topic_id is that of another topic than before and after",
-        "is_other_topic",
-        "the answer of a broker that was behind: a topic that was re-created keeps its new id",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset is behind the samples before it, and comes back",
-        "end_offset < median_before AND rise_after >= median_before - end_offset + step_before",
-        "read from a leader that was behind, or with another clock",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset is ahead of the samples after it, and comes back",
-        "end_offset > median_after AND median_after >= median_before "
-        "AND rise_before >= end_offset - median_after + step_after "
-        "AND end_offset - median_after > IF(has_two_after, 0, 3 * (median_after - median_before) + 1)",
-        "a single reading that is too high, or was taken with a clock that was behind",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset jumps, and no later sample confirms it",
-        f"end_after IS NULL AND end_before > median_before AND end_offset / 2 > end_before "
-        f"AND end_offset - end_before > {UNCONFIRMED}D * (end_before - median_before)",
-        f"it more than doubles, by {UNCONFIRMED} times what came before; with the next sample it counts if it is right",
-    ),
-    Rule(
-        SAMPLES,
-        "size_bytes jumps without records",
-        f"size_bytes > {TENFOLD}D * GREATEST(size_before, size_after) "
-        f"AND size_bytes - size_before > {TENFOLD}D * (ABS(end_offset - end_before) + 1) "
-        "* try_divide(size_before, end_before - start_before)",
-        "ten times what was there before and after, and ten times what the new records weigh",
-    ),
-    Rule(
-        SAMPLES,
-        "size_bytes collapses and comes back without records",
-        f"size_bytes < LEAST(size_before, size_after) / {TENFOLD} AND size_after IS NOT NULL "
-        f"AND size_after - size_bytes > {TENFOLD}D * (ABS(end_after - end_offset) + 1) "
-        "* try_divide(size_before, end_before - start_before)",
-        "less than a tenth of what was there before and after: what a broker says while it reads its logs",
-    ),
-)
-"""Rules of a sample among all samples of its partition."""
-
-SECOND_SERIES_RULES = (
-    Rule(
-        SAMPLES,
-        "end_offset is behind the sample before and not behind the one after",
-        "end_offset < clean_end_before AND clean_end_before <= clean_end_after",
-        "read from a leader that was behind, or with another clock",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset is ahead of the two samples after it",
-        "end_offset > clean_end_after AND clean_end_after >= clean_end_before AND end_offset > clean_end_after_next",
-        "one of several readings that were too high",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset is behind the sample before it, and is the last",
-        "end_offset < clean_end_before AND clean_end_after IS NULL",
-        "one reading is no proof that a log went back; with the next samples it counts if it did",
-    ),
-    Rule(
-        SAMPLES,
-        "end_offset grows faster than a broker can write",
-        f"(end_offset - clean_end_before) * 1000D > {MOST_RECORDS_PER_S}D * (taken_ms - clean_ms_before)",
-        "a hundred million records per second",
-    ),
-    Rule(
-        SAMPLES,
-        "size_bytes grows faster than a network can bring",
-        f"(size_bytes - clean_size_before) * 1000D > {MOST_BYTES_PER_S}D * (taken_ms - clean_ms_before)",
-        "50 GB/s, a network of 400 Gb/s",
-    ),
-)
-"""Rules of a sample among those that are left."""
-
-SERIES_RULES = FIRST_SERIES_RULES + SECOND_SERIES_RULES
-RULES = ROW_RULES + KEY_RULES + SERIES_RULES
+"""Why a sample does not count that is there twice."""
+RULES = ROW_RULES + KEY_RULES

@@ -6,9 +6,10 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeGuard
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, PySparkRuntimeError
@@ -22,6 +23,7 @@ except ImportError:  # only who speaks to a server of Spark Connect needs them
     grpc = None
 
 from kreassign.errors import DataError
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.pipeline.tables.object_store import meaning, spark_settings
 
 _STDERR = 2
@@ -30,7 +32,6 @@ _Settings = dict[str, bool | float | int | str | None]
 _SETTINGS: _Settings = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 # On one machine: nothing listens to the outside, Java gets more than its one gigabyte, and data is not cut into two
@@ -58,7 +59,7 @@ SMALL_ROWS = 500_000
 @contextmanager
 def spark_session(
     log_file: Path,
-    master: str | None = None,
+    options: SparkOptions = LOCAL_SPARK,
     *,
     name: str = "kreassign load",
     jars: Sequence[Path] = (),
@@ -66,14 +67,15 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A Spark session whose log goes to a file.
 
-    `master` is local[*] by default; under spark-submit, which decides that itself, it is left alone. With an address
-    of Spark Connect, `sc://host:port`, everything but time zone is the server's own. `jars`
-    are added to the class path of the session. One that `is_small` is quick with little data, on this machine, and slow
-    with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
+    The master is local[*] by default; under spark-submit, which decides that itself, it is left alone. With an address
+    of Spark Connect, `sc://host:port`, everything but time zone and the settings that are given is the server's own.
+    `jars` are added to the class path of the session. One that `is_small` is quick with little data, on this machine,
+    and slow with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
     """
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    if master is not None and master.startswith(_CONNECT):
-        with _connected(master, name, jars) as session, failures_told(log_file):
+    master = options.master
+    if is_connect(master):
+        with failures_told(log_file), _connected(master, options.conf, name, jars) as session:
             yield session
         return
     builder = SparkSession.builder.appName(name).config(map=_SETTINGS)
@@ -86,6 +88,9 @@ def spark_session(
         if _is_local(master):
             # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            # Spark's pages would listen on every address: no setting but this variable says where.
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = builder.config(map={**options.conf})
     try:
         with _stderr_to(log_file):
             session = builder.getOrCreate()
@@ -98,11 +103,21 @@ def spark_session(
         session.stop()
 
 
-_CONNECT, _CONNECT_S = "sc://", 10.0
+def pages_of(session: SparkSession) -> str | None:
+    """The address of Spark's own pages about this session; None where it has none, or a server has them."""
+    return session.sparkContext.uiWebUrl if isinstance(session, SparkSession) else None
+
+
+_CONNECT_S = 10.0
+
+
+def is_connect(master: str | None) -> TypeGuard[str]:
+    """Whether it is the address of a server of Spark Connect."""
+    return master is not None and master.startswith("sc://")
 
 
 @contextmanager
-def _connected(address: str, name: str, jars: Sequence[Path]) -> Iterator[SparkSession]:
+def _connected(address: str, conf: Mapping[str, str], name: str, jars: Sequence[Path]) -> Iterator[SparkSession]:
     """A session of a server of Spark Connect."""
     if jars:
         names = ", ".join(jar.name for jar in jars)
@@ -118,8 +133,10 @@ def _connected(address: str, name: str, jars: Sequence[Path]) -> Iterator[SparkS
     finally:
         channel.close()
     session = SparkSession.builder.appName(name).remote(address).getOrCreate()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
     try:
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        for key, value in conf.items():
+            session.conf.set(key, value)
         yield session
     finally:
         session.stop()

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deltalake.schema import Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
 
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import (
     CONFIGURATION,
     described,
@@ -27,7 +28,7 @@ from kreassign.pipeline.tables.delta import (
     told,
     visible_files,
 )
-from kreassign.pipeline.tables.parquet import Skipped, arrow_schema, why_not, write_files
+from kreassign.pipeline.tables.parquet import Skipped, why_not, write_files
 from kreassign.pipeline.tables.published import is_of_loads
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY, QUARANTINE, Table
 

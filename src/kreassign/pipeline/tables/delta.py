@@ -30,20 +30,13 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import fs
 
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.arrow import ARROW_TYPES
 from kreassign.pipeline.tables.object_store import BOUNDS, for_log, for_spark, meaning
-from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Table
+from kreassign.pipeline.tables.schemas import Table
 
 DataDir = Path | str
 """A directory, or an address of an object store, such as `s3a://bucket/data`."""
 
-ARROW_TYPES: dict[str, pa.DataType] = {
-    STRING: pa.string(),
-    INT: pa.int32(),
-    BIGINT: pa.int64(),
-    DOUBLE: pa.float64(),
-    BOOLEAN: pa.bool_(),
-    INTS: pa.list_(pa.int32()),
-}
 LOG_FOLDER = "_delta_log"
 KEEP_DAYS = 7
 """How long the files of old versions stay, and so how far back a version can be read."""
@@ -82,14 +75,6 @@ class DataFile:
         return (end is None or low is None or low < end) and (begin is None or high is None or high >= begin)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What was added to a table between two versions, and the paths of what was deleted; compaction is neither."""
-
-    added: tuple[DataFile, ...]
-    deleted: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TableLog:
     """A table at one version."""
@@ -102,6 +87,11 @@ class TableLog:
     def version(self) -> int:
         """The number of the version."""
         return self.delta.version()
+
+    @property
+    def table_id(self) -> str:
+        """What tells the table from one of the same name that is made again, whose versions begin at 0 again."""
+        return str(self.delta.metadata().id)
 
     def files(
         self,
@@ -348,41 +338,15 @@ def _version_with(log: TableLog, before: int, files: Sequence[AddAction]) -> int
         return log.version
     system, root = storage(log.data_dir, log.table)
     for version in range(before + 1, log.version):
-        if any(action.get("add", {}).get("path") == files[0].path for action in _actions(system, root, version)):
+        if any(action.get("add", {}).get("path") == files[0].path for action in commit_of(system, root, version)):
             return version
     return log.version
 
 
-def _actions(system: fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:
+def commit_of(system: fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:
+    """The actions of a commit; FileNotFoundError when the log no longer has it."""
     with system.open_input_stream(f"{root}{LOG_FOLDER}/{version:020}.json") as stream:
         return [json.loads(line) for line in stream.readall().splitlines()]
-
-
-def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> Changes | None:
-    """What the commits after one version, until another, added and deleted.
-
-    None when the log no longer has one of these commits, or a file that was added is no longer there.
-    """
-    system, root = storage(data_dir, table)
-    added: dict[str, DataFile] = {}
-    deleted: list[str] = []
-    for version in range(after + 1, until + 1):
-        try:
-            actions = _actions(system, root, version)
-        except FileNotFoundError:
-            return None
-        for action in actions:
-            if action.get("add", {}).get("dataChange"):
-                file = _added(action["add"])
-                added[file.path] = file
-            elif action.get("remove", {}).get("dataChange"):
-                path = unquote(action["remove"]["path"])
-                if added.pop(path, None) is None:
-                    deleted.append(path)
-    infos = system.get_file_info([f"{root}{path}" for path in added])
-    if any(info.type is not fs.FileType.File for info in infos):
-        return None
-    return Changes(tuple(added.values()), tuple(deleted))
 
 
 @contextmanager
@@ -527,19 +491,6 @@ def _data_files(actions: pa.Table) -> list[DataFile]:
         )
         for row in actions.to_pylist()
     ]
-
-
-def _added(action: Mapping[str, Any]) -> DataFile:
-    stats = json.loads(action.get("stats") or "{}")
-    parts = list(action.get("partitionValues", {}).values())
-    return DataFile(
-        unquote(action["path"]),
-        action["size"],
-        stats.get("numRecords", 0),
-        parts[0] if parts else None,
-        stats.get("minValues", {}),
-        stats.get("maxValues", {}),
-    )
 
 
 def _values(log: TableLog, file: DataFile) -> dict[str, str | None]:

@@ -16,8 +16,9 @@ import pyarrow.dataset as ds
 from deltalake.exceptions import CommitFailedError
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, log_to_write, open_log, told
-from kreassign.pipeline.tables.parquet import arrow_schema, rows_in
+from kreassign.pipeline.tables.parquet import rows_in
 from kreassign.pipeline.tables.schemas import LAST_DATE_MS, Table
 
 ATTEMPTS = 20

@@ -22,8 +22,8 @@ from deltalake.transaction import AddAction
 from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.delta import (
-    ARROW_TYPES,
     DataDir,
     DataFile,
     TableLog,
@@ -56,7 +56,6 @@ __all__ = [
     "TablesAt",
     "Where",
     "append_once",
-    "arrow_schema",
     "has_table",
     "keys_at",
     "keys_with",
@@ -285,11 +284,6 @@ def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
     return f"has {', '.join(told)}" if wrong else None
 
 
-def arrow_schema(table: Table) -> pa.Schema:
-    """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
-    return pa.schema([pa.field(column.name, ARROW_TYPES[column.type]) for column in table.columns])
-
-
 def _has(schema: pa.Schema, wanted: pa.Field) -> bool:
     found = schema.field(wanted.name).type if wanted.name in schema.names else None
     # What `deltalake` writes has texts by another name in memory; in the file they are the same.
@@ -325,8 +319,12 @@ def read_columns(
 
     Integers that may be NULL become floats, with NaN for NULL. Raises DataError as `read_rows` does.
     """
-    found = read_table(where, table, only=only, columns=names)
-    return {name: _array(found.column(name).combine_chunks()) for name in names}
+    return column_arrays(read_table(where, table, only=only, columns=names))
+
+
+def column_arrays(rows: pa.Table) -> dict[str, ColumnArray]:
+    """The columns of some rows as arrays, as `read_columns` gives them."""
+    return {name: _array(rows.column(name).combine_chunks()) for name in rows.column_names}
 
 
 def _array(column: pa.Array) -> ColumnArray:

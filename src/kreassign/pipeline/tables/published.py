@@ -40,11 +40,15 @@ Where = DataDir | TablesAt
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A load that was finished: its number, counted from 1, when it was begun, and the versions of tables by name."""
+    """A load that was finished: its number, counted from 1, when it was begun, and the versions of tables by name.
+
+    `ids` are those of the tables on which the next load stands; an older kreassign did not keep them.
+    """
 
     number: int
     load_ms: int
     versions: Mapping[str, int]
+    ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def last_load(data_dir: DataDir, as_of: AsOf | None = None) -> Load | None:
@@ -59,7 +63,12 @@ def loads_of(data_dir: DataDir) -> list[Load]:
     for row in rows:
         own.setdefault(row["load_number"], []).append(row)
     return [
-        Load(number, found[0]["load_ms"], {row["table_name"]: row["version"] for row in found})
+        Load(
+            number,
+            found[0]["load_ms"],
+            {row["table_name"]: row["version"] for row in found},
+            {row["table_name"]: row["table_id"] for row in found if row.get("table_id") is not None},
+        )
         for number, found in sorted(own.items())
     ]
 

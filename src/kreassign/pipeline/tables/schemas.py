@@ -287,7 +287,12 @@ SAMPLES = Table(
         _TOPIC_ID,
         _PARTITION,
         Column("leader", INT, "leader; -1 without one, or where it is not known"),
-        Column("start_offset", BIGINT, "log start offset of the leader"),
+        Column(
+            "start_offset",
+            BIGINT,
+            "first offset that the leader has on its own disks: its log start offset, of a tiered topic its local log "
+            "start offset; from exporters always the former",
+        ),
         Column(
             "end_offset",
             BIGINT,
@@ -360,7 +365,7 @@ LOAD_HOURS = Table(
         _optional("first_ms", BIGINT, "when the first sample that counts was taken; NULL without one"),
         _optional("last_ms", BIGINT, "when the last one was taken; NULL without one"),
         _optional("last_leader", INT, "leader at that time; NULL without one"),
-        _optional("last_start_offset", BIGINT, "log start offset at that time; NULL without one"),
+        _optional("last_start_offset", BIGINT, "start offset at that time; NULL without one"),
         _optional("last_end_offset", BIGINT, "high watermark at that time; NULL without one"),
         _optional("last_size_bytes", BIGINT, "size at that time; NULL without sizes too"),
         Column(
@@ -577,6 +582,12 @@ LOADS = Table(
         Column("load_ms", BIGINT, "when the load was begun"),
         Column("table_name", STRING, "table that it read or made"),
         Column("version", BIGINT, "version of that table: what to read for this load"),
+        _optional(
+            "table_id",
+            STRING,
+            "id that the log gives the table, by which one that was made again is known; NULL where no later load "
+            "stands on it",
+        ),
         Column("good", BIGINT, "rows that were used, or made"),
         Column("bad", BIGINT, "rows that failed a check and are in `quarantine`"),
         Column("late", BIGINT, "rows that do not count without being wrong, kept in the table: duplicates, late ones"),

@@ -13,6 +13,7 @@ import numpy as np
 from kreassign.model.amount import format_amount
 from kreassign.planner.arrays import BytesArray, FloatArray
 from kreassign.planner.check.changes import Changes, changes_of
+from kreassign.planner.check.consumer_reads import bytes_sent
 from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
 from kreassign.planner.goals import Column, Goal, PartitionLoads
 from kreassign.planner.problem.cluster import Assignment
@@ -34,14 +35,15 @@ def _zeros(partitions: PartitionLoads) -> FloatArray:
 _LOADS: dict[str, tuple[Column, Column]] = {
     "disk": (lambda p: p.size_bytes.astype(float), lambda p: p.size_bytes.astype(float)),
     "net-in": (lambda p: p.write_bytes_per_s, lambda p: p.write_bytes_per_s),
-    "net-out": (lambda p: p.read_bytes_per_s, _zeros),
+    "net-out": (lambda p: p.read_bytes_per_s, lambda p: p.follower_read_bytes_per_s),
     "cpu": (lambda p: p.leader_cpu, lambda p: p.follower_cpu),
     "replicas": (_ones, _ones),
     "leaders": (_ones, _zeros),
+    "coordinators": (lambda p: p.coordinated_count, _zeros),
     "potential-net-out": (lambda p: p.read_bytes_per_s, lambda p: p.read_bytes_per_s),
 }
-_ONLY_LEADING = frozenset({"net-out", "leaders"})
-_COUNTED = frozenset({"replicas", "leaders"})
+_ONLY_LEADING = frozenset({"leaders", "coordinators"})
+_COUNTED = frozenset({"replicas", "leaders", "coordinators"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +112,14 @@ class Evaluation:
         ]
         return tuple(sorted(found, key=lambda miss: (self.goals.index(miss.goal), -abs(miss.amount), miss.broker)))
 
+    def mean(self, goal: int, *, before: bool = False) -> float:
+        """The mean load of a goal over the brokers that are to have any of it; 0.0 where none is."""
+        sharing = self.high[:, goal] > 0
+        return float((self.before if before else self.after)[sharing, goal].mean()) if sharing.any() else 0.0
+
     def spread(self, goal: int, *, before: bool = False) -> tuple[float, float]:
         """The least and the most loaded broker of a goal, as parts of the mean; 1.0 where there is no load."""
-        load = (self.before if before else self.after)[:, goal]
-        mean = load[self.high[:, goal] > 0].mean() if (self.high[:, goal] > 0).any() else 0.0
+        load, mean = (self.before if before else self.after)[:, goal], self.mean(goal, before=before)
         return (float(load.min() / mean), float(load.max() / mean)) if mean else (1.0, 1.0)
 
     @property
@@ -131,7 +137,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     changes = changes_of(problem, assignment)
     goals = tuple(band.goal for band in problem.bands)
     present = Assignment.current(problem.partitions)
-    before, after = (_loads(problem, one, goals) for one in (present, assignment))
+    before, after = (_told_loads(problem, one, goals) for one in (present, assignment))
     low, high = _bands(problem, goals)
     size = problem.partitions.size_bytes
     case = case_of(problem, assignment, changes)
@@ -169,7 +175,7 @@ def case_of(problem: Problem, assignment: Assignment, changes: Changes) -> Case:
         tuple(goal.name for goal in limited),
         before=_loads(problem, Assignment.current(problem.partitions), limited),
         after=_loads(problem, assignment, limited),
-        loads=tuple(_LOADS.get(goal.name, (goal.leader, goal.follower)) for goal in limited),
+        loads=tuple(map(loads_by_role, limited)),
     )
 
 
@@ -187,6 +193,11 @@ def copied(problem: Problem, assignment: Assignment, changes: Changes) -> tuple[
     return received, sent
 
 
+def loads_by_role(goal: Goal) -> tuple[Column, Column]:
+    """What a replica brings while it leads, and while it follows."""
+    return _LOADS.get(goal.name, (goal.leader, goal.follower))
+
+
 def _loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
     count = len(problem.brokers)
     owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
@@ -194,9 +205,18 @@ def _loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) ->
     leads[assignment.offsets[:-1]] = True
     loads = np.zeros((count, len(goals)))
     for column, goal in enumerate(goals):
-        leading, following = _LOADS.get(goal.name, (goal.leader, goal.follower))
+        leading, following = loads_by_role(goal)
         weight = np.where(leads, leading(problem.partitions)[owners], following(problem.partitions)[owners])
         loads[:, column] = np.bincount(assignment.replicas, weight, count)
+    return loads
+
+
+def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
+    """The loads, with reads where they go if consumers fetch from followers; limits are judged without."""
+    loads = _loads(problem, assignment, goals)
+    for column, goal in enumerate(goals if problem.rules.consumer_racks else ()):
+        if goal.name == "net-out":
+            loads[:, column] = bytes_sent(problem, assignment)
     return loads
 
 
@@ -212,7 +232,7 @@ def _bands(problem: Problem, goals: tuple[Goal, ...]) -> tuple[FloatArray, Float
     low, high = np.zeros(shape), np.full(shape, np.inf)
     for column, band in enumerate(problem.bands):
         if band.tolerance is not None:
-            middle = _total(problem, band.goal) * _shares(problem, band.goal)
+            middle = total_of(problem, band.goal) * share_of_each(problem, band.goal)
             low[:, column] = middle * max(0.0, 1 - band.tolerance)
             high[:, column] = middle * (1 + band.tolerance)
             if band.goal.name in _COUNTED or band.goal.counts:
@@ -229,13 +249,19 @@ def _whole(low: FloatArray, high: FloatArray, middle: FloatArray) -> tuple[Float
     return least, np.maximum(np.floor(high + NEAR), np.ceil(middle - NEAR))
 
 
-def _total(problem: Problem, goal: Goal) -> float:
-    leading, following = _LOADS.get(goal.name, (goal.leader, goal.follower))
+def whole_numbers(goal: Goal, high: FloatArray, middle: FloatArray) -> FloatArray:
+    """The upper ends of bands around these middles; of counts they are whole."""
+    return _whole(middle, high, middle)[1] if goal.name in _COUNTED or goal.counts else high
+
+
+def total_of(problem: Problem, goal: Goal) -> float:
+    """The load of the whole cluster with the wanted factors."""
+    leading, following = loads_by_role(goal)
     now = problem.partitions
     return float((leading(now) + following(now) * (now.wanted_factors - 1)).sum())
 
 
-def _shares(problem: Problem, goal: Goal) -> FloatArray:
+def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
     """Which part of the total each broker should carry: as `shares` says, else by capacity, else all the same."""
     brokers = problem.brokers
     limit = brokers.capacity.get(goal.name)

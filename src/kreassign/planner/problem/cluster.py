@@ -94,7 +94,8 @@ class Partitions:
     the replica list: the first one is the preferred leader. `log_dirs` (S) are indices into the log directories or
     NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE.
     `is_lost` (S) tells copies that are gone from a broker that lives. Loads are those of one copy; see `PartitionFacts`
-    for their meaning.
+    for their meaning. `follower_reads` (P) is what each follower sends to consumers; None if only leaders do.
+    `coordinated` (P) is how many groups and transactional ids the leader coordinates, None if nobody said.
     """
 
     topic_names: tuple[str, ...]
@@ -112,6 +113,8 @@ class Partitions:
     may_move: BoolArray
     broker_sets: IntArray
     is_lost: BoolArray
+    follower_reads: FloatArray | None = None
+    coordinated: FloatArray | None = None
 
     def __post_init__(self) -> None:
         expected = dict.fromkeys(_PER_PARTITION, len(self.topics)) | dict.fromkeys(_PER_REPLICA, len(self.replicas))
@@ -123,6 +126,16 @@ class Partitions:
 
     def __len__(self) -> int:
         return len(self.topics)
+
+    @property
+    def follower_read_bytes_per_s(self) -> FloatArray:
+        """What each follower sends to consumers, (P,)."""
+        return np.zeros(len(self)) if self.follower_reads is None else self.follower_reads
+
+    @property
+    def coordinated_count(self) -> FloatArray:
+        """How many groups and transactional ids the leader coordinates, (P,)."""
+        return np.zeros(len(self)) if self.coordinated is None else self.coordinated
 
     @property
     def factors(self) -> IntArray:

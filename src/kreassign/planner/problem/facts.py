@@ -116,7 +116,7 @@ def _brokers(hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]) -> Br
     resources = sorted({name for host in hosts for name in host.capacity})
     shared = all(host.share is not None for host in hosts)
     shares = np.array([host.share for host in hosts], float) if shared else None
-    names = ("disk", "net-in", "net-out", "cpu", "replicas", "leaders", "potential-net-out")
+    names = ("disk", "net-in", "net-out", "cpu", "replicas", "leaders", "potential-net-out", "coordinators")
     return Brokers(
         ids=_ints(host.id for host in hosts),
         racks=_ints(racks[host.rack] for host in hosts),

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import InputError
-from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
+from kreassign.planner.problem.cpu import replica_cpu
 from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
 
@@ -25,7 +25,8 @@ class ReplicaColumns:
 
     `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
     partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
-    what consumers read of it, NaN where nobody measured it; None where that is so of all.
+    what consumers read of it, NaN where nobody measured it; None where that is so of all. `leader_cpu` and
+    `follower_cpu` are likewise which part of a broker's CPU a replica takes in each role.
     """
 
     topic_names: Sequence[str]
@@ -39,6 +40,8 @@ class ReplicaColumns:
     paths: Sequence[str] = ()
     log_dirs: Ints | None = None
     read_bytes_per_s: FloatArray | None = None
+    leader_cpu: FloatArray | None = None
+    follower_cpu: FloatArray | None = None
 
 
 class ReplicaRow(NamedTuple):
@@ -82,8 +85,8 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
 
     What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
     hosts is dead. A leader sends each byte written once to each follower, and to consumers what was measured, or where
-    nothing was, each byte `reads_per_write` times;
-    CPU is estimated from the bytes in and out. Raises InputError when a broker is named twice in a list.
+    nothing was, each byte `reads_per_write` times; CPU is as measured, or where it was not, estimated from the bytes in
+    and out (`cpu.py`). Raises InputError when a broker is named twice in a list.
     """
     missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
     everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
@@ -117,6 +120,10 @@ def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Pr
         measured = columns.read_bytes_per_s[first]
         consumed = np.where(np.isnan(measured), consumed, measured)
     sent = write * (factors - 1) + consumed
+    leader_cpu, follower_cpu = (
+        None if one is None else one[first] for one in (columns.leader_cpu, columns.follower_cpu)
+    )
+    leader_cpu, follower_cpu = replica_cpu(write, sent, leader_cpu, follower_cpu)
     found = Partitions(
         topic_names=tuple(columns.topic_names),
         topics=topics[starts].astype(np.int32),
@@ -127,8 +134,8 @@ def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Pr
         size_bytes=np.nan_to_num(size).astype(np.int64),
         write_bytes_per_s=write,
         read_bytes_per_s=sent,
-        leader_cpu=CPU_PER_WRITE * write + CPU_PER_READ * sent,
-        follower_cpu=CPU_PER_COPY * write,
+        leader_cpu=leader_cpu,
+        follower_cpu=follower_cpu,
         wanted_factors=factors,
         may_move=~columns.is_reassigning[first] & ~np.isnan(size),
         broker_sets=np.full(count, NOWHERE, np.int32),

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
 from kreassign.model.printable import shortened
+from kreassign.model.rack_prices import RackPrices, joined
 from kreassign.model.strict_json import finite
 from kreassign.model.strict_toml import read_toml
 from kreassign.model.whole_number import LARGEST_ID, parse_whole
-from kreassign.planner.goals import TOPIC_SPREAD, goal_named
+from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
 
 PERCENT = 100
+ANY = "any"
+"""In place of a tolerance: no band, only the limits of brokers count."""
+
+NO_LOADS = {TOPIC_SPREAD: "topic_spread", TOPIC_LEADERS: "topic_leaders", FAILOVER: "failover"}
+"""Goals that are no loads of brokers, by the field of the policy that has their tolerance."""
+
 # A TOML value as the standard library reads it; every use checks its type first.
 Toml = Any
 
@@ -33,23 +41,33 @@ def parse_policy(text: str) -> PlanPolicy:
     values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
     if "goals" in document:
         entries = _tables("goals", document["goals"])
-        loads = [entry for entry in entries if not _is_spread(entry)]
+        loads = [entry for entry in entries if str(entry.get("name")) not in NO_LOADS]
         weights = _weights_by_order(len(loads))
         values["bands"] = _distinct(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
-        values["topic_spread"] = next((_spread(entry, tolerance) for entry in entries if _is_spread(entry)), None)
+        values |= {NO_LOADS[entry["name"]]: _no_load(entry, tolerance) for entry in entries if entry not in loads}
     elif "tolerance" in document:
         values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
     return PlanPolicy(**values)
 
 
-def parse_goals(texts: Iterable[str], tolerance: float) -> tuple[tuple[Band, ...], float | None]:
-    """Goals as flags name them: the bands, and the tolerance of topic spread, None unless it is named."""
+class NamedGoals(NamedTuple):
+    """Goals that are named one by one; the tolerance of one that is no load is None unless it is among them."""
+
+    bands: tuple[Band, ...]
+    topic_spread: float | None
+    topic_leaders: float | None
+    failover: float | None
+
+
+def parse_goals(texts: Iterable[str], tolerance: float) -> NamedGoals:
+    """Goals as flags name them."""
     given = tuple(texts)
-    spreads = [text for text in given if text.partition("=")[0] == TOPIC_SPREAD]
-    loads = [text for text in given if text not in spreads]
+    named = {text: text.partition("=")[0] for text in given}
+    loads = [text for text in given if named[text] not in NO_LOADS]
     weights = _weights_by_order(len(loads))
     bands = tuple(parse_band(text, tolerance, weight) for text, weight in zip(loads, weights, strict=True))
-    return bands, _spread_flag(spreads[-1], tolerance) if spreads else None
+    others = {NO_LOADS[name]: _no_load_flag(text, tolerance) for text, name in named.items() if name in NO_LOADS}
+    return NamedGoals(bands, *(others.get(field) for field in NO_LOADS.values()))
 
 
 def _weights_by_order(count: int) -> tuple[float, ...]:
@@ -57,22 +75,26 @@ def _weights_by_order(count: int) -> tuple[float, ...]:
     return tuple(1 + (count - 1 - place) / max(1, count - 1) for place in range(count))
 
 
-def _spread_flag(text: str, tolerance: float) -> float:
-    _, equals, width = text.partition("=")
+def _no_load_flag(text: str, tolerance: float) -> float:
+    name, equals, width = text.partition("=")
     try:
-        return finite(width) / PERCENT if equals else tolerance
+        if name == FAILOVER and width == ANY:
+            return math.inf
+        found = finite(width) / PERCENT if equals else tolerance
     except ValueError as error:
-        raise InputError(f"{text!r} is not a goal; write for example {TOPIC_SPREAD} or {TOPIC_SPREAD}=5") from error
+        raise InputError(f"{text!r} is not a goal; write for example {name} or {name}=5") from error
+    if found < 0:
+        raise InputError(f"{text!r} is not a goal: {name} cannot have a negative tolerance")
+    return found
 
 
-def _is_spread(entry: Mapping[str, Toml]) -> bool:
-    return entry.get("name") == TOPIC_SPREAD
-
-
-def _spread(entry: Mapping[str, Toml], tolerance: float) -> float:
+def _no_load(entry: Mapping[str, Toml], tolerance: float) -> float:
+    name = entry["name"]
     if unknown := sorted(entry.keys() - {"name", "tolerance"}):
-        raise InputError(f"goal {TOPIC_SPREAD}: unknown key {unknown[0]!r}; it has a tolerance alone, and comes last")
-    return _percent(f"goal {TOPIC_SPREAD}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
+        raise InputError(f"goal {name}: unknown key {unknown[0]!r}; it has a tolerance alone, and comes last")
+    if name == FAILOVER and entry.get("tolerance") == ANY:
+        return math.inf
+    return _percent(f"goal {name}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
 
 
 def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
@@ -80,7 +102,7 @@ def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
     name, equals, rest = text.partition("=")
     width, _, weight = rest.partition("x")
     try:
-        given = None if width == "any" else finite(width) / PERCENT if equals else tolerance
+        given = None if width == ANY else finite(width) / PERCENT if equals else tolerance
         return Band(goal_named(name), given, finite(weight) if weight else usual_weight)
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example disk, disk=5 or disk=5x2") from error
@@ -92,7 +114,7 @@ def _band(entry: Mapping[str, Toml], usual_weight: float, tolerance: float) -> B
     name, width, weight = entry.get("name"), entry.get("tolerance"), entry.get("weight", usual_weight)
     if not isinstance(name, str):
         raise InputError("goals: every goal needs a name, for example name = 'disk'")
-    given = tolerance if width is None else None if width == "any" else _percent(f"goal {name}: tolerance", width)
+    given = tolerance if width is None else None if width == ANY else _percent(f"goal {name}: tolerance", width)
     return Band(goal_named(name), given, _positive(f"goal {name}: weight", weight))
 
 
@@ -149,6 +171,38 @@ def _broker_racks(key: str, value: Toml) -> dict[int, str]:
     for broker, rack in found.items():
         if not isinstance(rack, str) or not rack:
             raise InputError(f'{key}.{broker} must be the name of a rack, for example "a"')
+    return found
+
+
+def _prices(key: str, value: Toml) -> RackPrices:
+    found = RackPrices()
+    for name, price in _table(key, value).items():
+        number = _positive(f"{key}.{name}", price)
+        source, colon, target = name.partition(":")
+        if name != "between" and not (colon and source and target):
+            raise InputError(f'{key}: {shortened(name)!r} names no two racks; write "a:b" for from a to b, or between')
+        found = joined(found, RackPrices(number) if name == "between" else RackPrices(pairs={(source, target): number}))
+    return found
+
+
+def _leader_racks(key: str, value: Toml) -> dict[str, tuple[str, ...]]:
+    found = {pattern: _texts(f"{key}.{pattern}", racks) for pattern, racks in _table(key, value).items()}
+    for pattern, racks in found.items():
+        if not racks or len(set(racks)) != len(racks):
+            raise InputError(f'{key}.{pattern} must name each rack once, the preferred one first, as in ["a", "b"]')
+    return found
+
+
+def _consumer_racks(key: str, value: Toml) -> dict[str, dict[str, float]]:
+    found = {
+        pattern: {
+            rack: _positive(f"{key}.{pattern}.{rack}", one) for rack, one in _table(f"{key}.{pattern}", racks).items()
+        }
+        for pattern, racks in _table(key, value).items()
+    }
+    for pattern, weights in found.items():
+        if not 0 < sum(weights.values()) < math.inf:
+            raise InputError(f"{key}.{pattern} must say how much is read from which rack, as in {{ a = 1, b = 3 }}")
     return found
 
 
@@ -209,5 +263,8 @@ _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "excluded-brokers": _integers,
     "disk-reserve": _percent,
     "reads-per-write": _positive,
+    "rack-prices": _prices,
+    "leader-racks": _leader_racks,
+    "consumer-racks": _consumer_racks,
 }
 _FIELDS = {key: key.replace("-", "_") for key in _KEYS}

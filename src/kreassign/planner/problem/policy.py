@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kreassign.errors import InputError
+from kreassign.model.rack_prices import NO_PRICES, RackPrices
 from kreassign.planner.arrays import NOWHERE
+from kreassign.planner.goals import COORDINATORS
+from kreassign.planner.problem.consumers import with_consumer_racks
+from kreassign.planner.problem.coordinators import NOBODY, Coordinated
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
 from kreassign.planner.problem.selection import TopicChoice, chosen_brokers, matching
 
@@ -29,7 +34,11 @@ class PlanPolicy:
     `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
     the part of a disk to be kept free where disk limits come from the snapshot. `reads_per_write` is how many times
     consumers read what producers write. `broker_racks` names the racks of brokers that do not say theirs, by id.
-    `topic_spread`: see `Rules`.
+    `rack_prices` is what copies between racks cost. `leader_racks` has by pattern of topics the racks that are
+    preferred for leaders, the most preferred first; of several patterns that match, the first counts. `consumer_racks`
+    has likewise, relative to each other, how much consumers in each rack read that may fetch from followers.
+    `coordinated` names who has a coordinator.
+    `topic_spread`, `topic_leaders` and `failover`: see `Rules`.
     """
 
     bands: tuple[Band, ...] = DEFAULT_BANDS
@@ -39,12 +48,28 @@ class PlanPolicy:
     shares: Mapping[int, float] = field(default_factory=dict)
     broker_sets: tuple[BrokerSet, ...] = ()
     least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    leader_racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    consumer_racks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     topic_spread: float | None = None
+    topic_leaders: float | None = None
+    failover: float | None = None
     excluded_topics: tuple[str, ...] = ()
     excluded_brokers: tuple[int, ...] = ()
     disk_reserve: float = 0.1
     reads_per_write: float = 1.0
     broker_racks: Mapping[int, str] = field(default_factory=dict)
+    rack_prices: RackPrices = NO_PRICES
+    coordinated: Coordinated = NOBODY
+
+
+def tenant_of(policy: PlanPolicy, topic: str) -> int:
+    """The number of the broker set that a topic which is not there yet would belong to, or NOWHERE."""
+    found = [
+        number
+        for number, one in enumerate(policy.broker_sets)
+        if any(re.compile(pattern).fullmatch(topic) for pattern in one.topics)
+    ]
+    return found[-1] if found else NOWHERE
 
 
 def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
@@ -53,7 +78,8 @@ def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...
 
 
 def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
-    """The problem with these policy. Raises InputError for brokers and topics that are not there."""
+    """The problem with this policy. Raises InputError for brokers, racks and topics that are not there."""
+    _refuse_unknown_coordinators(problem, policy.bands)
     problem = replace(
         problem,
         bands=_alive(problem, policy.bands),
@@ -62,13 +88,25 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
             racks=policy.racks,
             least_topic_leaders=dict(policy.least_topic_leaders),
             topic_spread=policy.topic_spread,
+            topic_leaders=policy.topic_leaders,
+            failover=policy.failover,
         ),
     )
     unknown = sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names))
     if unknown:
         raise InputError(f"least-topic-leaders: there is no topic {unknown[0]!r} in this cluster")
-    problem = _with_racks(problem, policy.broker_racks)
+    problem = _with_consumers(_with_racks(problem, policy.broker_racks), policy.consumer_racks)
+    problem = with_leader_racks(problem, policy.leader_racks)
+    refuse_unknown_racks("rack-prices", problem, (rack for pair in policy.rack_prices.pairs for rack in pair))
     return _without(_with_sets(_with_limits(problem, policy), policy.broker_sets), policy)
+
+
+def _refuse_unknown_coordinators(problem: Problem, bands: tuple[Band, ...]) -> None:
+    if any(band.goal is COORDINATORS for band in bands) and not problem.partitions.coordinated_count.any():
+        raise InputError(
+            f"goal {COORDINATORS.name}: nothing is known of what is coordinated; name it with --groups, "
+            "--transactional-ids or --share-groups"
+        )
 
 
 def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
@@ -78,6 +116,35 @@ def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
         if band.goal.leader(problem.partitions).any() or band.goal.follower(problem.partitions).any()
     ]  # fmt: skip
     return tuple(known)
+
+
+def _with_consumers(problem: Problem, wanted: Mapping[str, Mapping[str, float]]) -> Problem:
+    chosen: dict[str, Mapping[str, float]] = {}
+    for pattern, weights in wanted.items():
+        refuse_unknown_racks("consumer-racks", problem, weights)
+        whole = sum(weights.values())
+        parts = {rack: weight / whole for rack, weight in sorted(weights.items())}
+        for topic in sorted(matching(pattern, problem.partitions.topic_names)):
+            chosen.setdefault(topic, parts)
+    return with_consumer_racks(problem, chosen)
+
+
+def with_leader_racks(problem: Problem, wanted: Mapping[str, tuple[str, ...]]) -> Problem:
+    """With preferred racks of leaders by topic. Raises InputError for a rack or a topic that is not there."""
+    chosen: dict[str, tuple[str, ...]] = {}
+    for pattern, racks in wanted.items():
+        refuse_unknown_racks("leader-racks", problem, racks)
+        for topic in sorted(matching(pattern, problem.partitions.topic_names)):
+            chosen.setdefault(topic, racks)
+    return replace(problem, rules=replace(problem.rules, leader_racks=chosen)) if chosen else problem
+
+
+def refuse_unknown_racks(key: str, problem: Problem, racks: Iterable[str]) -> None:
+    """Raise InputError for a rack that no broker is in."""
+    known = problem.brokers.rack_names
+    if unknown := sorted(set(racks) - set(known)):
+        there = f"it has {', '.join(known)}" if known else "no broker says its rack; see broker-racks"
+        raise InputError(f"{key}: there is no rack {unknown[0]!r} in this cluster; {there}")
 
 
 def _with_racks(problem: Problem, given: Mapping[int, str]) -> Problem:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import NOWHERE, FloatArray, IntArray
-from kreassign.planner.goals import GOALS, Goal, nothing
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.goals import GOALS, Goal
 from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 
 DEFAULT_TOLERANCE = 0.10
@@ -70,10 +70,15 @@ class Rules:
 
     `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
     violation of the rack rule something to repair; without it, no partition gets worse. `least_topic_leaders`
-    is the least number of partitions of a topic that every broker has to lead. `topic_spread` is the tolerance within
-    which the replicas of every topic should be spread, after all bands; None if it does not matter.
+    is the least number of partitions of a topic that every broker has to lead, `leader_racks` the racks that are
+    preferred for the leaders of a topic, the most preferred first; no replica goes there for it. `topic_spread` is the
+    tolerance within which the replicas of every topic should be spread, after all bands; None if it does not matter.
+    `topic_leaders` is the same for the leaders of every topic.
+    `consumer_racks` has by topic which part of its reads comes from which rack, where consumers fetch from followers.
     With `only_forced` bands decide only where that goes which must move: what may stay stays, in its place of the list
     and in its log directory, and a leader that may stay leads. More moves only where a hard limit would be exceeded.
+    With `failover` the order of replicas, and what the bands leave free, serve the loss of one more broker or rack: it
+    is the tolerance of the bands that the others then have, infinite if only capacities count, None if it is no goal.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -82,8 +87,12 @@ class Rules:
     leaders: bool = True
     between_log_dirs: bool = False
     least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    leader_racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    consumer_racks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     topic_spread: float | None = None
+    topic_leaders: float | None = None
     only_forced: bool = False
+    failover: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +106,14 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Gone:
+    """What a plan leaves where it is although nobody can use it: `brokers` (N) are down, `replicas` (S) cannot lead."""
+
+    brokers: BoolArray
+    replicas: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """Brokers, partitions, and what is wanted of them."""
 
@@ -106,6 +123,7 @@ class Problem:
     bands: tuple[Band, ...] = DEFAULT_BANDS
     rules: Rules = field(default_factory=Rules)
     budget: Budget = field(default_factory=Budget)
+    gone: Gone | None = None
 
     def __post_init__(self) -> None:
         names = [band.goal.name for band in self.bands]
@@ -138,7 +156,7 @@ class Problem:
         capacity = np.full((count, len(bands)), np.inf)
         tolerance = np.array([np.inf if band.tolerance is None else band.tolerance for band in bands])
         for column, (band, total) in enumerate(zip(bands, self.totals, strict=True)):
-            mean[:, column] = total * self._shares(band.goal)
+            mean[:, column] = total * self.shares_of(band.goal)
             capacity[:, column] = self.brokers.capacity_of(band.goal.name)
         with np.errstate(invalid="ignore"):
             low = np.nan_to_num(np.maximum(0.0, mean * (1 - tolerance)), nan=0.0)
@@ -151,6 +169,15 @@ class Problem:
         high = np.where(whole, np.maximum(np.floor(high + ROUNDING), np.ceil(mean - ROUNDING)), high)
         high = np.minimum(high, capacity)
         return Limits(np.minimum(low, high), high, capacity, mean)
+
+    @property
+    def failover_bands(self) -> tuple[Band, ...]:
+        """The loads that go over to another broker with leading: those of the bands, or if there is none all known."""
+        known = [band for band in self.bands if self._depends_on_leading(band.goal)]
+        return tuple(known or [Band(goal) for goal in GOALS if self._depends_on_leading(goal)])
+
+    def _depends_on_leading(self, goal: Goal) -> bool:
+        return bool((goal.leader(self.partitions) != goal.follower(self.partitions)).any())
 
     @property
     def rack_of_broker(self) -> IntArray:
@@ -173,9 +200,10 @@ class Problem:
             limits[chosen] = -(-wanted[chosen] // max(1, len(np.unique(racks[members]))))
         return limits
 
-    def _shares(self, goal: Goal) -> FloatArray:
+    def shares_of(self, goal: Goal) -> FloatArray:
+        """Which part of the total each broker should carry, (N,); of what only leaders bring, those that may lead."""
         shares = self.brokers.weights(goal.name)
-        if goal.follower is nothing:
+        if not goal.follower(self.partitions).any():
             shares = np.where(self.brokers.may_lead, shares, 0.0)
             shares = shares / shares.sum() if shares.sum() else shares
         return shares
@@ -192,6 +220,7 @@ def fingerprint(problem: Problem) -> str:
         _add(digest, band.goal.follower(problem.partitions))
     _add(digest, problem.rules)
     _add(digest, problem.budget)
+    _add(digest, problem.gone)
     return digest.hexdigest()
 
 

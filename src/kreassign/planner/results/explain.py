@@ -9,7 +9,6 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.amount import format_amount
-from kreassign.model.plan_facts import Reason
 from kreassign.planner.arrays import BoolArray, FloatArray
 from kreassign.planner.check.legality import rack_excess
 from kreassign.planner.problem.cluster import Assignment
@@ -17,16 +16,6 @@ from kreassign.planner.problem.problem import Problem
 from kreassign.planner.results.outcome import Outcome
 from kreassign.planner.results.plans import index_of
 from kreassign.planner.results.reasons import missed
-
-_FORCED = {
-    "drain": "broker {source} is to be emptied",
-    "repair": "broker {source} is dead",
-    "factor": "the number of replicas is to change",
-    "demote": "broker {source} is to lead nothing",
-    "racks": "too many replicas are in one rack",
-    "log-dirs": "its log directories are uneven",
-    "together": "together with other changes it brings brokers nearer to their bands",
-}
 
 
 def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
@@ -38,31 +27,8 @@ def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
     if partition is None:
         raise InputError(f"there is no partition {name} in this cluster")
     planned = [fact for fact in outcome.facts.partitions if fact.topic_partition == name]
-    moved = [said(reason) for fact in planned for reason in fact.reasons]
+    moved = [str(reason) for fact in planned for reason in fact.reasons]
     return (_lists(outcome, partition), *moved, *_staying(outcome, partition))
-
-
-def said(reason: Reason) -> str:
-    """One reason as a sentence."""
-    if reason.goal in _FORCED:
-        return f"{_way(reason)}: {_FORCED[reason.goal].format(source=reason.source)}"
-    amount = format_amount(reason.amount, reason.unit)
-    if reason.limit:
-        return f"{_way(reason)}: without it broker {reason.source} would exceed its limit of {reason.limit} by {amount}"
-    return f"{_way(reason)}: without it {reason.goal} would miss its bands by {amount} more"
-
-
-def _way(reason: Reason) -> str:
-    if reason.source is None and reason.destination is None:
-        return "the order of followers changes"
-    if reason.source is None:
-        return f"broker {reason.destination} gets a copy"
-    if reason.destination is None:
-        return f"the copy on broker {reason.source} goes"
-    if reason.source == reason.destination:
-        return f"a copy goes to another log directory of broker {reason.source}"
-    what = "leading" if reason.leading else "a copy"
-    return f"{what} goes from broker {reason.source} to broker {reason.destination}"
 
 
 def _lists(outcome: Outcome, partition: int) -> str:

@@ -8,11 +8,28 @@ from dataclasses import dataclass, field, replace
 from kreassign.errors import IllegalPlan
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.plan import Plan
-from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals, plan_id
+from kreassign.model.plan_facts import (
+    MOST_UNEVEN,
+    GoalMean,
+    Limit,
+    PlanFacts,
+    PlannedBroker,
+    PlannedPartition,
+    Prediction,
+    Reason,
+    Totals,
+    plan_id,
+)
+from kreassign.model.rack_prices import NO_PRICES, RackPrices
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.bounds import BytesBound, bytes_bound, least_seconds
 from kreassign.planner.check.changes import predict
 from kreassign.planner.check.evaluate import Evaluation, evaluate
+from kreassign.planner.check.failover import STATES, Losses, losses
+from kreassign.planner.check.leader_racks import leader_racks, leaders_elsewhere
+from kreassign.planner.check.rack_bytes import rack_bytes
+from kreassign.planner.check.topic_leaders import topic_leaders, uneven_topics
+from kreassign.planner.check.topic_sizes import uneven_topics_by_size
 from kreassign.planner.check.topic_spread import topics_outside
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem, fingerprint
@@ -25,7 +42,8 @@ class Origin:
     """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
 
     `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known; `loads` is what the
-    rates of the problem rest on.
+    rates of the problem rest on; `rack_prices` is what copies between racks cost. `limits` says whence those of the
+    brokers are known, `unknown_goals` what was asked for of which nothing is known.
     """
 
     task: str
@@ -35,6 +53,9 @@ class Origin:
     left: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     loads: LoadBasis | None = None
+    rack_prices: RackPrices = NO_PRICES
+    limits: tuple[Limit, ...] = ()
+    unknown_goals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +77,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         raise IllegalPlan(evaluation.violations)
     plan = plan_of(problem, assignment)
     rate = origin.rate_bytes_per_s
+    failover = _failover(problem, assignment)
     facts = PlanFacts(
         plan_id=plan_id(plan),
         input_hash=fingerprint(problem),
@@ -67,6 +89,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         loads=origin.loads,
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
+        means=_means(evaluation),
         prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
         remaining=(
             *origin.left,
@@ -74,9 +97,26 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *evaluation.unfinished,
             *map(str, evaluation.misses()),
             *topics_outside(problem, assignment),
+            *uneven_topics(problem, assignment),
+            *leaders_elsewhere(problem, assignment),
+            *(failover[1].sentences() if failover else ()),
         ),
+        leader_racks=leader_racks(problem, assignment),
+        topic_leaders=topic_leaders(problem, assignment),
+        racks=rack_bytes(problem, assignment, origin.rack_prices),
+        limits=origin.limits,
+        unknown_goals=origin.unknown_goals,
+        uneven_topics=uneven_topics_by_size(problem)[:MOST_UNEVEN],
+        losses=tuple(one for state, when in zip(failover, STATES, strict=False) for one in state.worst(when)),
     )
     return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
+
+
+def _failover(problem: Problem, assignment: Assignment) -> tuple[Losses, ...]:
+    """What losing one more broker or rack would bring before and after the plan; nothing unless that is a goal."""
+    if problem.rules.failover is None:
+        return ()
+    return losses(problem, Assignment.current(problem.partitions)), losses(problem, assignment)
 
 
 def least_bytes(problem: Problem, evaluation: Evaluation) -> int:
@@ -129,6 +169,13 @@ def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
     dirs, now = problem.log_dirs, problem.partitions
     chosen = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
     return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
+
+
+def _means(evaluation: Evaluation) -> tuple[GoalMean, ...]:
+    return tuple(
+        GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
+        for index, (goal, unit) in enumerate(zip(evaluation.goals, evaluation.units, strict=True))
+    )
 
 
 def _brokers(evaluation: Evaluation) -> tuple[PlannedBroker, ...]:

@@ -3,7 +3,7 @@
 Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
 undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
 exchange) is explained by what it takes off the distance today; by `together` if that is nothing either, or by
-`topic-spread` where the policy asks for it.
+`failover` or `topic-spread` where the policy asks for them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray,
 from kreassign.planner.check.changes import Changes, changes_of
 from kreassign.planner.check.evaluate import Evaluation, case_of
 from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
-from kreassign.planner.goals import DISK, TOPIC_SPREAD, goal_named
+from kreassign.planner.goals import DISK, FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -58,7 +58,7 @@ def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation)
     for place in np.flatnonzero(changes.changes_dir):
         found[int(changes.owners[place])].append(_dir_reason(problem, assignment, changes, int(place)))
     return {
-        partition: tuple(one) or (Reason("together"),)  # only the order of followers differs
+        partition: tuple(one) or (Reason(_last_cause(problem)),)  # only the order of followers differs
         for partition, one in found.items()
     }
 
@@ -174,11 +174,21 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
             found.append(("drain", weight, "B"))
         elif leading and not brokers.may_lead[source]:
             found.append(("demote", 1.0, ""))
+        elif leading and _comes_nearer(problem, int(partition), source, destination):
+            found.append(("leader-racks", 1.0, ""))
         elif not leading and repaired[partition] > 0 and (problem.rules.repair_racks or not problem.rules.only_forced):
             found.append(("racks", float(repaired[partition]), ""))
         else:
             found.append(None)
     return found
+
+
+def _comes_nearer(problem: Problem, partition: int, source: int, destination: int) -> bool:
+    """Whether leading goes to a rack that is more preferred for leaders of the topic."""
+    names, racks = problem.partitions.topic_names, problem.brokers.racks
+    order = problem.rules.leader_racks.get(names[problem.partitions.topics[partition]], ())
+    places = {problem.brokers.rack_names.index(rack): place for place, rack in enumerate(order)}
+    return places.get(int(racks[destination]), len(order)) < places.get(int(racks[source]), len(order))
 
 
 def _for_room(
@@ -212,10 +222,19 @@ def _said(
     worth: list[tuple[str, float, str]],
 ) -> list[Reason]:
     source, destination = (_broker_id(problem, one[number]) for one in (shifts.sources, shifts.destinations))
-    other = "together" if problem.rules.topic_spread is None else TOPIC_SPREAD
-    causes = [forced] if forced else worth or [(other, 0.0, "")]
     leading = bool(shifts.leading[number])
+    causes = [forced] if forced else worth or [(_last_cause(problem, leading=leading), 0.0, "")]
     return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in causes]
+
+
+def _last_cause(problem: Problem, *, leading: bool = False) -> str:
+    """What a change is for that is worth nothing for a band: one of the goals that come last, if they are pursued."""
+    rules = problem.rules
+    last = (FAILOVER, rules.failover), (TOPIC_LEADERS, rules.topic_leaders), (TOPIC_SPREAD, rules.topic_spread)
+    pursued = [goal for goal, tolerance in last if tolerance is not None]
+    # Copies spread no leaders; of a change of leaders that the bands do not need, even ones are the likelier reason.
+    likely = [goal for goal in pursued if (goal == TOPIC_LEADERS) == leading] or pursued
+    return next(iter(likely), "together")
 
 
 def _broker_id(problem: Problem, index: int) -> int | None:

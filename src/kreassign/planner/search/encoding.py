@@ -10,23 +10,28 @@ from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray,
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Budget, Problem
 from kreassign.planner.search.compiled import loops
-from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, State, loads_of
+from kreassign.planner.search.compiled.state import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State, loads_of
 
 SEED = 20_260_101
 UNLIMITED = np.inf
-ROUNDING_MARGIN = 1e-10  # so narrow that all bands of two brokers together stay below what the search takes for nothing
+ROUNDING_MARGIN = 2e-11  # so narrow that all bands of two brokers together stay below what the search takes for nothing
 TOPIC_WEIGHT = 10.0
+LEADS = -9  # before any place in the order of a list
 NEVER = 1e18  # times as long as without what is written meanwhile
 
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """A problem, its arrays, and the partitions whose forced changes the budget did not allow."""
+    """A problem, its arrays, and the partitions whose forced changes the budget did not allow.
+
+    `order` (S) says where a slot comes in its list, the leader apart; None for the order of the slots.
+    """
 
     problem: Problem
     encoding: Encoding
     state: State
     undone: IndexArray
+    order: IndexArray | None = None
 
 
 def encode(problem: Problem) -> Search:
@@ -41,24 +46,44 @@ def encode(problem: Problem) -> Search:
     return Search(problem, encoding, state, np.zeros(0, np.int64))
 
 
-def decode(problem: Problem, encoding: Encoding, state: State) -> Assignment:
+def decode(search: Search) -> Assignment:
     """The replica lists that a state stands for, the leader in front.
 
-    What stays keeps its place in the list, and a new replica takes the place of one that leaves.
+    What stays keeps its place in the list, and a new replica takes the place of one that leaves, unless the search has
+    an order of its own.
     """
+    problem, encoding, state = search.problem, search.encoding, search.state
+    ordered = _places_and_order(search) if search.order is not None else None
     _return_to_slots(encoding, state)
-    slots = np.arange(len(state.places))
-    leads = state.leaders[encoding.owners] == slots
-    rank = np.where(leads, -1, slots - encoding.offsets[encoding.owners])
     kept = state.places >= 0
-    order = np.lexsort((rank[kept], encoding.owners[kept]))
-    chosen = slots[kept][order]
+    # Numbers of 32 bits: this is where a plan for millions of replicas takes most memory.
+    owners = encoding.owners.astype(np.int32)
+    rank = np.arange(len(owners), dtype=np.int32) - encoding.offsets.astype(np.int32)[owners]
+    if ordered is not None:
+        rank[kept] = ordered[1][np.searchsorted(ordered[0], _keys(encoding, state)[kept])]
+    rank[state.leaders] = LEADS
+    slots = np.flatnonzero(kept)
+    chosen = slots[np.lexsort((rank[slots], owners[slots]))]
     counts = np.bincount(encoding.owners[chosen], minlength=len(problem.partitions))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     replicas = state.places[chosen].astype(np.int32)
     stays = replicas == encoding.initial_brokers[chosen]
     log_dirs = np.where(stays, _dirs_by_slot(problem, encoding)[chosen], NOWHERE).astype(np.int32)
     return Assignment(offsets, replicas, log_dirs)
+
+
+def _places_and_order(search: Search) -> tuple[IndexArray, IndexArray]:
+    """Each (partition, broker) as one number, ascending, and its place in the order of the search."""
+    kept = np.flatnonzero(search.state.places >= 0)
+    keys = _keys(search.encoding, search.state)[kept]
+    ascending = np.argsort(keys)
+    places: IndexArray = np.asarray(search.order)[kept[ascending]]
+    return keys[ascending], places
+
+
+def _keys(encoding: Encoding, state: State) -> IndexArray:
+    keys: IndexArray = encoding.owners.astype(np.int64) * len(encoding.racks) + state.places
+    return keys
 
 
 def adopt(search: Search, assignment: Assignment) -> None:
@@ -146,30 +171,26 @@ def _unit_bytes(problem: Problem) -> float:
 
 def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
     partitions, brokers, rules = problem.partitions, problem.brokers, problem.rules
+    lead_rows, lead_ranks = _pins(problem)
     spans = np.maximum(partitions.factors, partitions.wanted_factors)
     offsets = np.concatenate(([0], np.cumsum(spans)))
     owners = np.repeat(np.arange(len(partitions)), spans)
     initial_brokers = np.full(len(owners), UNPLACED, np.int64)
     initial_brokers[_present_slots(problem, offsets)] = partitions.replicas
-    scale = scales(problem)
-    own = _topic_columns(problem)
-    leader_load = _scaled([*(band.goal.leader(partitions) for band in problem.bands), *own], scale, len(partitions))
-    follower = [band.goal.follower(partitions) for band in problem.bands]
-    follower_load = _scaled([*follower, *(column * 0.0 for column in own)], scale, len(partitions))
+    loads = _loads(problem)
     return Encoding(
         offsets=offsets,
         owners=owners,
         initial_brokers=initial_brokers,
         lost_on=_lost_on(problem, initial_brokers, offsets),
         initial_leaders=initial_brokers[offsets[:-1]],
-        leader_load=leader_load,
-        follower_load=follower_load,
-        role_goals=(leader_load != follower_load).any(axis=0),
+        loads=loads,
+        role_goals=(loads[:-1:2] != loads[1::2]).any(axis=0),
         size=partitions.size_bytes / unit_bytes,
         transfer_cost=_transfer_costs(problem) / unit_bytes,
         rack_limit=problem.rack_limits.astype(np.int64),
         partition_sets=partitions.broker_sets.astype(np.int64),
-        fixed=~partitions.may_move,
+        lead_rows=np.where(partitions.may_move, lead_rows, FIXED),
         movable=partitions.may_move & rules.between_brokers,
         may_change_leader=partitions.may_move & rules.leaders & (not rules.only_forced),
         pinned=np.zeros(len(owners), bool),
@@ -177,8 +198,21 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         broker_sets=brokers.broker_sets.astype(np.int64),
         receiving=brokers.receiving,
         staying=brokers.staying,
-        leading=brokers.staying & brokers.may_lead,
+        lead_ranks=np.where(brokers.staying & brokers.may_lead, lead_ranks, NO_RANK).reshape(-1),
     )
+
+
+def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
+    """Which row of the ranks is for the leader of each partition, and the ranks of brokers; row 0 prefers no rack."""
+    names, brokers, pinned = problem.partitions.topic_names, problem.brokers, problem.rules.leader_racks
+    orders = sorted(set(pinned.values()))
+    by_topic = np.array([orders.index(pinned[name]) + 1 if name in pinned else 0 for name in names], np.int64)
+    ranks = np.zeros((len(orders) + 1, len(brokers)), np.int64)
+    for row, racks in enumerate(orders, start=1):
+        places = {brokers.rack_names.index(rack): place for place, rack in reversed(list(enumerate(racks)))}
+        ranks[row] = [places.get(rack, len(racks)) for rack in brokers.racks.tolist()]
+    pins: IndexArray = by_topic[problem.partitions.topics]
+    return pins, ranks
 
 
 def _transfer_costs(problem: Problem) -> FloatArray:
@@ -223,9 +257,17 @@ def scales(problem: Problem) -> FloatArray:
     return np.concatenate([weights / np.where(means > 0, means, 1.0), needs])
 
 
-def _scaled(columns: list[FloatArray], scale: FloatArray, length: int) -> FloatArray:
-    stacked = np.stack(columns, axis=1) if columns else np.zeros((length, 0))
-    return np.ascontiguousarray(stacked * scale)
+def _loads(problem: Problem) -> FloatArray:
+    """What leaders and followers bring, by turns, scaled; and in the end a row of nothing. Shape (2 P + 1, R)."""
+    partitions, own = problem.partitions, _topic_columns(problem)
+    loads = np.zeros((2 * len(partitions) + 1, len(problem.bands) + len(own)))
+    for column, band in enumerate(problem.bands):
+        loads[:-1:2, column] = band.goal.leader(partitions)
+        loads[1::2, column] = band.goal.follower(partitions)
+    for column, leads in enumerate(own, start=len(problem.bands)):
+        loads[:-1:2, column] = leads
+    loads *= scales(problem)
+    return loads
 
 
 def _state(problem: Problem, encoding: Encoding, unit_bytes: float) -> State:

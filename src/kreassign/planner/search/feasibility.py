@@ -11,7 +11,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
-from kreassign.planner.search.compiled.state import Encoding, State
+from kreassign.planner.search.compiled.state import NO_RANK, Encoding, State
 
 SHOWN = 5
 ROUNDING = 1e-9
@@ -106,12 +106,12 @@ def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int)
     others = state.places[encoding.offsets[partition] : encoding.offsets[partition + 1]]
     others, lost = others[others >= 0], encoding.lost_on[encoding.offsets[partition] : encoding.offsets[partition + 1]]
     leads = state.leaders[partition] == slot
-    load = encoding.leader_load[partition] if leads else encoding.follower_load[partition]
+    load = encoding.loads[2 * partition + (not leads)]
     left = encoding.receiving.copy()
     for rule, allowed, sentence in (
         ("receivers", encoding.receiving, "no broker may receive replicas"),
         ("broker sets", _members(encoding, int(partition)), "none of its broker set may receive"),
-        ("leaders", encoding.leading | (not leads), "none of the receivers may lead"),
+        ("leaders", (encoding.lead_ranks[: len(left)] < NO_RANK) | (not leads), "none of the receivers may lead"),
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
         ("log directories", ~np.isin(np.arange(len(left)), lost), "every other receiver has lost its copy of it"),
         ("racks", _roomy_racks(encoding, int(partition), others), "every receiver is in a rack that is full"),

@@ -12,23 +12,31 @@ import numpy as np
 
 from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Budget, Problem
+from kreassign.planner.problem.problem import Budget, Problem, Rules
 from kreassign.planner.search.compiled import kernels, loops
-from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, State
+from kreassign.planner.search.compiled.paying import as_pays
+from kreassign.planner.search.compiled.state import NO_RANK, REMOVED, UNPLACED, Encoding, State
 from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
+from kreassign.planner.search.failover import excess, spread_failover
 from kreassign.planner.search.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
 from kreassign.planner.search.log_dirs import in_log_dirs
 from kreassign.planner.search.room import around, attempts, go_back, is_overfull, make_room, put_back, relieve
+from kreassign.planner.search.topic_leaders import missed as missed_leaders
+from kreassign.planner.search.topic_leaders import spread_leaders
 from kreassign.planner.search.topic_spread import spread_topics
 
 # Gain per scaled byte: a replica of average proportions that lessens an excess and a want of one goal gains 2.
 MOVE_THRESHOLDS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
+# On a small cluster a replica is a large part of what a broker has too much of: which one goes first matters more.
+SMALL = 20_000
+FINE_MOVE_THRESHOLDS = tuple(64 / 1.3**step for step in range(20))
 # Part of what leading brings that a change of leader must gain.
 LEADER_THRESHOLDS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
 CAPACITY_THRESHOLDS = (1.0, 0.1, 0.0)
 EXCHANGE_THRESHOLDS = (1.0, 0.2, 0.0)
 CHAIN_ATTEMPTS = 60
 SMALLER_ATTEMPTS = 12
+TRIMMING_ROUNDS = 6
 # Bands several times as wide, for what cannot be met; in the end as they are.
 LEVEL_WIDTHS = (8.0, 4.0, 2.8, 2.0, 1.4, 1.0)
 LEVEL_THRESHOLDS = (4.0, 2.0, 0.5)
@@ -65,8 +73,9 @@ def solve(problem: Problem, start: Assignment | None = None) -> Solution:
     Raises Infeasible when the rules cannot be met; a budget that is too small for forced changes is no such rule: what
     does not fit remains as it is.
     """
-    solution = _solve_brokers(problem, start)
-    assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
+    with as_pays(len(problem.partitions.replicas), loops.place_pass):
+        solution = _solve_brokers(problem, start)
+        assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
     return Solution(assignment, solution.missed, solution.undone)
 
 
@@ -83,7 +92,7 @@ def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solutio
         go_back(search)
     refuse_overfull(problem, search.encoding, search.state)
     missed = _missed(problem, search.state)
-    return Solution(decode(problem, search.encoding, search.state), missed, search.undone)
+    return Solution(decode(search), missed, search.undone)
 
 
 def _changeable(problem: Problem) -> Problem:
@@ -180,7 +189,7 @@ def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> No
 def _barred_leaders(encoding: Encoding, state: State) -> bool:
     """Whether any partition is led from a broker that may not lead."""
     hosts = state.places[state.leaders]
-    return bool((~encoding.leading[np.maximum(hosts, 0)] & (hosts >= 0)).any())
+    return bool(((encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0)).any())
 
 
 def _relieve_capacities(search: Search) -> None:
@@ -200,7 +209,7 @@ def _relieve_capacities(search: Search) -> None:
 
 
 def _move(search: Search) -> None:
-    for threshold in MOVE_THRESHOLDS:
+    for threshold in FINE_MOVE_THRESHOLDS if _is_small(search) else MOVE_THRESHOLDS:
         moved = loops.move_pass(search.encoding, search.state, threshold)
         if moved and threshold < 1:
             _change_leaders(search.encoding, search.state)
@@ -215,9 +224,17 @@ def _exchange(search: Search) -> None:
 def _trim(search: Search) -> None:
     encoding, state = search.encoding, search.state
     largest_first = np.argsort(-encoding.size[encoding.owners], kind="stable")
-    loops.return_pass(encoding, state, largest_first)
-    by_broker, _ = around(encoding, state)
-    loops.smaller_pass(encoding, state, by_broker, SMALLER_ATTEMPTS)
+    for _ in range(TRIMMING_ROUNDS if _is_small(search) else 1):
+        changed = loops.return_pass(encoding, state, largest_first)
+        by_broker, _ = around(encoding, state)
+        changed += loops.smaller_pass(encoding, state, by_broker, SMALLER_ATTEMPTS)
+        if not changed:
+            break
+
+
+def _is_small(search: Search) -> bool:
+    """Whether there are so few replicas that a closer look takes no time."""
+    return len(search.encoding.owners) <= SMALL
 
 
 def _level(search: Search) -> None:
@@ -233,6 +250,61 @@ def _level(search: Search) -> None:
                 loops.move_pass(encoding, state, threshold)
             _change_pairs(encoding, state, LEVEL_THRESHOLDS[-1])
         refresh(search.problem, encoding, state)
+
+
+def _spread_failover(search: Search) -> None:
+    """For the bands' sake failover gets no worse than it is: unless the task forces changes, the bands come second."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    search.order, left = spread_failover(problem, encoding, state)
+    if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a rack that is preferred
+        search.order, left = spread_failover(problem, encoding, state)
+    present = encode(problem)
+    if left > excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
+        for values, initial in zip(state, present.state, strict=True):
+            values[:] = initial
+        search.order, _ = spread_failover(problem, encoding, state)
+
+
+def _may_stay(search: Search) -> bool:
+    """Whether the state breaks no rule, and leaves nothing undone that a task demands."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
+    full = (state.spare_capacity < -kernels.TINY).any()
+    resized = (problem.partitions.wanted_factors != problem.partitions.factors).any()
+    return not (wrong.any() or full or resized or _asks_for_leaders(problem.rules) or _barred_leaders(encoding, state))
+
+
+def _may_change_leaders(rules: Rules) -> bool:
+    return rules.leaders and not rules.only_forced
+
+
+def _spread_leaders(search: Search) -> None:
+    """For the bands' sake leaders of topics get no less even than they are: unless a task forces more, bands yield."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    present = encode(problem)
+    allowed = missed_leaders(problem, present.state)
+    if spread_leaders(problem, encoding, state, allowed) > allowed and _may_stay(present):
+        for values, initial in zip(state, present.state, strict=True):
+            values[:] = initial
+        spread_leaders(problem, encoding, state, allowed)
+
+
+def _asks_for_leaders(rules: Rules) -> bool:
+    return bool(rules.least_topic_leaders or rules.leader_racks)
+
+
+def _pins_leaders(search: Search) -> bool:
+    rules = search.problem.rules
+    return bool(rules.leader_racks) and _may_change_leaders(rules)
+
+
+def _pin(search: Search) -> None:
+    loops.pin_pass(search.encoding, search.state)
+
+
+def _pin_again(search: Search) -> None:
+    if loops.pin_pass(search.encoding, search.state):
+        _change_leaders(search.encoding, search.state)
 
 
 def _change_leaders(encoding: Encoding, state: State) -> None:
@@ -277,6 +349,13 @@ PASSES: tuple[Pass, ...] = (
         _force,
     ),
     Pass(
+        "Preferred racks",
+        "let a replica lead that is in the rack preferred for it; later passes take no leader into one less preferred",
+        "the policy prefers racks for leaders, and the task may change leaders",
+        _pins_leaders,
+        _pin,
+    ),
+    Pass(
         "Capacities",
         "bring overfull brokers within their hard limits, whatever that does to the bands; later passes keep it so",
         "a broker is over a limit",
@@ -312,6 +391,27 @@ PASSES: tuple[Pass, ...] = (
         "the policy asks for it",
         lambda search: search.problem.rules.topic_spread is not None,
         lambda search: spread_topics(search.problem, search.encoding, search.state),
+    ),
+    Pass(
+        "Preferred racks again",
+        "let those lead that came into a rack preferred for it",
+        "the policy prefers racks for leaders",
+        _pins_leaders,
+        _pin_again,
+    ),
+    Pass(
+        "Leaders of topics",
+        "share out the leaders of each topic, where no broker gets farther from a band by it",
+        "the policy asks for it, and the task may change leaders",
+        lambda search: search.problem.rules.topic_leaders is not None and _may_change_leaders(search.problem.rules),
+        _spread_leaders,
+    ),
+    Pass(
+        "Failover",
+        "order replicas, and move what the bands leave free, for the loss of one more broker or rack",
+        "the policy asks for it, and the task may change what it need not",
+        lambda search: search.problem.rules.failover is not None and not search.problem.rules.only_forced,
+        _spread_failover,
     ),
 )
 """The search, in order. Inside each broker with several log directories it runs once more: see `log_dirs.py`."""

@@ -20,7 +20,7 @@ import numpy as np
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.problem.cluster import Assignment, Brokers, Partitions
-from kreassign.planner.problem.problem import Budget, Problem
+from kreassign.planner.problem.problem import Budget, Problem, Rules
 from kreassign.planner.search.search import Solution, solve
 
 DEFAULT_SEED = 1
@@ -92,7 +92,7 @@ def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
     chosen = {
         one.name: getattr(partitions, one.name)[slots if one.name in per_replica else indices]
         for one in fields(Partitions)
-        if one.name not in whole
+        if one.name not in whole and getattr(partitions, one.name) is not None
     }
     offsets = np.concatenate(([0], np.cumsum(factors))).astype(np.int32)
     return Partitions(topic_names=partitions.topic_names, offsets=offsets, **chosen)
@@ -108,7 +108,7 @@ def _spans(starts: IndexArray, lengths: IndexArray) -> IndexArray:
 def _assigned(problem: Problem, count: int, generator: np.random.Generator) -> IndexArray:
     """The subproblem of each partition: round-robin after a shuffle, so that all are of one size, up to a topic."""
     partitions, rules = problem.partitions, problem.rules
-    if rules.topic_spread is None and not rules.least_topic_leaders:
+    if rules.topic_spread is None and rules.topic_leaders is None and not rules.least_topic_leaders:
         units, names = len(partitions), np.arange(len(partitions))
     else:
         units, names = len(partitions.topic_names), partitions.topics.astype(np.int64)
@@ -132,8 +132,10 @@ def _loads(problem: Problem) -> FloatArray:
 
 
 def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatArray], count: int) -> Problem:
-    part = replace(problem, partitions=subset(problem.partitions, indices), budget=_budget(problem.budget, count))
-    part = replace(part, log_dirs=None, rules=replace(problem.rules, between_log_dirs=False))
+    part = replace(
+        problem, gone=None, partitions=subset(problem.partitions, indices), budget=_budget(problem.budget, count)
+    )
+    part = replace(part, log_dirs=None, rules=_rules(problem.rules))
     load, mean = whole
     own = _loads(part)
     shares = np.maximum(own + (mean - load) / count, 0.0)
@@ -144,6 +146,11 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
         if name in problem.brokers.capacity
     }
     return replace(part, brokers=_shared(problem.brokers, dict(zip(names, shares.T, strict=True)), room))
+
+
+def _rules(rules: Rules) -> Rules:
+    """Without what only the whole can judge; the repair sees to it."""
+    return replace(rules, between_log_dirs=False, failover=None)
 
 
 def _shared(brokers: Brokers, shares: dict[str, FloatArray], room: dict[str, FloatArray]) -> Brokers:

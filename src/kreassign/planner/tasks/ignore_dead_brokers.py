@@ -9,7 +9,7 @@ import numpy as np
 
 from kreassign.planner.arrays import BoolArray, FloatArray
 from kreassign.planner.problem.cluster import Brokers, Partitions
-from kreassign.planner.problem.problem import Problem
+from kreassign.planner.problem.problem import Gone, Problem
 from kreassign.planner.tasks.balance import forced
 
 
@@ -31,6 +31,7 @@ def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
     stays = left[partitions.owners]
     problem = replace(
         problem,
+        gone=Gone(dead, gone & stays),
         brokers=_frozen(problem.brokers, dead, problem),
         partitions=replace(
             partitions,

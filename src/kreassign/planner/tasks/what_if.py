@@ -73,6 +73,7 @@ def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Probl
         read_bytes_per_s=now.read_bytes_per_s * rates,
         leader_cpu=now.leader_cpu * rates,
         follower_cpu=now.follower_cpu * rates,
+        follower_reads=None if now.follower_reads is None else now.follower_reads * rates,
     )
     return replace(problem, partitions=partitions)
 

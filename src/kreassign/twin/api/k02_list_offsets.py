@@ -4,8 +4,11 @@ Versions: 0-8 on 3.7; 0-9 on 3.9; 1-11 on 4.2, 4.3.
 Permission: DESCRIBE on each topic; without it TOPIC_AUTHORIZATION_FAILED.
 
 Behaviour:
-- Timestamp -1 is the end: the high watermark for consumers (replica id -1), the broker's own end for others. -2 and -4
-  are the start. Below what a version knows a timestamp is UNSUPPORTED_VERSION.
+- Timestamp -1 is the end: the high watermark for consumers (replica id -1), the broker's own end for others. -2 is the
+  start, remote storage included, -4 the start of what the broker has itself. Below what a version knows a timestamp is
+  UNSUPPORTED_VERSION.
+- Of a tiered topic -5 is the last offset in remote storage, -6 the one after it, or where the log starts. In other
+  logs, and in empty ones, both find nothing (-1), and -5 does while nothing is there.
 - In an empty log there is no record of any time (timestamp 0 or above), nor of the latest (-3): offset -1.
 - Replica id -2 may ask any broker that has a copy, others only the leader: elsewhere NOT_LEADER_OR_FOLLOWER.
 - An older leader epoch than the broker's is FENCED_LEADER_EPOCH, a newer one UNKNOWN_LEADER_EPOCH.
@@ -14,7 +17,8 @@ Behaviour:
 Left out:
 - Offsets by time and of the latest time are UNSUPPORTED_FOR_MESSAGE_FORMAT where the log is not empty: there are no
   records.
-- Tiered storage: -5 and -6 find nothing (-1).
+- Tiered topics: uploading takes no time, and all replicas know at once what was uploaded. A replica in sync begins
+  where its leader does, also one that skipped what was tiered (KIP-1023).
 - The leader epoch of the start of a log that is not empty is told only while there was no other than 0. There are no
   transactions.
 """
@@ -117,16 +121,27 @@ def _refusal(request: Request, partition: PartitionState, entry: Message) -> int
 
 def _offset(request: Request, partition: PartitionState, timestamp: int) -> _Found:
     readings, key, here = request.cluster.replication.readings, partition.topic_partition, request.node.id
+    if timestamp in {LATEST_TIERED, EARLIEST_PENDING}:
+        return _Found() if _is_empty(request, partition) else _tiered(request, key, timestamp)
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         # The epoch is that of the first record; without any it is the one in which the leader began to lead.
         is_known = _is_empty(request, partition) or partition.leader_epoch == 0
         epoch = partition.leader_epoch if is_known else -1
-        return _Found(NONE, readings.log_start_offset(key, here) or 0, epoch)
+        start = readings.log_start_offset if timestamp == EARLIEST else readings.local_log_start_offset
+        return _Found(NONE, start(key, here) or 0, epoch)
     if timestamp != LATEST:
         return _Found()
     is_consumer = request.message.replica_id == _CONSUMER
     end = readings.high_watermark(key) if is_consumer else readings.log_end_offset(key, here)
     return _Found(NONE, end or 0, partition.leader_epoch)
+
+
+def _tiered(request: Request, key: TopicPartition, timestamp: int) -> _Found:
+    readings = request.cluster.replication.readings
+    pending, start = readings.pending_upload_offset(key), readings.log_start_offset(key, request.node.id) or 0
+    if pending is None or (timestamp == LATEST_TIERED and pending <= start):
+        return _Found()
+    return _Found(NONE, pending - 1 if timestamp == LATEST_TIERED else pending)
 
 
 def _is_empty(request: Request, partition: PartitionState) -> bool:

@@ -75,7 +75,7 @@ def _replicas(request: Request, state: PartitionState, wanted: list[int] | None)
 
 def _copy(request: Request, state: PartitionState, broker: int) -> Copy:
     readings, key = request.cluster.replication.readings, state.topic_partition
-    start, end = readings.log_start_offset(key, broker), readings.log_end_offset(key, broker)
+    start, end = readings.local_log_start_offset(key, broker), readings.log_end_offset(key, broker)
     if start is None or end is None:
         return Copy(NO_COPY, 0)
     return Copy(OffsetRange(start, end), readings.size_bytes(key, broker))

@@ -9,6 +9,7 @@ Behaviour:
 - A broker takes changes of its own settings and of those of all brokers, the controller those of any broker, so that a
   broker that is down can be configured there.
 - The texts and codes of a refusal are those of the endpoint that was asked, as on a real cluster.
+- A controller opens cordoned directories of a broker, and closes none.
 - Throttles and cordoned directories take effect at once, other keys are stored and shown.
 
 Left out:

@@ -24,7 +24,8 @@ from kreassign.twin.controller.config_keys import (
 )
 
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
-REMOTE_STORAGE = "remote.storage.enable"
+REMOTE_STORAGE, DELETE_REMOTE = "remote.storage.enable", "remote.log.delete.on.disable"
+_AS_IN_ALL = -2
 _BOOLEANS = {"true": True, "false": False}
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
@@ -40,7 +41,7 @@ class Unreadable:
     reason: str
 
 
-def first_fault(values: Mapping[str, str]) -> str | None:
+def first_fault(values: Mapping[str, str], *, may_be_tiered: bool = False) -> str | None:
     """The first thing that is wrong with all the settings of a topic; None if nothing is."""
     for name in values:
         if name not in TOPIC_KEYS and name != "internal.segment.bytes":
@@ -49,14 +50,56 @@ def first_fault(values: Mapping[str, str]) -> str | None:
         if key.name in values and (fault := value_fault(key, values[key.name])):
             return fault
     least, most = (int(values.get(name, TOPIC_KEYS[name].default or "0")) for name in (_MIN_LAG, _MAX_LAG))
-    if values.get(REMOTE_STORAGE, "").strip().lower() == "true":
+    if is_tiered(values) and (fault := _tiering_fault(values, may_be_tiered=may_be_tiered)):
+        return fault
+    if least > most:
+        return f"conflict topic config setting {_MIN_LAG} ({least}) > {_MAX_LAG} ({most})"
+    return None
+
+
+def is_tiered(values: Mapping[str, str]) -> bool:
+    """Whether a topic with these settings has its older segments in remote storage."""
+    return values.get(REMOTE_STORAGE, "").strip().lower() == "true"
+
+
+def untiering_fault(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
+    """What is wrong with a topic that shall be tiered no longer; None if its remote segments shall be deleted."""
+    if not is_tiered(before) or is_tiered(after) or after.get(DELETE_REMOTE, "").strip().lower() == "true":
+        return None
+    return (
+        "It is invalid to disable remote storage without deleting remote data. "
+        "If you want to keep the remote data and turn to read only, please set "
+        "`remote.storage.enable=true,remote.log.copy.disable=true`. "
+        "If you want to disable remote storage and delete all remote data, please set "
+        "`remote.storage.enable=false,remote.log.delete.on.disable=true`."
+    )
+
+
+def _tiering_fault(values: Mapping[str, str], *, may_be_tiered: bool) -> str | None:
+    if not may_be_tiered:
         return (
             "Tiered Storage functionality is disabled in the broker. "
             "Topic cannot be configured with remote log storage."
         )
-    if least > most:
-        return f"conflict topic config setting {_MIN_LAG} ({least}) > {_MAX_LAG} ({most})"
-    return None
+    if values.get("cleanup.policy", "delete").strip() not in {"delete", ""}:
+        return (
+            "Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being an empty list."
+        )
+    return next(filter(None, (_local_fault(unit, values) for unit in ("bytes", "ms"))), None)
+
+
+def _local_fault(unit: str, values: Mapping[str, str]) -> str | None:
+    """What is wrong with how much brokers keep of a tiered topic themselves, as bytes or as time."""
+    whole, local = f"retention.{unit}", f"local.retention.{unit}"
+    most, kept = (int(values.get(name, TOPIC_KEYS[name].default or "-1")) for name in (whole, local))
+    if most < 0 or kept == _AS_IN_ALL or 0 <= kept <= most:
+        return None
+    beginning = f"Invalid value {kept} for configuration {local}: Value must not be"
+    return (
+        f"{beginning} -1 as {whole} value is set as {most}."
+        if kept < 0
+        else f"{beginning} more than {whole} property value: {most}"
+    )
 
 
 def first_broker_fault(values: Mapping[str, str], *, is_for_one: bool) -> str | None:

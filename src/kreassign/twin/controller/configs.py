@@ -20,17 +20,20 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_VERSION,
 )
 from kreassign.twin.controller.config_keys import BROKER_KEYS, THREAD_COUNTS, TOPIC_KEYS, ValueType
-from kreassign.twin.controller.config_values import first_broker_fault, first_fault
+from kreassign.twin.controller.config_values import first_broker_fault, first_fault, untiering_fault
 from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, ControllerContext
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
 from kreassign.twin.controller.described_configs import broker_setting
 from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.records import ConfigChanged, PartitionChanged, Record
-from kreassign.twin.metadata.state import ClusterMetadata
 
 MAX_VALUE_LENGTH = 32_767
 _OPERATIONS = frozenset(map(int, ConfigOperation))
+_CORDONS_MORE = (
+    f"When updating {CORDONED_LOG_DIRS} via controllers,  the new value must be a subset of the current configuration "
+    "value."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,10 @@ def _cordons_elsewhere(context: ControllerContext, name: str, values: Mapping[st
     broker = context.metadata.brokers.get(int(name)) if name else None
     if broker is None or not context.rules.has_cordoning:
         return None
-    known = {"*", *(log_dir.path for log_dir in broker.log_dirs)}
-    strange = sorted(cordoned_paths(values.get(CORDONED_LOG_DIRS)) - known)
+    cordoned = cordoned_paths(values.get(CORDONED_LOG_DIRS))
+    if "*" in cordoned and len(cordoned) > 1:
+        return f"requirement failed: When {CORDONED_LOG_DIRS} is set to *, it must not contain other values"
+    strange = sorted(cordoned - {"*", *(log_dir.path for log_dir in broker.log_dirs)})
     if not strange:
         return None
     return (
@@ -244,8 +249,16 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
         # Brokers read their settings again whenever a record comes, so that they get one that changes nothing, too.
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:
             records.append(ConfigChanged(resource, change.name, value))
+    if command.broker_id is None and context.rules.has_cordoning and _cordons_more(present, records):
+        return Outcome(INVALID_CONFIG, _CORDONS_MORE)
     refusal = _unfit(context, resource, present, records)
     return refusal if refusal.is_failure else records
+
+
+def _cordons_more(present: Mapping[str, str], records: Iterable[ConfigChanged]) -> bool:
+    """Controllers do not know whether a broker can close a directory, so there it can only be opened."""
+    before = cordoned_paths(present.get(CORDONED_LOG_DIRS))
+    return any(cordoned_paths(one.value) - before for one in records if one.name == CORDONED_LOG_DIRS)
 
 
 def _stepped(present: str | None, keys: Mapping[str, object], change: KeyChange) -> str | None:
@@ -277,7 +290,7 @@ def _unfit(
             values[record.name] = record.value
     if resource.type is ResourceType.BROKER:
         return _unknown_node(context, resource.name)
-    return _unfit_topic(context.metadata, resource.name, values)
+    return _unfit_topic(context, resource.name, values)
 
 
 def _forbidden(context: ControllerContext, record: ConfigChanged) -> str | None:
@@ -295,15 +308,18 @@ def _forbidden(context: ControllerContext, record: ConfigChanged) -> str | None:
     return None
 
 
-def _unfit_topic(metadata: ClusterMetadata, topic: str, values: Mapping[str, str]) -> Outcome:
+def _unfit_topic(context: ControllerContext, topic: str, values: Mapping[str, str]) -> Outcome:
     if not topic:
         return Outcome(INVALID_REQUEST, "Default topic resources are not allowed.")
     refusal = check_topic_name(topic)
     if refusal.is_failure:
         return refusal
-    if fault := first_fault(values):
+    if fault := first_fault(values, may_be_tiered=context.may_be_tiered):
         return Outcome(INVALID_CONFIG, fault)
-    if topic not in metadata.topics:
+    before = context.metadata.configs.get(ConfigResource.topic(topic), {})
+    if fault := untiering_fault(before, values):
+        return Outcome(INVALID_CONFIG, fault)
+    if topic not in context.metadata.topics:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
     return DONE
 

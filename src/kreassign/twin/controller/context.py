@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kreassign.model import NO_LEADER, ConfigResource
 from kreassign.model.config import ResourceType
@@ -12,6 +12,7 @@ from kreassign.twin.metadata.records import UNASSIGNED
 from kreassign.twin.metadata.state import BrokerState, ClusterMetadata, PartitionState
 
 MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
+TIERED_SERVER = "remote.log.storage.system.enable"
 UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
 DEFAULT_BROKER = ConfigResource(ResourceType.BROKER, "")
 """Owner of the dynamic settings that hold for every broker without its own."""
@@ -24,6 +25,10 @@ class ServerSettings:
     partition_count: int = 1
     replication_factor: int = 1
     static: Mapping[str, str] = field(default_factory=dict)
+
+    def with_static(self, key: str, value: str) -> ServerSettings:
+        """The same with one more setting in the file."""
+        return replace(self, static={**self.static, key: value})
 
 
 NOTHING_SET = ServerSettings()
@@ -60,6 +65,11 @@ class ControllerContext:
             if value is not None:
                 return value
         return self.server.static.get(key, default)
+
+    @property
+    def may_be_tiered(self) -> bool:
+        """Whether topics may have their older segments in remote storage (KIP-405)."""
+        return self.server.static.get(TIERED_SERVER, "false") == "true"
 
     def min_isr(self, topic: str) -> int:
         """How many replicas must be in sync, but never more than the first partition of the topic has replicas."""

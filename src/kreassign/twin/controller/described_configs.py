@@ -14,6 +14,7 @@ from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILI
 from kreassign.twin.controller.config_values import shown_value
 from kreassign.twin.controller.context import DEFAULT_BROKER, ControllerContext
 from kreassign.twin.controller.decision import Outcome, with_default_text
+from kreassign.twin.controller.placement import CORDONED_LOG_DIRS
 from kreassign.twin.controller.topic_names import check_topic_name
 
 _BROKER_DATA = {key.name: key for key in DOCUMENTED_BROKER_KEYS}
@@ -134,9 +135,13 @@ def _describe_broker(
     common = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
     # Of some hundred keys clients mostly want two or three.
-    always = (key for key in wanted or _BROKER_DATA if key in _ALWAYS_TOLD)
+    always = (key for key in wanted or _BROKER_DATA if key in _ALWAYS_TOLD and _is_of_release(context, key))
     names = sorted({*always, *own, *common, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
+
+
+def _is_of_release(context: ControllerContext, name: str) -> bool:
+    return name != CORDONED_LOG_DIRS or context.rules.has_cordoning
 
 
 def broker_setting(context: ControllerContext, node_id: int, name: str) -> str | None:

@@ -176,7 +176,7 @@ def _unfit(context: ControllerContext, topic: WantedTopic, similar: Mapping[str,
     if other is not None:
         return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}")
     refusal = check_topic_name(topic.name)
-    return refusal if refusal.is_failure else _unfit_configs(topic)
+    return refusal if refusal.is_failure else _unfit_configs(context, topic)
 
 
 def _create(context: ControllerContext, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
@@ -191,12 +191,12 @@ def _create(context: ControllerContext, topic: WantedTopic, random: Random) -> l
     ]
 
 
-def _unfit_configs(topic: WantedTopic) -> Outcome | None:
+def _unfit_configs(context: ControllerContext, topic: WantedTopic) -> Outcome | None:
     nulls = [name for name, value in topic.configs if value is None]
     if nulls:
         return Outcome(INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
     own = {name: value for name, value in topic.configs if value is not None}
-    fault = first_fault(own)
+    fault = first_fault(own, may_be_tiered=context.may_be_tiered)
     return None if fault is None else Outcome(INVALID_CONFIG, fault)
 
 

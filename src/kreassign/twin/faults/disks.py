@@ -1,4 +1,7 @@
-"""Faults of log directories. A directory that was offline is used again only after its broker's next start."""
+"""Faults of log directories, and of remote storage.
+
+A directory that was offline is used again only after its broker's next start.
+"""
 
 from __future__ import annotations
 
@@ -90,3 +93,22 @@ class Fill:
         """Make room and restart the broker."""
         twin.replication.clear_dir(self.broker, self.path)
         _repair(twin, self.broker, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class CutRemote:
+    """A broker cannot read remote storage: new copies of tiered topics do not begin there."""
+
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        need_broker(twin, self.broker)
+
+    def inject(self, twin: Twin) -> None:
+        """Cut it off."""
+        twin.replication.cut_remote(self.broker)
+
+    def recover(self, twin: Twin) -> None:
+        """Let it read again."""
+        twin.replication.restore_remote(self.broker)

@@ -28,7 +28,7 @@ from kreassign.twin.api.response_faults import (
 from kreassign.twin.api.table import HANDLERS
 from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
 from kreassign.twin.faults.clients import StepClock, Suspend
-from kreassign.twin.faults.disks import Fail, Fill, Slow
+from kreassign.twin.faults.disks import CutRemote, Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop, Unregister
 from kreassign.twin.faults.operator import (
     CancelMoves,
@@ -173,6 +173,7 @@ KINDS: Mapping[str, Kind] = {
     "slow": Kind(Slow, (_BROKER, _DIR, Parameter("factor", _part))),
     "fail": Kind(Fail, (_BROKER, _DIR)),
     "fill": Kind(Fill, (_BROKER, _DIR)),
+    "cut-remote": Kind(CutRemote, (_BROKER,)),
     "failover": Kind(FailOver, ()),
     "failover-in": Kind(_on_answers(LostInFailover), _ANSWERS[:1]),
     "lose": Kind(_on_answers(Lost), _ANSWERS),

@@ -32,15 +32,12 @@ from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
 from kreassign.twin.replication.directory_moves import DirectoryMoves
 from kreassign.twin.replication.partition_logs import EMPTY, NOWHERE
 from kreassign.twin.replication.replicas import Replicas
+from kreassign.twin.replication.retention import LOG_SETTINGS, kept_bytes, tiering_of
 from kreassign.twin.replication.throttles import UNTHROTTLED, ThrottledReplicas, TopicThrottle, parse_rate
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
-RETENTION_BYTES = "retention.bytes"
-
-
-def parse_retention(text: str | None) -> int | None:
-    """The bytes that a log keeps; None for all of them."""
-    return None if text is None or int(text) < 0 else max(1, int(text))
+SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
+"""Whether an empty replica of a tiered topic begins after all that remote storage has (KIP-1023)."""
 
 
 class RecordApplier:
@@ -50,6 +47,7 @@ class RecordApplier:
         self.replicas = replicas
         self._moves = moves
         self._directories: dict[str, int] = {}
+        self._skips_tiered: dict[str, bool] = {}
 
     def apply(self, record: Record, metadata: ClusterMetadata) -> None:
         """Act on a record that `metadata` has just applied."""
@@ -58,6 +56,8 @@ class RecordApplier:
                 partition = metadata.partition(topic_partition)
                 assert partition is not None
                 self._conform(partition, metadata)
+            case ConfigChanged(resource, name) if resource.type is ResourceType.TOPIC and name in LOG_SETTINGS:
+                self._keep(resource.name, metadata)
             case ConfigChanged(resource, name, value):
                 self.configure(resource, name, value)
             case TopicDeleted(name):
@@ -94,15 +94,16 @@ class RecordApplier:
                     self._moves.cancel(row, broker)
                     replicas.drop(row, broker)
                 for broker in sorted(wanted - present):
-                    replicas.place(row, broker, self._assigned_dir(partition, broker))
+                    log_dir = self._assigned_dir(partition, broker)
+                    replicas.place(row, broker, log_dir, skips_tiered=self._skips(broker))
         replicas.isr.set(row, frozenset(map(self._broker, partition.isr)))
 
     def _create(self, partition: PartitionState, metadata: ClusterMetadata) -> int:
         """A new, empty partition: all of its replicas have everything from the start."""
         replicas = self.replicas
         row = replicas.state.logs.add(partition.topic_partition, EMPTY, replicas.state.now_ms)
-        retention = metadata.config(ConfigResource.topic(partition.topic_partition.topic), RETENTION_BYTES)
-        replicas.state.logs.keep(row, parse_retention(retention))
+        settings = metadata.configs.get(ConfigResource.topic(partition.topic_partition.topic), {})
+        replicas.state.logs.keep(row, kept_bytes(settings), tiering_of(settings))
         with replicas.changing(row):
             for broker in map(self._broker, partition.replicas):
                 replicas.log_dirs.place(row, broker, self._assigned_dir(partition, broker))
@@ -150,10 +151,24 @@ class RecordApplier:
 
     def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
         """A dynamic configuration was set, or deleted (None)."""
-        if resource.type is ResourceType.TOPIC:
+        if resource.type is ResourceType.BROKER and name == SKIPS_TIERED:
+            self._skips_tiered.pop(resource.name, None)
+            self._skips_tiered |= {} if value is None else {resource.name: value.strip().lower() == "true"}
+        elif resource.type is ResourceType.TOPIC:
             self._configure_topic(resource.name, name, value)
         elif resource.name and (broker := self.replicas.state.fleet.find_broker(int(resource.name))) is not None:
             self._configure_broker(broker, name, value)
+
+    def _skips(self, broker: int) -> bool:
+        """Whether a broker lets new replicas skip what is tiered: by its own setting, or by that of all."""
+        own = str(self.replicas.state.fleet.broker_ids[broker])
+        return self._skips_tiered.get(own, self._skips_tiered.get("", False))
+
+    def _keep(self, topic: str, metadata: ClusterMetadata) -> None:
+        settings = metadata.configs.get(ConfigResource.topic(topic), {})
+        for row in self.replicas.state.logs.rows(topic):
+            with self.replicas.changing(row):
+                self.replicas.state.logs.keep(row, kept_bytes(settings), tiering_of(settings))
 
     def _configure_broker(self, broker: int, name: str, value: str | None) -> None:
         replicas, fleet = self.replicas, self.replicas.state.fleet
@@ -170,11 +185,6 @@ class RecordApplier:
             replicas.state.must_share = True
 
     def _configure_topic(self, topic: str, name: str, value: str | None) -> None:
-        if name == RETENTION_BYTES:
-            for row in self.replicas.state.logs.rows(topic):
-                with self.replicas.changing(row):
-                    self.replicas.state.logs.keep(row, parse_retention(value))
-            return
         old = self.replicas.state.throttles.get(topic, UNTHROTTLED)
         if name == LEADER_THROTTLED_REPLICAS:
             listed = ThrottledReplicas.parse(value)

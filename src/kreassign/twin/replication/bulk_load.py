@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.config import ResourceType
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.apply_records import RETENTION_BYTES, RecordApplier, parse_retention
+from kreassign.twin.replication.apply_records import RecordApplier
 from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.partition_logs import EMPTY, NOWHERE, Traffic
 from kreassign.twin.replication.replicas import Replicas
+from kreassign.twin.replication.retention import LOG_SETTINGS, RETENTION_BYTES, kept_bytes, tiering_of
 
 
 def load(
@@ -41,7 +43,7 @@ def load(
         _set_back(replicas, row, broker_id, metadata, held_bytes)
     for resource, values in metadata.configs.items():
         for name, value in values.items():
-            if name != RETENTION_BYTES:
+            if resource.type is not ResourceType.TOPIC or name not in LOG_SETTINGS:
                 applier.configure(resource, name, value)
 
 
@@ -50,11 +52,12 @@ def _take_all(
 ) -> Iterator[tuple[int, int]]:
     for topic in metadata.topics.values():
         applier.replicas.state.logs.reserve(len(topic.partitions))
-        retention = metadata.config(ConfigResource.topic(topic.name), RETENTION_BYTES)
+        settings = metadata.configs.get(ConfigResource.topic(topic.name), {})
+        tiering = tiering_of(settings)
         for partition in topic.partitions.values():
             found = traffic.get(partition.topic_partition, EMPTY)
-            if retention is not None:
-                found = replace(found, retention_bytes=parse_retention(retention))
+            if RETENTION_BYTES in settings or tiering is not None:
+                found = replace(found, retention_bytes=kept_bytes(settings), tiering=tiering)
             yield from _take(applier, partition, found)
 
 

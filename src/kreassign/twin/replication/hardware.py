@@ -63,7 +63,8 @@ class Fleet:
     """All brokers and log directories.
 
     Arrays by broker: `net_in`, `net_out`, `leader_limit`, `follower_limit`, `dir_limit` (bytes per second; the limits
-    are the configured throttles), `up`, `cut` (both brokers: no traffic between them). By log directory: `read`,
+    are the configured throttles), `up`, `has_remote` (reaches remote storage), `cut` (both brokers: no traffic between
+    them). By log directory: `read`,
     `write` (bytes per second), `capacity` (bytes), `failed`, `full`, `cordoned`, `owner` (its broker; one longer than
     the others, so that no directory, -1, has no owner, -1).
     """
@@ -77,7 +78,7 @@ class Fleet:
         self._owners: list[int] = []
         self.net_in = self.net_out = np.zeros(0)
         self.leader_limit = self.follower_limit = self.dir_limit = np.zeros(0)
-        self.up: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.up = self.has_remote = np.zeros(0, np.bool_)
         self.cut: NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
         self.read = self.write = self.capacity = np.zeros(0)
         self._full_read = self._full_write = self._full_capacity = np.zeros(0)
@@ -97,6 +98,7 @@ class Fleet:
         self.follower_limit = np.append(self.follower_limit, NO_LIMIT)
         self.dir_limit = np.append(self.dir_limit, NO_LIMIT)
         self.up = np.append(self.up, True)
+        self.has_remote = np.append(self.has_remote, True)
         self.cut = grown(self.cut, 1)
         self._install_dirs(index, hardware)
         return index

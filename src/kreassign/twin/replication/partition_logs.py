@@ -2,7 +2,8 @@
 
 A log is a stretch of bytes since its partition was made: from `start` to `end`, both straight lines in time. A
 replica in sync has exactly this stretch, so that it needs nothing of its own but a log directory. Offsets are bytes
-divided by the mean size of a record.
+divided by the mean size of a record. What a tiered topic (KIP-405) has in remote storage lies before `start`, from
+`first` on at the most, and takes no room here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.twin.replication.retention import Tiering
 
 NOWHERE = -1
 _FIRST_WIDTH = 4
@@ -28,6 +30,7 @@ _LOG = np.dtype([
     ("start", np.float64), ("end", np.float64), ("since_ms", np.int64),
     ("write_rate", np.float64), ("record_bytes", np.float64), ("retention", np.float64),
     ("flows", np.bool_), ("full_length", np.bool_),
+    ("tiered", np.bool_), ("first", np.float64), ("total", np.float64), ("segment", np.float64),
 ])  # fmt: skip
 
 
@@ -36,7 +39,8 @@ class Traffic:
     """What a partition holds and what producers add, per copy.
 
     Compacted topics and consumers are not modelled. Once `retention_bytes` are reached the log loses at its start
-    what it gains at its end; without it the log only grows.
+    what it gains at its end; without it the log only grows. With `tiering` that is what each broker keeps itself,
+    and what is older is in remote storage, from the first offset of the partition on.
     """
 
     size_bytes: int = 0
@@ -44,6 +48,7 @@ class Traffic:
     record_bytes: float = 1000.0
     start_offset: int = 0
     retention_bytes: int | None = None
+    tiering: Tiering | None = None
 
     def __post_init__(self) -> None:
         if min(self.size_bytes, self.write_bytes_per_s, self.start_offset) < 0 or self.record_bytes <= 0:
@@ -110,11 +115,13 @@ class PartitionLogs:
         """A new log, without replicas and leader; its row."""
         row = self._free.pop() if self._free else self._next()
         start = traffic.start_offset * traffic.record_bytes
-        keeps = float("inf") if traffic.retention_bytes is None else float(traffic.retention_bytes)
+        keeps, is_tiered = _or_all(traffic.retention_bytes), traffic.tiering is not None
+        end = start + traffic.size_bytes
         self.table[row] = (
             self._name(topic_partition.topic), topic_partition.partition, NOWHERE, NOWHERE,
-            start, start + traffic.size_bytes, now_ms,
+            max(start, end - keeps) if is_tiered else start, end, now_ms,
             traffic.write_bytes_per_s, traffic.record_bytes, keeps, False, traffic.size_bytes >= keeps,
+            is_tiered, 0.0, *_of_tiering(traffic.tiering),
         )  # fmt: skip
         rows = self._rows.setdefault(topic_partition.topic, array("q"))
         rows.extend([NOWHERE] * (topic_partition.partition + 1 - len(rows)))
@@ -195,6 +202,21 @@ class PartitionLogs:
         lost = self._gained(row, now_ms) if self.table["full_length"][row] else 0.0
         return float(self.table["start"][row]) + lost
 
+    def first(self, row: int, now_ms: int) -> float:
+        """Where the log starts, remote storage included."""
+        start, entry = self.start(row, now_ms), self.table[row]
+        if not entry["tiered"]:
+            return start
+        return min(start, max(float(entry["first"]), self.end(row, now_ms) - float(entry["total"])))
+
+    def uploaded(self, row: int, now_ms: int) -> float | None:
+        """Up to where remote storage has the log: what is deleted here, and all full segments; None if not tiered."""
+        entry = self.table[row]
+        if not entry["tiered"]:
+            return None
+        full = self.end(row, now_ms) // float(entry["segment"]) * float(entry["segment"])
+        return max(self.start(row, now_ms), full)
+
     def settle(self, row: int, now_ms: int) -> None:
         """Begin both lines again at this moment, before something bends them."""
         entry = self.table[row]
@@ -202,10 +224,17 @@ class PartitionLogs:
         entry["since_ms"] = now_ms
         entry["full_length"] = entry["end"] - entry["start"] >= entry["retention"]
 
-    def keep(self, row: int, retention_bytes: int | None) -> None:
-        """Let a log, which must have been settled, keep so many bytes (None: all), and lose at once what is more."""
+    def keep(self, row: int, retention_bytes: int | None, tiering: Tiering | None = None) -> None:
+        """Let a log, which must have been settled, keep so many bytes (None: all), and lose at once what is more.
+
+        With `tiering` what it loses here is in remote storage.
+        """
         entry = self.table[row]
-        entry["retention"] = float("inf") if retention_bytes is None else float(retention_bytes)
+        if tiering is not None and not entry["tiered"]:
+            entry["first"] = entry["start"]
+        entry["tiered"] = tiering is not None
+        entry["total"], entry["segment"] = _of_tiering(tiering)
+        entry["retention"] = _or_all(retention_bytes)
         entry["start"] = max(float(entry["start"]), float(entry["end"] - entry["retention"]))
 
     def set_leader(self, row: int, broker: int, log_dir: int) -> None:
@@ -255,3 +284,12 @@ class PartitionLogs:
     def offset(self, row: int, position: float) -> int:
         """The offset of the first record that does not lie wholly before this byte."""
         return int(position / float(self.table["record_bytes"][row]) + _EARLY)
+
+
+def _or_all(most_bytes: int | None) -> float:
+    return math.inf if most_bytes is None else float(most_bytes)
+
+
+def _of_tiering(tiering: Tiering | None) -> tuple[float, float]:
+    """Bytes that are kept in all, and of a segment."""
+    return (math.inf, math.inf) if tiering is None else (_or_all(tiering.total_bytes), float(tiering.segment_bytes))

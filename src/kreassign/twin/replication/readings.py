@@ -58,8 +58,22 @@ class ReplicaReadings:
         return self._offset(self._key(topic_partition, broker), 1)
 
     def log_start_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
-        """The offset of the first record that this copy still has."""
+        """The offset of the first record that can be read, from this copy or from remote storage."""
+        key, local = self._key(topic_partition, broker), self.local_log_start_offset(topic_partition, broker)
+        if key is None or local is None:
+            return None
+        logs = self._replicas.state.logs
+        return min(local, logs.offset(key.row, logs.first(key.row, self._replicas.state.now_ms)))
+
+    def local_log_start_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
+        """The offset of the first record that this copy still has itself."""
         return self._offset(self._key(topic_partition, broker), 0)
+
+    def pending_upload_offset(self, topic_partition: TopicPartition) -> int | None:
+        """The offset of the first record that remote storage does not have; None for what is not tiered."""
+        logs, row = self._replicas.state.logs, self._replicas.state.logs.row(topic_partition)
+        uploaded = None if row is None else logs.uploaded(row, self._replicas.state.now_ms)
+        return None if row is None or uploaded is None else logs.offset(row, uploaded)
 
     def high_watermark(self, topic_partition: TopicPartition) -> int | None:
         """The offset up to which all members of the ISR have everything; None for an unknown partition."""

@@ -172,11 +172,17 @@ class Replicas:
             copy["behind_since_ms"] = state.now_ms
         state.must_share = True
 
-    def place(self, row: int, broker: int, log_dir: int | None) -> None:
-        """Make an empty copy on a broker, which then begins to fetch."""
+    def place(self, row: int, broker: int, log_dir: int | None, *, skips_tiered: bool = False) -> None:
+        """Make an empty copy on a broker, which then begins to fetch: all that the leader has itself.
+
+        With `skips_tiered` only what is not in remote storage either (KIP-1023), unless the leader has the log from
+        offset 0 on: that is what it asks for first.
+        """
         state = self.state
         log_dir = self.log_dirs.place(row, broker, log_dir)
         start = state.logs.start(row, state.now_ms)
+        if skips_tiered and start > 0:
+            start = state.logs.uploaded(row, state.now_ms) or start
         entry = state.copies.add(CopyKey(row, broker), log_dir, start, start, state.now_ms)
         wait_ms = self._fetcher_wait_ms(int(state.logs.table["leader"][row]), broker)
         self.start_later(CopyKey(row, broker), int(entry["serial"]), wait_ms)

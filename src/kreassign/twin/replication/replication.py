@@ -177,6 +177,14 @@ class Replication:
         replicas.state.fleet.cut[first, second] = replicas.state.fleet.cut[second, first] = is_cut
         replicas.reconsider(first)
 
+    def cut_remote(self, broker: int) -> None:
+        """Let a broker no longer reach remote storage: new copies of tiered topics do not begin there."""
+        self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = False
+
+    def restore_remote(self, broker: int) -> None:
+        """Let a broker reach remote storage again."""
+        self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = True
+
     def slow_dir(self, broker: int, path: str, factor: float) -> None:
         """Let a log directory run at a part of its speed; 1.0 restores it."""
         self._replicas.positions.settle()

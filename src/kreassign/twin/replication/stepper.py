@@ -223,6 +223,11 @@ class Progress:
         replicas = self._replicas
         replicas.positions.settle()
         entry = replicas.state.copies.entry(key)
+        if self._lacks_remote(key):
+            replicas.state.timers.add(
+                replicas.state.now_ms + replicas.state.settings.fetch_backoff_ms, StartCopy(key, serial)
+            )
+            return
         entry["started"] = True
         passed = self._initial_bursts.first_answer(
             replicas.state.fleet, replicas.state.logs, replicas.state.copies, key, replicas.state.now_ms
@@ -231,6 +236,15 @@ class Progress:
             float(entry["position"]) + passed, replicas.state.logs.end(key.row, replicas.state.now_ms)
         )
         replicas.state.must_share = True
+
+    def _lacks_remote(self, key: CopyKey) -> bool:
+        """Whether a copy with nothing yet needs of remote storage what it cannot have: the epochs of older records."""
+        state = self._replicas.state
+        if key.is_future or state.fleet.has_remote[key.broker]:
+            return False
+        entry, now_ms = state.copies.entry(key), state.now_ms
+        is_empty = entry["position"] <= entry["begin"] + CLOSE
+        return bool(is_empty and state.logs.first(key.row, now_ms) < state.logs.start(key.row, now_ms))
 
     def _join(self, row: int, broker: int) -> None:
         replicas = self._replicas

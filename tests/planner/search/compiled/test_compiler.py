@@ -6,7 +6,10 @@ from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
+
+from kreassign.planner.arrays import FloatArray
 
 CALLED = """
 from kreassign.planner.search.compiled.compiler import compiled_part
@@ -56,3 +59,14 @@ def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(
     caller = loaded(tmp_path / "loops.zip", monkeypatch)
     assert caller.twice(10) == 12
     assert list((tmp_path / "cache").rglob("caller.twice*.nbi"))
+
+
+def test_what_makes_arrays_is_not_compiled_for_references_would_be_counted() -> None:
+    compiler = importlib.import_module("kreassign.planner.search.compiled.compiler")
+    with pytest.raises(Exception, match="returning of array"):
+        compiler.compiled(_first_row)(np.zeros((2, 2)))
+
+
+def _first_row(rows: FloatArray) -> FloatArray:
+    row: FloatArray = rows[0]
+    return row

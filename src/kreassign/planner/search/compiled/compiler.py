@@ -1,15 +1,25 @@
-"""Compilation of inner loops: the only place that knows the compiler."""
+"""Compilation of inner loops: the only place that knows the compiler.
+
+The same functions can be run by Python itself (`in_python`): some hundred times slower, but at once, and with the same
+result to the last bit, since both compute in the same order with the same kinds of numbers.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from functools import cache
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from inspect import unwrap
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 from zipfile import Path as ZipPath
 
 import numba
+import numpy as np
 from numba.core import caching
 
 _Parameters = ParamSpec("_Parameters")
@@ -20,14 +30,60 @@ def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, 
     """Compile a function of numbers and arrays to machine code at its first call; the result is kept on disk.
 
     What is kept is renewed when any file in the folder of the function changes, so that functions which call each
-    other may stand in several files of one folder.
+    other may stand in several files of one folder. The function may not make or return arrays, nor parts of them:
+    those are counted references, which took two thirds of the time of the search, and a third of that of the compiler.
     """
-    return _kept(function)
+    machine_code = _kept(function)
+
+    @wraps(function)
+    def either(*args: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        is_for_python = _IN_PYTHON.get()
+        return (_interpreted(function) if is_for_python and is_for_python() else machine_code)(*args, **named)
+
+    return either
 
 
 def compiled_part(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """Compile a function that only compiled ones call: without the entry from Python, which is most of the work."""
     return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def always() -> bool:
+    """For `in_python`: to the end."""
+    return True
+
+
+@contextmanager
+def in_python(while_true: Callable[[], bool] = always) -> Iterator[None]:
+    """Within a `with` statement Python runs the loops that begin while this is true; the others are compiled."""
+    token = _IN_PYTHON.set(while_true)
+    try:
+        with np.errstate(over="ignore"):  # the number generator counts on it, in machine code in silence
+            yield
+    finally:
+        _IN_PYTHON.reset(token)
+
+
+@cache
+def _interpreted(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """The function as Python runs it, and all that it calls likewise."""
+    source = cast(FunctionType, function)
+    own = FunctionType(source.__code__, _scope(source.__module__), source.__name__, source.__defaults__)
+    return cast(Callable[_Parameters, _Result], own)
+
+
+def _scope(module: str) -> dict[str, Any]:
+    """The names of a module, those of compiled parts with what Python runs in their place."""
+    if module not in _SCOPES:
+        _SCOPES[module] = names = dict(vars(sys.modules[module]))
+        for name, value in tuple(names.items()):
+            if (part := getattr(value, "py_func", None)) is not None:
+                names[name] = _interpreted(part)
+    return _SCOPES[module]
+
+
+_IN_PYTHON: ContextVar[Callable[[], bool] | None] = ContextVar("in_python", default=None)
+_SCOPES: dict[str, dict[str, Any]] = {}
 
 
 def _kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable[_Parameters, _Result]:
@@ -37,9 +93,23 @@ def _kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable
     # The setting of NUMBA_CACHE_LOCATOR_CLASSES is read when a function is decorated; other packages keep theirs.
     settings.CACHE_LOCATOR_CLASSES = _LOCATORS
     try:
-        return cast(Callable[_Parameters, _Result], compiler(cache=True, **options)(function))
+        return cast(Callable[_Parameters, _Result], compiler(cache=True, _nrt=False, **options)(function))
     finally:
         settings.CACHE_LOCATOR_CLASSES = before
+
+
+def kept_in(function: Callable[..., Any]) -> Path | None:
+    """The folder where the machine code of such a function is kept; None if nowhere."""
+    try:
+        dispatcher: Any = _kept(unwrap(function))
+        return Path(dispatcher.stats.cache_path)
+    except (RuntimeError, AttributeError):
+        return None
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """Which sources a function is of: another text once any file of its folder changes."""
+    return _digest(Path(unwrap(function).__code__.co_filename).parent)
 
 
 @cache

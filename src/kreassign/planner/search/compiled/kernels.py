@@ -2,60 +2,76 @@
 
 A change is judged by its *gain*: how much it lessens the sum, over brokers and goals, of what stands outside the
 bands. The gain of a change is the sum over the two brokers it touches, each a handful of operations per goal; nothing
-is ever recomputed as a whole.
+is ever recomputed as a whole. What comes to a broker and what goes are rows of `Encoding.loads`, one of them perhaps
+the row of nothing.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from kreassign.planner.arrays import FloatArray
 from kreassign.planner.search.compiled.compiler import compiled_part
-from kreassign.planner.search.compiled.state import Candidates, Encoding, State
+from kreassign.planner.search.compiled.state import NO_RANK, Candidates, Encoding, State
 
 NO_BROKER = -1
-TINY = 2e-9
+TINY = 4e-10  # less than the check lets pass, or what the search leaves it would call missed
+UNLIMITED = float("inf")
 BYTES, MOVES, LEADER_CHANGES = 0, 1, 2  # places in State.budget_left
 
 
 @compiled_part
-def gain(state: State, broker: int, load: FloatArray, sign: float) -> float:
-    """What adding `sign` times a load to a broker takes off its distance from the bands; negative if it adds."""
+def gain(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> float:
+    """What a load that comes and one that goes take off a broker's distance from the bands; negative if they add."""
     gained = 0.0
-    for goal in range(load.shape[0]):
-        change = sign * load[goal]
+    for goal in range(encoding.loads.shape[1]):
+        change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         shortfall, headroom = state.shortfall[broker, goal], state.headroom[broker, goal]
         gained += max(shortfall, 0.0) + max(-headroom, 0.0) - max(shortfall - change, 0.0) - max(change - headroom, 0.0)
     return gained
 
 
 @compiled_part
-def shift(state: State, broker: int, load: FloatArray, sign: float) -> None:
-    """Add `sign` times a load to a broker."""
-    for goal in range(load.shape[0]):
-        change = sign * load[goal]
+def shift(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> None:
+    """Add a load to a broker, and take one off."""
+    for goal in range(encoding.loads.shape[1]):
+        change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         state.shortfall[broker, goal] -= change
         state.headroom[broker, goal] -= change
         state.spare_capacity[broker, goal] -= change
 
 
 @compiled_part
-def fits(state: State, broker: int, load: FloatArray) -> bool:
-    """Whether a broker's capacity bears a load more; what is full already may still be given less than nothing."""
-    for goal in range(load.shape[0]):
-        if load[goal] > 0.0 and load[goal] > state.spare_capacity[broker, goal] + TINY:
+def fits(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> bool:
+    """Whether a broker's capacity bears the change; what is full already may still be given less than nothing."""
+    for goal in range(encoding.loads.shape[1]):
+        change = encoding.loads[added, goal] - encoding.loads[removed, goal]
+        if change > 0.0 and change > state.spare_capacity[broker, goal] + TINY:
             return False
     return True
 
 
 @compiled_part
-def load_of(encoding: Encoding, state: State, slot: int) -> FloatArray:
-    """What the replica in a slot brings to its broker, in its present role."""
-    partition = encoding.owners[slot]
-    load: FloatArray = encoding.follower_load[partition]
-    if state.leaders[partition] == slot:
-        load = encoding.leader_load[partition]
-    return load
+def load_of(encoding: Encoding, state: State, slot: int) -> int:
+    """What the replica in a slot brings to its broker, in its present role: a row."""
+    partition: int = encoding.owners[slot]
+    return leading(partition) if state.leaders[partition] == slot else following(partition)
+
+
+@compiled_part
+def leading(partition: int) -> int:
+    """What the leader of a partition brings to its broker: a row."""
+    return 2 * partition
+
+
+@compiled_part
+def following(partition: int) -> int:
+    """What each follower does."""
+    return 2 * partition + 1
+
+
+@compiled_part
+def nothing(encoding: Encoding) -> int:
+    """The row of no load."""
+    rows: int = encoding.loads.shape[0]
+    return rows - 1
 
 
 @compiled_part
@@ -68,14 +84,30 @@ def is_initial(encoding: Encoding, partition: int, broker: int) -> bool:
 
 
 @compiled_part
+def may_lead(encoding: Encoding, broker: int) -> bool:
+    """Whether a broker may lead anything."""
+    return bool(encoding.lead_ranks[broker] < NO_RANK)
+
+
+@compiled_part
+def rank_of(encoding: Encoding, partition: int, broker: int) -> int:
+    """How far down the racks that are preferred for its leader a broker is; 0 for all if none is."""
+    return int(encoding.lead_ranks[encoding.lead_rows[partition] * encoding.racks.shape[0] + broker])
+
+
+@compiled_part
 def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
     """Whether the rules let the replica in a slot live on a broker, given where the others of its partition are."""
     partition = encoding.owners[slot]
     broker_set = encoding.partition_sets[partition]
     if broker_set >= 0 and encoding.broker_sets[broker] != broker_set:
         return False
-    if state.leaders[partition] == slot and not encoding.leading[broker]:
-        return False
+    if state.leaders[partition] == slot:
+        if not may_lead(encoding, broker):
+            return False
+        origin = state.places[slot]
+        if origin >= 0 and rank_of(encoding, partition, broker) > rank_of(encoding, partition, origin):
+            return False
     beside = 0
     for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         place = state.places[other]
@@ -162,10 +194,10 @@ def place(encoding: Encoding, state: State, slot: int, broker: int) -> None:
         charge_leader(encoding, state, partition, -1.0)
     charge(encoding, state, slot, -1.0)
     if state.places[slot] >= 0:
-        shift(state, state.places[slot], load, -1.0)
+        shift(encoding, state, state.places[slot], nothing(encoding), load)
     state.places[slot] = broker
     if broker >= 0:
-        shift(state, broker, load, 1.0)
+        shift(encoding, state, broker, load, nothing(encoding))
     charge(encoding, state, slot, 1.0)
     if leads:
         charge_leader(encoding, state, partition, 1.0)
@@ -177,12 +209,11 @@ def lead(encoding: Encoding, state: State, slot: int) -> None:
     partition = encoding.owners[slot]
     charge_leader(encoding, state, partition, -1.0)
     former = state.places[state.leaders[partition]]
-    extra = encoding.leader_load[partition] - encoding.follower_load[partition]
     if former >= 0:
-        shift(state, former, extra, -1.0)
+        shift(encoding, state, former, following(partition), leading(partition))
     state.leaders[partition] = slot
     if state.places[slot] >= 0:
-        shift(state, state.places[slot], extra, 1.0)
+        shift(encoding, state, state.places[slot], leading(partition), following(partition))
     charge_leader(encoding, state, partition, 1.0)
 
 
@@ -190,28 +221,24 @@ def lead(encoding: Encoding, state: State, slot: int) -> None:
 
 
 @compiled_part
-def brokers_below_band(encoding: Encoding, state: State) -> Candidates:
-    """Receivers that stand below a band now."""
+def look_below(encoding: Encoding, state: State, below: Candidates) -> None:
+    """Let the candidates be the receivers that stand below a band now."""
     brokers, goals = state.shortfall.shape
-    chosen, deficit, positions = np.empty(brokers, np.int64), np.zeros(brokers), np.full(brokers, NO_BROKER)
-    largest_shortfall = np.zeros(goals)
+    for goal in range(goals):
+        below.largest_shortfall[goal] = 0.0
     count = 0
     for broker in range(brokers):
-        if encoding.receiving[broker] and goals and state.shortfall[broker].max() > TINY:
-            chosen[count], positions[broker] = broker, count
+        below.positions[broker] = NO_BROKER
+        lacks = False
+        for goal in range(goals):
+            lacks |= state.shortfall[broker, goal] > TINY
+        if lacks and encoding.receiving[broker]:
+            below.brokers[count], below.positions[broker] = broker, count
+            update_deficit(state, below, broker)
             for goal in range(goals):
-                deficit[count] += max(state.shortfall[broker, goal], 0.0)
-                largest_shortfall[goal] = max(largest_shortfall[goal], state.shortfall[broker, goal])
+                below.largest_shortfall[goal] = max(below.largest_shortfall[goal], state.shortfall[broker, goal])
             count += 1
-    return Candidates(chosen[:count], deficit[:count], positions, largest_shortfall)
-
-
-@compiled_part
-def all_receivers(encoding: Encoding) -> Candidates:
-    """All receivers, whatever they lack."""
-    chosen = np.flatnonzero(encoding.receiving).astype(np.int64)
-    positions = np.full(encoding.receiving.shape[0], NO_BROKER)
-    return Candidates(chosen, np.full(chosen.shape[0], np.inf), positions, np.zeros(encoding.leader_load.shape[1]))
+    below.used[0] = count
 
 
 @compiled_part
@@ -221,16 +248,19 @@ def update_deficit(state: State, below: Candidates, broker: int) -> None:
     if position >= 0:
         below.deficit[position] = 0.0
         for goal in range(state.shortfall.shape[1]):
-            below.deficit[position] += max(state.shortfall[broker, goal], 0.0)
+            lacking, left = state.shortfall[broker, goal], state.headroom[broker, goal]
+            below.deficit[position] += max(lacking, 0.0)
+            below.wants[position, goal] = 1.0 if lacking > 0.0 else -1.0 if left <= 0.0 else 0.0
 
 
 @compiled_part
-def receiving_gain(state: State, broker: int, load: FloatArray) -> float:
+def receiving_gain(encoding: Encoding, state: State, broker: int, load: int) -> float:
     """`gain` of adding a load, with less to compute."""
     gained = 0.0
-    for goal in range(load.shape[0]):
-        gained += min(max(state.shortfall[broker, goal], 0.0), load[goal])
-        gained -= max(load[goal] - max(state.headroom[broker, goal], 0.0), 0.0)
+    for goal in range(encoding.loads.shape[1]):
+        added = encoding.loads[load, goal]
+        gained += min(max(state.shortfall[broker, goal], 0.0), added)
+        gained -= max(added - max(state.headroom[broker, goal], 0.0), 0.0)
     return gained
 
 
@@ -241,20 +271,27 @@ def best_destination(
     """The candidate that a replica relieves most.
 
     `bounds`: by more than the first; the first one found that it relieves by the second will do. The scan starts at
-    another candidate for each slot, so that they are served evenly.
+    another candidate for each slot, so that they are served evenly. Most are passed over by what they could gain at
+    most, which takes a tenth of the time of what they do gain.
     """
     load = load_of(encoding, state, slot)
     best, most = NO_BROKER, bounds[0]
-    count = candidates.brokers.shape[0]
-    for step in range(count):
-        index = (slot + step) % count
-        broker = candidates.brokers[index]
-        if candidates.deficit[index] <= most or broker == state.places[slot]:
+    count = candidates.used[0]
+    index = slot % count - 1 if count else -1
+    for _ in range(count):
+        index = index + 1 if index + 1 < count else 0
+        if candidates.deficit[index] <= most:
             continue
-        gained = receiving_gain(state, broker, load)
+        at_most = 0.0
+        for goal in range(encoding.loads.shape[1]):
+            at_most += candidates.wants[index, goal] * encoding.loads[load, goal]
+        broker = candidates.brokers[index]
+        if at_most <= most or broker == state.places[slot]:
+            continue
+        gained = receiving_gain(encoding, state, broker, load)
         if (
             gained > most
-            and fits(state, broker, load)
+            and fits(encoding, state, broker, load, nothing(encoding))
             and affordable(encoding, state, slot, broker)
             and may_host(encoding, state, slot, broker)
         ):
@@ -269,12 +306,18 @@ def most_headroom(encoding: Encoding, state: State, slot: int, candidates: Candi
     """The candidate that stays farthest below the upper ends of its bands with a replica more, if any stays below."""
     load = load_of(encoding, state, slot)
     best, most = NO_BROKER, -TINY
-    for broker in candidates.brokers:
-        if broker == state.places[slot]:
-            continue
-        left = np.inf
-        for goal in range(load.shape[0]):
-            left = min(left, state.headroom[broker, goal] - load[goal])
-        if left > most and affordable(encoding, state, slot, broker) and may_host(encoding, state, slot, broker):
+    for index in range(candidates.used[0]):
+        broker = candidates.brokers[index]
+        left = UNLIMITED
+        for goal in range(encoding.loads.shape[1]):
+            left = min(left, state.headroom[broker, goal] - encoding.loads[load, goal])
+            if left <= most:
+                break
+        if (
+            left > most
+            and broker != state.places[slot]
+            and affordable(encoding, state, slot, broker)
+            and may_host(encoding, state, slot, broker)
+        ):
             best, most = broker, left
     return best

@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kreassign.planner.arrays import IndexArray
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part
 from kreassign.planner.search.compiled.kernels import (
     LEADER_CHANGES,
     NO_BROKER,
     TINY,
-    all_receivers,
+    UNLIMITED,
     best_destination,
-    brokers_below_band,
     copy_cost,
     fits,
+    following,
     gain,
     is_initial,
     lead,
+    leading,
     load_of,
+    look_below,
     may_host,
+    may_lead,
     may_leave,
     most_headroom,
+    nothing,
     place,
+    rank_of,
     update_deficit,
 )
-from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, SlotsByBroker, State
+from kreassign.planner.search.compiled.state import (
+    FIXED,
+    REMOVED,
+    UNPLACED,
+    Candidates,
+    Encoding,
+    SlotsByBroker,
+    State,
+    candidates_for,
+)
 
 RNG_FACTOR, RNG_STEP = 6364136223846793005, 1442695040888963407  # Knuth's MMIX generator
 # --- one change after the other --------------------------------------------------------------------------------------
 
 
-@compiled
 def move_pass(encoding: Encoding, state: State, threshold: float) -> int:
     """Make every move that relieves at least `threshold` per scaled byte; how many there were.
 
-    A replica that is away from initial_broker already goes elsewhere for nothing.
+    A replica that is away from its initial broker already goes elsewhere for nothing.
     """
-    below, receivers = brokers_below_band(encoding, state), all_receivers(encoding)
+    return move_each(encoding, state, candidates_for(encoding), candidates_for(encoding), threshold)
+
+
+@compiled
+def move_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, threshold: float) -> int:
+    """The moves of `move_pass`, given room to note who is below a band."""
+    look_below(encoding, state, below)
     moved = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
@@ -47,13 +64,13 @@ def move_pass(encoding: Encoding, state: State, threshold: float) -> int:
             load = load_of(encoding, state, slot)
             least = threshold * encoding.size[partition]
             possible, whole = 0.0, 0.0
-            for goal in range(load.shape[0]):
-                possible += min(load[goal], below.largest_shortfall[goal])
-                whole += load[goal]
+            for goal in range(encoding.loads.shape[1]):
+                possible += min(encoding.loads[load, goal], below.largest_shortfall[goal])
+                whole += encoding.loads[load, goal]
             if least >= possible + whole and origin == encoding.initial_brokers[slot]:
                 continue
             least = max(least - threshold * copy_cost(encoding, partition, origin), TINY)
-            given = gain(state, origin, load, -1.0)
+            given = gain(encoding, state, origin, nothing(encoding), load)
             if given + possible <= least:
                 continue
             broker = best_destination(encoding, state, slot, below, (least - given, possible - TINY))
@@ -75,18 +92,53 @@ def lead_pass(encoding: Encoding, state: State, threshold: float) -> int:
         leader = state.leaders[partition]
         if not encoding.may_change_leader[partition] or state.places[leader] < 0:
             continue
-        extra = encoding.leader_load[partition] - encoding.follower_load[partition]
-        given = gain(state, state.places[leader], extra, -1.0)
-        best, most = leader, max(threshold * extra.sum(), TINY)
-        if given + extra.sum() <= most:
+        more, less = leading(partition), following(partition)
+        extra = 0.0
+        for goal in range(encoding.loads.shape[1]):
+            extra += encoding.loads[more, goal] - encoding.loads[less, goal]
+        given = gain(encoding, state, state.places[leader], less, more)
+        best, most = leader, max(threshold * extra, TINY)
+        if given + extra <= most:
             continue
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
             broker = state.places[slot]
-            if slot == leader or broker < 0 or not encoding.leading[broker]:
+            if slot == leader or broker < 0 or not may_lead(encoding, broker):
                 continue
-            gained = given + gain(state, broker, extra, 1.0)
-            if gained > most and fits(state, broker, extra) and may_pay_leader_change(encoding, state, partition):
+            if rank_of(encoding, partition, broker) > rank_of(encoding, partition, state.places[leader]):
+                continue
+            gained = given + gain(encoding, state, broker, more, less)
+            if (
+                gained > most
+                and fits(encoding, state, broker, more, less)
+                and may_pay_leader_change(encoding, state, partition)
+            ):
                 best, most = slot, gained
+        if best != leader:
+            lead(encoding, state, best)
+            changed += 1
+    return changed
+
+
+@compiled
+def pin_pass(encoding: Encoding, state: State) -> int:
+    """Let a replica lead that is in the most preferred rack of those that have one; how many leaders changed."""
+    changed = 0
+    for partition in range(encoding.offsets.shape[0] - 1):
+        leader = state.leaders[partition]
+        if encoding.lead_rows[partition] < 1 or state.places[leader] < 0:
+            continue
+        more, less = leading(partition), following(partition)
+        best, least, most = leader, rank_of(encoding, partition, state.places[leader]), -UNLIMITED
+        for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            broker = state.places[slot]
+            if slot == leader or broker < 0 or not may_lead(encoding, broker):
+                continue
+            rank = rank_of(encoding, partition, broker)
+            if rank > least or (rank == least and best == leader) or not fits(encoding, state, broker, more, less):
+                continue
+            gained = gain(encoding, state, broker, more, less)
+            if (rank < least or gained > most) and may_pay_leader_change(encoding, state, partition):
+                best, least, most = slot, rank, gained
         if best != leader:
             lead(encoding, state, best)
             changed += 1
@@ -150,14 +202,14 @@ def other_placed(encoding: Encoding, state: State, slot: int) -> int:
 @compiled_part
 def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
     """Of the replicas of a partition: one that has no place, or shares its rack, or relieves its broker most."""
-    best, most = 0, -np.inf
+    best, most = 0, -UNLIMITED
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         broker = state.places[slot]
         if broker == REMOVED:
             continue
         gained = 1e9
         if broker >= 0:
-            gained = gain(state, broker, load_of(encoding, state, slot), -1.0)
+            gained = gain(encoding, state, broker, nothing(encoding), load_of(encoding, state, slot))
             for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
                 neighbour = state.places[other]
                 if other != slot and neighbour >= 0 and encoding.racks[neighbour] == encoding.racks[broker]:
@@ -173,7 +225,7 @@ def demote_pass(encoding: Encoding, state: State) -> None:
     """Where the leader is on a broker that may not lead, let another lead; where none can, take its place away."""
     for partition in range(encoding.offsets.shape[0] - 1):
         broker = state.places[state.leaders[partition]]
-        barred = broker >= 0 and not encoding.leading[broker] and not encoding.fixed[partition]
+        barred = broker >= 0 and not may_lead(encoding, broker) and encoding.lead_rows[partition] != FIXED
         if not barred or hand_over(encoding, state, partition):
             continue
         if encoding.movable[partition] and not encoding.pinned[state.leaders[partition]]:
@@ -183,26 +235,29 @@ def demote_pass(encoding: Encoding, state: State) -> None:
 @compiled
 def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
     """Where one of these slots leads, let another replica of its partition lead, if any may."""
-    for slot in slots:
-        if state.leaders[encoding.owners[slot]] == slot:
-            hand_over(encoding, state, encoding.owners[slot])
+    for index in range(slots.shape[0]):
+        partition = encoding.owners[slots[index]]
+        if state.leaders[partition] == slots[index]:
+            hand_over(encoding, state, partition)
 
 
 @compiled_part
 def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
     """Let the replica lead that is relieved most, of those that have a place and may; False if there is none."""
-    extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+    more, less = leading(partition), following(partition)
     leader = state.leaders[partition]
-    best, most, initial_leader = leader, -np.inf, encoding.initial_leaders[partition]
+    best, most, initial_leader = leader, -UNLIMITED, encoding.initial_leaders[partition]
     former = state.places[leader]
     cannot_afford = (former == initial_leader or former < 0) and state.budget_left[LEADER_CHANGES] < 1.0
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         broker = state.places[slot]
-        if slot == leader or broker < 0 or not encoding.leading[broker]:
+        if slot == leader or broker < 0 or not may_lead(encoding, broker):
             continue
         if cannot_afford and broker != initial_leader:
             continue
-        gained = gain(state, broker, extra, 1.0) - (0.0 if fits(state, broker, extra) else 1e6)
+        gained = gain(encoding, state, broker, more, less)
+        gained -= 0.0 if fits(encoding, state, broker, more, less) else 1e6
+        gained -= 1e3 * rank_of(encoding, partition, broker)
         if gained > most:
             best, most = slot, gained
     if best == leader:
@@ -211,17 +266,22 @@ def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
     return True
 
 
-@compiled
 def fill_pass(encoding: Encoding, state: State, order: IndexArray) -> None:
     """Give every slot of `order` a broker, where the rules, the capacities and the budget allow any."""
-    receivers = all_receivers(encoding)
-    for slot in order:
-        below = brokers_below_band(encoding, state)
-        broker = best_destination(encoding, state, slot, below, (TINY, np.inf))
+    fill_each(encoding, state, candidates_for(encoding), candidates_for(encoding), order)
+
+
+@compiled
+def fill_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, order: IndexArray) -> None:
+    """The changes of `fill_pass`, given room to note who is below a band."""
+    for index in range(order.shape[0]):
+        slot = order[index]
+        look_below(encoding, state, below)
+        broker = best_destination(encoding, state, slot, below, (TINY, UNLIMITED))
         if broker == NO_BROKER:
             broker = most_headroom(encoding, state, slot, receivers)
         if broker == NO_BROKER:
-            broker = best_destination(encoding, state, slot, receivers, (-np.inf, np.inf))
+            broker = best_destination(encoding, state, slot, receivers, (-UNLIMITED, UNLIMITED))
         if broker != NO_BROKER:
             place(encoding, state, slot, broker)
 
@@ -239,9 +299,9 @@ def random_below(state: State, below: int) -> int:
 @compiled_part
 def exchange_gain(encoding: Encoding, state: State, one: int, other: int) -> float:
     """Relief of two replicas changing their brokers."""
-    difference = load_of(encoding, state, other) - load_of(encoding, state, one)
+    first, second = load_of(encoding, state, one), load_of(encoding, state, other)
     here, there = state.places[one], state.places[other]
-    return gain(state, here, difference, 1.0) + gain(state, there, difference, -1.0)
+    return gain(encoding, state, here, second, first) + gain(encoding, state, there, first, second)
 
 
 @compiled_part
@@ -261,8 +321,8 @@ def may_exchange(encoding: Encoding, state: State, one: int, other: int) -> bool
         return False
     if not (may_enter(encoding, one, there) and may_enter(encoding, other, here)):
         return False
-    difference = load_of(encoding, state, other) - load_of(encoding, state, one)
-    if not (fits(state, here, difference) and fits(state, there, -difference)):
+    first, second = load_of(encoding, state, one), load_of(encoding, state, other)
+    if not (fits(encoding, state, here, second, first) and fits(encoding, state, there, first, second)):
         return False
     return may_host(encoding, state, one, there) and may_host(encoding, state, other, here)
 
@@ -291,10 +351,21 @@ def exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
 @compiled_part
 def overdrawn(state: State, one: int, other: int) -> bool:
     """Whether more is spent than the budget has."""
-    limits = min(
-        state.bytes_in_left[one], state.bytes_in_left[other], state.bytes_out_left.min(), state.budget_left.min()
-    )
-    return bool(limits < -TINY)
+    least = min(state.bytes_in_left[one], state.bytes_in_left[other])
+    for broker in range(state.bytes_out_left.shape[0]):
+        least = min(least, state.bytes_out_left[broker])
+    for limit in range(state.budget_left.shape[0]):
+        least = min(least, state.budget_left[limit])
+    return bool(least < -TINY)
+
+
+@compiled_part
+def is_outside(state: State, broker: int) -> bool:
+    """Whether a broker is outside any band."""
+    outside = False
+    for goal in range(state.shortfall.shape[1]):
+        outside |= state.shortfall[broker, goal] > TINY or state.headroom[broker, goal] < -TINY
+    return outside
 
 
 @compiled
@@ -310,7 +381,7 @@ def exchange_pass(
         return made
     for broker in range(encoding.racks.shape[0]):
         first, last = by_broker.starts[broker], by_broker.starts[broker + 1]
-        while first < last and (max(state.shortfall[broker].max(), -state.headroom[broker].min())) > TINY:
+        while first < last and is_outside(state, broker):
             best, partner, most = by_broker.slots[first], by_broker.slots[first], 0.0
             for _ in range(attempts):
                 one = by_broker.slots[first + random_below(state, last - first)]
@@ -393,9 +464,9 @@ def try_lead_chain(encoding: Encoding, state: State, by_broker: SlotsByBroker, s
 def lead_gain(encoding: Encoding, state: State, slot: int) -> float:
     """Gain of another slot leading its partition."""
     partition = encoding.owners[slot]
-    extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+    more, less = leading(partition), following(partition)
     former = state.places[state.leaders[partition]]
-    return gain(state, former, extra, -1.0) + gain(state, state.places[slot], extra, 1.0)
+    return gain(encoding, state, former, less, more) + gain(encoding, state, state.places[slot], more, less)
 
 
 @compiled_part
@@ -404,11 +475,13 @@ def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
     partition, broker = encoding.owners[slot], state.places[slot]
     if (
         state.leaders[partition] == slot
-        or not encoding.leading[broker]
+        or not may_lead(encoding, broker)
         or not may_pay_leader_change(encoding, state, partition)
     ):
         return False
-    return fits(state, broker, encoding.leader_load[partition] - encoding.follower_load[partition])
+    if rank_of(encoding, partition, broker) > rank_of(encoding, partition, state.places[state.leaders[partition]]):
+        return False
+    return fits(encoding, state, broker, leading(partition), following(partition))
 
 
 # --- trimming --------------------------------------------------------------------------------------------------------
@@ -418,18 +491,21 @@ def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
 def return_pass(encoding: Encoding, state: State, order: IndexArray) -> int:
     """Take back every move that the bands do not need, in the order given; how many there were."""
     returned = 0
-    for slot in order:
+    for index in range(order.shape[0]):
+        slot = order[index]
         partition, origin = encoding.owners[slot], state.places[slot]
         if origin < 0 or is_initial(encoding, partition, origin):
             continue
-        load = load_of(encoding, state, slot)
-        given = gain(state, origin, load, -1.0)
+        load, none = load_of(encoding, state, slot), nothing(encoding)
+        given = gain(encoding, state, origin, none, load)
         for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
             initial_broker = encoding.initial_brokers[other]
-            if initial_broker < 0 or not encoding.staying[initial_broker] or not fits(state, initial_broker, load):
+            if initial_broker < 0 or not encoding.staying[initial_broker]:
                 continue
-            if given + gain(state, initial_broker, load, 1.0) >= -TINY and may_host(
-                encoding, state, slot, initial_broker
+            if (
+                fits(encoding, state, initial_broker, load, none)
+                and given + gain(encoding, state, initial_broker, load, none) >= -TINY
+                and may_host(encoding, state, slot, initial_broker)
             ):
                 place(encoding, state, slot, initial_broker)
                 returned += 1
@@ -442,11 +518,12 @@ def restore_leaders_pass(encoding: Encoding, state: State) -> None:
     """Where a replica is back on the broker that leads at present, let it lead again."""
     for partition in range(encoding.initial_leaders.shape[0]):
         initial_leader = encoding.initial_leaders[partition]
-        if state.places[state.leaders[partition]] == initial_leader or not encoding.leading[initial_leader]:
+        if state.places[state.leaders[partition]] == initial_leader or not may_lead(encoding, initial_leader):
             continue
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
-            extra = encoding.leader_load[partition] - encoding.follower_load[partition]
-            if state.places[slot] == initial_leader and fits(state, initial_leader, extra):
+            if state.places[slot] == initial_leader and fits(
+                encoding, state, initial_leader, leading(partition), following(partition)
+            ):
                 lead(encoding, state, slot)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kreassign.planner.arrays import FloatArray, IndexArray
+from kreassign.planner.arrays import IndexArray
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part
 from kreassign.planner.search.compiled.kernels import (
     NO_BROKER,
@@ -14,6 +14,7 @@ from kreassign.planner.search.compiled.kernels import (
     load_of,
     may_host,
     may_leave,
+    nothing,
     place,
 )
 from kreassign.planner.search.compiled.loops import exchange, may_exchange, random_below
@@ -68,10 +69,10 @@ def spread_gain(spread: Spread, topic: int, origin: int, broker: int) -> int:
 
 
 @compiled_part
-def harmless(state: State, broker: int, load: FloatArray, sign: float) -> bool:
-    """Whether adding `sign` times a load takes a broker farther from none of its bands."""
-    for goal in range(load.shape[0]):
-        change = sign * load[goal]
+def harmless(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> bool:
+    """Whether a load that comes and one that goes take a broker farther from none of its bands."""
+    for goal in range(encoding.loads.shape[1]):
+        change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         shortfall, headroom = state.shortfall[broker, goal], state.headroom[broker, goal]
         missed = max(shortfall, 0.0) + max(-headroom, 0.0)
         if max(shortfall - change, 0.0) + max(change - headroom, 0.0) > missed + TINY:
@@ -83,18 +84,18 @@ def harmless(state: State, broker: int, load: FloatArray, sign: float) -> bool:
 def best_move(encoding: Encoding, state: State, spread: Spread, slot: int) -> int:
     """The broker where a replica serves the spread most, of equals that with the fewest of the topic; or none."""
     origin, topic, load = state.places[slot], spread.topics[encoding.owners[slot]], load_of(encoding, state, slot)
-    best, most, fewest = NO_BROKER, 0, 0
-    if not harmless(state, origin, load, -1.0):
+    best, most, fewest, none = NO_BROKER, 0, 0, nothing(encoding)
+    if not harmless(encoding, state, origin, none, load):
         return best
     for broker in range(encoding.racks.shape[0]):
         gained = spread_gain(spread, topic, origin, broker)
         held = spread.counts[topic, broker]
         if broker == origin or gained < 1 or gained < most or (gained == most and held >= fewest):
             continue
-        if not encoding.receiving[broker] or not harmless(state, broker, load, 1.0):
+        if not encoding.receiving[broker] or not harmless(encoding, state, broker, load, none):
             continue
         if (
-            fits(state, broker, load)
+            fits(encoding, state, broker, load, none)
             and affordable(encoding, state, slot, broker)
             and may_host(encoding, state, slot, broker)
         ):
@@ -115,8 +116,8 @@ def try_exchange(
             continue
         if spread_gain(spread, topic, origin, broker) + spread_gain(spread, second, broker, origin) < 1:
             continue
-        difference = load_of(encoding, state, other) - load_of(encoding, state, slot)
-        if not (harmless(state, origin, difference, 1.0) and harmless(state, broker, difference, -1.0)):
+        ours, theirs = load_of(encoding, state, slot), load_of(encoding, state, other)
+        if not harmless(encoding, state, origin, theirs, ours) or not harmless(encoding, state, broker, ours, theirs):
             continue
         if may_exchange(encoding, state, slot, other) and exchange(encoding, state, slot, other):
             count(spread, topic, origin, broker)

@@ -20,21 +20,25 @@ REMOVED = -2
 
 
 class Encoding(NamedTuple):
-    """What the search does not change. N brokers, P partitions, S slots, R goals."""
+    """What the search does not change. N brokers, P partitions, S slots, R goals.
+
+    Every array and dimension more costs something at each of many calls: 10 % of a search for two arrays.
+    """
 
     offsets: IndexArray  # (P + 1,)
     owners: IndexArray  # (S,) partition of each slot
     initial_brokers: IndexArray  # (S,) broker that holds the replica at present, or UNPLACED
     lost_on: IndexArray  # (S,) broker that lost its copy and cannot be given another, or UNPLACED
     initial_leaders: IndexArray  # (P,) broker that leads at present
-    leader_load: FloatArray  # (P, R) load on the leader's broker
-    follower_load: FloatArray  # (P, R) load on each follower's broker
+    loads: (
+        FloatArray  # (2 P + 1, R) of partition p: 2 p on its leader's broker, 2 p + 1 on a follower's; the last, none
+    )
     role_goals: BoolArray  # (R,) whether leading brings another load than following
     size: FloatArray  # (P,)
     transfer_cost: FloatArray  # (P,) what a copy takes of what brokers may receive and send, scaled as sizes
     rack_limit: IndexArray  # (P,) replicas allowed in one rack
     partition_sets: IndexArray  # (P,)
-    fixed: BoolArray  # (P,) nothing about the partition may change
+    lead_rows: IndexArray  # (P,) row of `lead_ranks` for its leader, or FIXED: nothing about it may change
     movable: BoolArray  # (P,) replicas may go elsewhere
     may_change_leader: BoolArray  # (P,) another replica may lead
     pinned: BoolArray  # (S,) the replica stays on its initial broker
@@ -42,7 +46,15 @@ class Encoding(NamedTuple):
     broker_sets: IndexArray  # (N,)
     receiving: BoolArray  # (N,)
     staying: BoolArray  # (N,) may hold replicas in the end
-    leading: BoolArray  # (N,)
+    lead_ranks: IndexArray  # (K * N,) row by row, how far down the racks preferred for leaders a broker is, or NO_RANK
+
+
+NO_RANK = 1 << 30
+"""In `Encoding.lead_ranks`: the broker may not lead."""
+
+
+FIXED = -1
+"""In `Encoding.lead_rows`."""
 
 
 class State(NamedTuple):
@@ -60,10 +72,12 @@ class State(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Brokers to choose a destination from."""
+    """Brokers to choose a destination from: the first `used[0]` ones of `brokers`."""
 
-    brokers: IndexArray
-    deficit: FloatArray  # sum over goals of what each lacks: no replica relieves it more
+    used: IndexArray  # (1,)
+    brokers: IndexArray  # (N,)
+    deficit: FloatArray  # (N,) sum over goals of what each lacks: no replica relieves it more
+    wants: FloatArray  # (N, R) 1 where a load relieves it, -1 where it is over its band, 0 between the two
     positions: IndexArray  # (N,) where a broker stands among these, or UNPLACED
     largest_shortfall: FloatArray  # (R,) the most that any of them lacks
 
@@ -73,6 +87,20 @@ class SlotsByBroker(NamedTuple):
 
     starts: IndexArray  # (N + 1,)
     slots: IndexArray
+
+
+def candidates_for(encoding: Encoding) -> Candidates:
+    """All receivers, whatever they lack."""
+    brokers, goals = len(encoding.racks), encoding.loads.shape[1]
+    receivers = np.flatnonzero(encoding.receiving)
+    return Candidates(
+        used=np.array([len(receivers)]),
+        brokers=np.pad(receivers, (0, brokers - len(receivers))),
+        deficit=np.full(brokers, np.inf),
+        wants=np.ones((brokers, goals)),
+        positions=np.full(brokers, UNPLACED, np.int64),
+        largest_shortfall=np.zeros(goals),
+    )
 
 
 def slots_by_broker(places: IndexArray, brokers: int) -> SlotsByBroker:
@@ -86,9 +114,8 @@ def loads_of(encoding: Encoding, state: State) -> FloatArray:
     brokers, goals = state.shortfall.shape
     placed = np.flatnonzero(state.places >= 0)
     owners, places = encoding.owners[placed], state.places[placed]
-    leads = state.leaders[owners] == placed
+    rows = 2 * owners + (state.leaders[owners] != placed)
     loads = np.empty((brokers, goals))
     for goal in range(goals):
-        brought = np.where(leads, encoding.leader_load[owners, goal], encoding.follower_load[owners, goal])
-        loads[:, goal] = np.bincount(places, brought, brokers)
+        loads[:, goal] = np.bincount(places, encoding.loads[rows, goal], brokers)
     return loads

@@ -1,0 +1,372 @@
+"""SASL of client properties, the keys `sasl.…` → credentials: who we are, and where tokens and tickets come from.
+
+Classes of Java are heard by their names where the same is done here: which class fetches a token decides where it comes
+from (KIP-768). Other classes are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from kreassign.admin.jaas import LoginModule, login_module
+from kreassign.admin.settings import (
+    AssertionFile,
+    ClientAssertion,
+    ClientSecret,
+    Credentials,
+    Grant,
+    JwtBearer,
+    Kerberos,
+    MskIam,
+    OAuth,
+    Sasl,
+    Secret,
+    SignedAssertion,
+    TokenEndpoint,
+    TokenFile,
+    Tokens,
+    UnsecuredToken,
+)
+from kreassign.admin.tls_properties import tls
+from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
+
+_LOGIN_HANDLER, _CLIENT_HANDLER = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
+_RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
+_CLIENT_ID = "sasl.oauthbearer.client.credentials.client.id"
+_ENDPOINT_URL = "sasl.oauthbearer.token.endpoint.url"
+_SECURITY = "org.apache.kafka.common.security."
+_OAUTH = f"{_SECURITY}oauthbearer."
+_MSK = "software.amazon.msk.auth.iam."
+FROM_ENDPOINT = (f"{_OAUTH}OAuthBearerLoginCallbackHandler", f"{_OAUTH}secured.OAuthBearerLoginCallbackHandler")
+"""Kafka's class that fetches tokens, by its name since 3.4 and the one before."""
+UNSECURED = f"{_OAUTH}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
+FROM_AWS = f"{_MSK}IAMOAuthBearerLoginCallbackHandler"
+_BY_ASSERTION = f"{_OAUTH}JwtBearerJwtRetriever"
+_RETRIEVERS = (*(f"{_OAUTH}{name}JwtRetriever" for name in ("Default", "ClientCredentials", "File")), _BY_ASSERTION)
+_ASSERTION = "sasl.oauthbearer.assertion."
+_ASSERTION_ALGORITHMS = ("RS256", "ES256")
+_REFRESH_FACTOR = "sasl.login.refresh.window.factor"
+# What Kafka allows an extension to be (KIP-342).
+_EXTENSION_NAME, _EXTENSION_VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")
+_EXAMPLES = {
+    "PlainLoginModule": f'{_SECURITY}plain.PlainLoginModule required username="alice" password="...";',
+    "ScramLoginModule": f'{_SECURITY}scram.ScramLoginModule required username="alice" password="...";',
+    "OAuthBearerLoginModule": f'{_OAUTH}OAuthBearerLoginModule required clientId="..." clientSecret="...";',
+    "Krb5LoginModule": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true "
+    'keyTab="/etc/kafka/alice.keytab" principal="alice@EXAMPLE.COM";',
+    "IAMLoginModule": f"{_MSK}IAMLoginModule required;",
+}
+
+_Reader = Callable[[str, LoginModule, Mapping[str, str]], Credentials]
+
+
+def credentials(properties: Mapping[str, str]) -> Credentials:
+    """What a client says of itself. InputError, which names the property and shows no secret, if it is wrong."""
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in _MECHANISMS:
+        raise InputError(f"sasl.mechanism={mechanism} is not supported; use one of {', '.join(_MECHANISMS)}")
+    module, read = _MECHANISMS[mechanism]
+    login = login_module(properties.get("sasl.jaas.config", ""))
+    if login is not None and login.name not in (module, *(_PASSWORDS if module in _PASSWORDS else ())):
+        # Who forgot the mechanism has Kafka's default, which is Kerberos.
+        suited = " or ".join(name for name, (known, _) in _MECHANISMS.items() if known == login.name)
+        raise InputError(
+            f"the login module {login.class_name} of sasl.jaas.config is not supported with "
+            f"sasl.mechanism={mechanism}{'' if 'sasl.mechanism' in properties else ', the default'}; use "
+            f"{_EXAMPLES[module].split()[0]}{f', or set sasl.mechanism to {suited}' if suited else ''}"
+        )
+    if login is None:
+        # The text may hold a password: show how it should look, not how it does.
+        what = " with username and password" if module in _PASSWORDS else ""
+        raise InputError(f"sasl.jaas.config must be one login module{what}, for example {_EXAMPLES[module]}")
+    return read(mechanism, login, properties)
+
+
+def _no_handlers(properties: Mapping[str, str], mechanism: str) -> None:
+    for key in (_LOGIN_HANDLER, _CLIENT_HANDLER):
+        _class(properties, key, (), mechanism)
+
+
+def _class(properties: Mapping[str, str], key: str, known: tuple[str, ...], mechanism: str) -> str:
+    """The class that a property names, empty for none. InputError if it is another than these."""
+    name = properties.get(key, "").strip()
+    if name and name not in known:
+        instead = f"use one of {', '.join(known)}" if known else "remove it"
+        raise InputError(f"{key}={shortened(name)} is not supported with sasl.mechanism={mechanism}; {instead}")
+    return name
+
+
+# --- PLAIN and SCRAM --------------------------------------------------------------------------------------------
+
+
+def _password(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> Sasl:
+    _no_handlers(properties, mechanism)
+    if "username" not in login.options or "password" not in login.options:
+        example = _EXAMPLES[_MECHANISMS[mechanism][0]]
+        raise InputError(f"sasl.jaas.config must be one login module with username and password, for example {example}")
+    return Sasl(mechanism, login.options["username"], Secret(login.options["password"]))
+
+
+# --- OAUTHBEARER ------------------------------------------------------------------------------------------------
+
+
+def _oauth(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
+    handler = _class(properties, _LOGIN_HANDLER, (*FROM_ENDPOINT, UNSECURED, FROM_AWS), mechanism)
+    _class(properties, _CLIENT_HANDLER, (f"{_OAUTH}internals.OAuthBearerSaslClientCallbackHandler",), mechanism)
+    prefix = "extension_"
+    tokens: Tokens
+    if handler == FROM_AWS:
+        tokens = _msk(login)
+    elif handler in FROM_ENDPOINT or (not handler and properties.get(_ENDPOINT_URL)):
+        tokens = _fetched(login, properties)
+    else:
+        prefix = "unsecuredLoginExtension_"
+        tokens = _unsecured(login)
+    return OAuth(tokens, _extensions(login, prefix), _refresh_factor(properties))
+
+
+def _refresh_factor(properties: Mapping[str, str]) -> float:
+    text = properties.get(_REFRESH_FACTOR, "0.8").strip()
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0.5 <= factor <= 1.0:
+        raise InputError(f"{_REFRESH_FACTOR}={shortened(text)} is not a number from 0.5 to 1.0")
+    return factor
+
+
+def _extensions(login: LoginModule, prefix: str) -> tuple[tuple[str, str], ...]:
+    found = {key.removeprefix(prefix): value for key, value in login.options.items() if key.startswith(prefix)}
+    for name, value in found.items():
+        if name == "auth" or not _EXTENSION_NAME.fullmatch(name) or not _EXTENSION_VALUE.fullmatch(value):
+            raise InputError(
+                f"{prefix}{shortened(name)} of sasl.jaas.config is no SASL extension: a name is letters, a value "
+                "printable ASCII"
+            )
+    return tuple(found.items())
+
+
+def _fetched(login: LoginModule, properties: Mapping[str, str]) -> TokenEndpoint | TokenFile:
+    retriever = _class(properties, _RETRIEVER, _RETRIEVERS, "OAUTHBEARER")
+    url = properties.get(_ENDPOINT_URL, "").strip()
+    parts = _split(url)
+    if parts.scheme == "file" and retriever != _BY_ASSERTION:
+        return TokenFile(unquote(parts.path))
+    if parts.scheme == "file":
+        raise InputError(f"{_RETRIEVER}={_BY_ASSERTION} asks a server: {_ENDPOINT_URL} must be https://HOST/PATH")
+    return TokenEndpoint(
+        url,
+        JwtBearer(_assertion(properties)) if retriever == _BY_ASSERTION else _client_credentials(login, properties),
+        properties.get("sasl.oauthbearer.scope", login.options.get("scope", "")).strip() or None,
+        # As in Java, TLS to the endpoint is configured beside the secret, not by the brokers' stores.
+        tls=tls({key: value for key, value in login.options.items() if key.startswith("ssl.")}),
+        timeout_ms=_timeout_ms(properties),
+    )
+
+
+def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> Grant:
+    """As Kafka 4.3 chooses: the file of an assertion, one of our own where its issuer is told, else the secret."""
+    if any(properties.get(f"{_ASSERTION}{key}", "").strip() for key in ("file", "claim.iss")):
+        named = properties.get(_CLIENT_ID) or login.options.get("clientId", "")
+        return ClientAssertion(_assertion(properties), named.strip() or None)
+    return ClientSecret(
+        _option(login, "clientId", properties, _CLIENT_ID),
+        Secret(_option(login, "clientSecret", properties, "sasl.oauthbearer.client.credentials.client.secret")),
+        is_url_encoded=properties.get("sasl.oauthbearer.header.urlencode", "false").strip().lower() == "true",
+    )
+
+
+def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion:
+    """Of `sasl.oauthbearer.assertion.…` (KIP-1139). Where a file is named, the others are not looked at, as in Java."""
+    given = {key.removeprefix(_ASSERTION): value.strip() for key, value in properties.items() if value.strip()}
+    if path := given.get("file"):
+        return AssertionFile(_path(path))
+    algorithm = next((one for one in _ASSERTION_ALGORITHMS if one == given.get("algorithm", "RS256").upper()), None)
+    if algorithm is None:
+        raise InputError(
+            f"{_ASSERTION}algorithm={shortened(given['algorithm'])} is not one of {', '.join(_ASSERTION_ALGORITHMS)}"
+        )
+    if "private.key.file" not in given:
+        raise InputError(
+            f"an assertion needs {_ASSERTION}file, which somebody else renews, or {_ASSERTION}private.key.file to "
+            "sign one"
+        )
+    passphrase, template = given.get("private.key.passphrase"), given.get("template.file")
+    return SignedAssertion(
+        _path(given["private.key.file"]),
+        tuple((name, given[f"claim.{name}"]) for name in ("aud", "iss", "sub") if f"claim.{name}" in given),
+        algorithm,
+        None if passphrase is None else Secret(passphrase),
+        None if template is None else _path(template),
+        valid_s=_seconds(given, "claim.exp.seconds", 300),
+        valid_before_s=_seconds(given, "claim.nbf.seconds", 60),
+        has_id=given.get("claim.jti.include", "false").lower() == "true",
+    )
+
+
+def _seconds(given: Mapping[str, str], key: str, default: int) -> int:
+    text = given.get(key, str(default))
+    try:
+        return parse_whole(text)
+    except ValueError as error:
+        raise InputError(f"{_ASSERTION}{key}={shortened(text)} is not a number of seconds: {error}") from None
+
+
+def _split(url: str) -> SplitResult:
+    if not url:
+        raise InputError(
+            f"{_ENDPOINT_URL} is missing: the address where tokens are fetched, or file:///PATH of a token"
+        )
+    try:
+        parts = urlsplit(url)
+        is_right = parts.scheme in ("http", "https", "file") and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_right = False
+    if not is_right or not url.isascii() or not url.isprintable() or " " in url:
+        raise InputError(f"{_ENDPOINT_URL} is not an address; write https://HOST/PATH, or file:///PATH")
+    if "@" in parts.netloc or parts.fragment:
+        raise InputError(f"{_ENDPOINT_URL} has a name, password or fragment; credentials belong to sasl.jaas.config")
+    if parts.scheme == "file" and (
+        parts.netloc not in ("", "localhost") or not PurePosixPath(parts.path).is_absolute()
+    ):
+        raise InputError(f"{_ENDPOINT_URL} must name a file of this machine: file:///PATH")
+    if parts.scheme != "file" and not parts.hostname:
+        raise InputError(f"{_ENDPOINT_URL} names no host; write https://HOST/PATH")
+    return parts
+
+
+def _option(login: LoginModule, name: str, properties: Mapping[str, str], key: str) -> str:
+    value = (properties.get(key) or login.options.get(name, "")).strip()
+    if not value:
+        raise InputError(f"OAUTHBEARER with {_ENDPOINT_URL} needs {name} in sasl.jaas.config, or {key}")
+    return value
+
+
+def _timeout_ms(properties: Mapping[str, str]) -> int:
+    texts = {
+        key: properties.get(key, "10000").strip()
+        for key in ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")
+    }
+    for key, text in texts.items():
+        try:
+            parse_whole(text, least=1)
+        except ValueError as error:
+            raise InputError(f"{key}={shortened(text)} is not a number of milliseconds: {error}") from None
+    return sum(parse_whole(text) for text in texts.values())
+
+
+_CLAIM = re.compile("unsecuredLogin(String|Number|List)Claim_(.+)", re.DOTALL)
+
+
+def _unsecured(login: LoginModule) -> UnsecuredToken:
+    """An unsigned token, for brokers that believe anyone: Kafka's default, for tests."""
+    options = login.options
+    claims: dict[str, str | float | tuple[str, ...]] = {}
+    try:
+        for key, value in options.items():
+            if (found := _CLAIM.fullmatch(key)) is not None:
+                claims[found[2]] = _claim(found[1], value)
+        lifetime_s = parse_whole(options.get("unsecuredLoginLifetimeSeconds", "3600"), least=1)
+    except ValueError as error:
+        raise InputError(f"an option of the unsecured login of sasl.jaas.config is not a number: {error}") from None
+    principal = options.get("unsecuredLoginPrincipalClaimName", "").strip() or "sub"
+    if {"iat", "exp"} & claims.keys() or not claims.get(principal):
+        raise InputError(
+            f"sasl.jaas.config says neither where a token comes from ({_LOGIN_HANDLER}={FROM_ENDPOINT[0]} and "
+            f'{_ENDPOINT_URL}) nor who we are: unsecuredLoginStringClaim_{shortened(principal)}="alice" is missing, or '
+            "sets iat or exp"
+        )
+    return UnsecuredToken(tuple(claims.items()), lifetime_s)
+
+
+def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
+    if kind == "String":
+        return text
+    if kind == "Number":
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError(shortened(text))
+        return number
+    return tuple(text[1:].split(text[0])) if len(text) > 1 else ()
+
+
+# --- AWS --------------------------------------------------------------------------------------------------------
+
+
+def _msk_iam(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
+    """AWS_MSK_IAM is a mechanism of AWS's Java library; its brokers take the same signature as a token, too."""
+    _class(properties, _CLIENT_HANDLER, (f"{_MSK}IAMClientCallbackHandler",), mechanism)
+    _class(properties, _LOGIN_HANDLER, (), mechanism)
+    return OAuth(_msk(login))
+
+
+_MSK_OPTIONS = {"awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion"}
+# They tune Java or debug; what they would add to a log is a secret.
+_MSK_IGNORED = {"awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs"}
+
+
+def _msk(login: LoginModule) -> MskIam:
+    options = login.options
+    if unknown := sorted(options.keys() - _MSK_OPTIONS - _MSK_IGNORED):
+        raise InputError(
+            f"the option {shortened(unknown[0])} of sasl.jaas.config is not supported for MSK; "
+            f"supported: {', '.join(sorted(_MSK_OPTIONS))}"
+        )
+    return MskIam(
+        region=options.get("awsStsRegion"),
+        profile=options.get("awsProfileName"),
+        role_arn=options.get("awsRoleArn"),
+        role_session_name=options.get("awsRoleSessionName"),
+    )
+
+
+# --- GSSAPI -----------------------------------------------------------------------------------------------------
+
+
+def _kerberos(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> Kerberos:
+    _no_handlers(properties, mechanism)
+    options = login.options
+    services = {properties.get("sasl.kerberos.service.name"), options.get("serviceName")} - {None, ""}
+    if len(services) != 1:
+        raise InputError(
+            "sasl.kerberos.service.name must say, once, as which service Kerberos knows the brokers: most often kafka"
+        )
+    principal, keytab = options.get("principal"), options.get("keyTab")
+    if _is_true(options, "useKeyTab"):
+        if not principal or not keytab:
+            raise InputError("useKeyTab=true of sasl.jaas.config needs keyTab and principal")
+        return Kerberos(str(services.pop()), principal, _path(keytab))
+    if _is_true(options, "useTicketCache"):
+        cache = options.get("ticketCache")
+        return Kerberos(str(services.pop()), principal, ticket_cache=_path(cache) if cache else None)
+    raise InputError(
+        "sasl.jaas.config names neither a keytab (useKeyTab=true keyTab=... principal=...) nor the tickets of kinit "
+        "(useTicketCache=true); a password is not asked for"
+    )
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "false").strip().lower() == "true"
+
+
+def _path(text: str) -> str:
+    """A file as Java names it, `file:` before it or not."""
+    return re.sub(r"(?i)^file:(//(?=/))?", "", text)
+
+
+_PASSWORDS = ("PlainLoginModule", "ScramLoginModule")
+_MECHANISMS: Mapping[str, tuple[str, _Reader]] = {
+    "PLAIN": ("PlainLoginModule", _password),
+    "SCRAM-SHA-256": ("ScramLoginModule", _password),
+    "SCRAM-SHA-512": ("ScramLoginModule", _password),
+    "OAUTHBEARER": ("OAuthBearerLoginModule", _oauth),
+    "GSSAPI": ("Krb5LoginModule", _kerberos),
+    "AWS_MSK_IAM": ("IAMLoginModule", _msk_iam),
+}

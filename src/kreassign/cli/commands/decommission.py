@@ -1,0 +1,162 @@
+"""`kreassign decommission`: takes brokers out of the cluster for good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
+from kreassign.cli.options.pace import PaceOptions, pace_options
+from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
+from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
+from kreassign.cli.options.throttle import throttle_options
+from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.output import console, examples, format_option, print_json
+from kreassign.cli.run_text import document, exit_code, print_summary
+from kreassign.cli.signals import on_terminal
+from kreassign.clock import SystemClock
+from kreassign.errors import ExecutionError
+from kreassign.executor.brokers.decommission import Step
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.throttle.originals import FoundThrottles
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.operations import decommission as operation
+from kreassign.operations.decommission import (
+    WITHOUT_PLAN,
+    CancelledDecommission,
+    DecommissionRequest,
+    DecommissionResult,
+)
+from kreassign.operations.run import RunContext
+
+
+@click.command(
+    "decommission",
+    epilog=examples(
+        "kreassign decommission 3 --bootstrap-server localhost:9092 --throttle 50MB/s",
+        "kreassign decommission 3,4 --replace-with 13,14 --bootstrap-server localhost:9092",
+        "kreassign decommission 3 --bootstrap-server localhost:9092 --unregister",
+        "kreassign decommission 3 --bootstrap-server localhost:9092 --cancel",
+    ),
+)
+@click.argument("brokers", callback=parse_brokers, metavar="IDS")
+@run_cluster_options
+@click.option(
+    "--replace-with",
+    "successors",
+    callback=parse_brokers,
+    metavar="IDS",
+    help="Give all replicas of each broker to one of these, in the same place of every list.  "
+    "[default: to where they serve the goals best]",
+)
+@click.option("--unregister", is_flag=True, help="Unregister the brokers when they are empty and stopped.")
+@click.option("--cancel", "is_cancelled", is_flag=True, help="Call it off: cancel the run, uncordon the brokers.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Show the next step; change nothing.")
+@goals_file_option
+@throttle_options("no limit")
+@guards_option
+@found_options
+@replan_option
+@pace_options
+@click.option(
+    "--measure-for",
+    type=FiniteRange(min=0, max=LONGEST_S),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With a throttle: how long to measure write rates before each run; 0 to skip.",
+)
+@run_context_options
+@format_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    brokers: tuple[int, ...],
+    cluster: ClusterOptions,
+    successors: tuple[int, ...],
+    unregister: bool,
+    is_cancelled: bool,
+    is_dry: bool,
+    goals_file: Path | None,
+    throttle: ThrottleRates,
+    guards: dict[GuardName, Reaction],
+    found: FoundThrottles,
+    replan: bool,
+    pace: PaceOptions,
+    measure_for: float,
+    run_context: RunContext,
+    output_format: str,
+) -> None:
+    """Take brokers IDS out of the cluster: cordon, drain, prove that they are empty.
+
+    Where it stands is read from the cluster: the same command, given again by anybody from anywhere, goes on where an
+    earlier one was left. With --unregister, stop the brokers once they are empty, and give it once more.
+    """
+    if is_cancelled and is_dry:
+        raise click.UsageError("specify either --cancel or --dry-run")
+    how = replace(
+        WITHOUT_PLAN,
+        throttle=throttle,
+        guards=guards,
+        pace=pace.pace(SystemClock().now_ms()),
+        measure_for_s=measure_for,
+        found=found,
+        replan=replan,
+    )
+    request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file))
+    is_quiet = output_format == "json"
+    with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
+        if is_cancelled:
+            _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
+        elif is_dry:
+            _print_next(*operation.next_of_decommission(client, request), is_quiet=is_quiet)
+        else:
+            done = operation.decommission(client, request, watched, _silence if is_quiet else click.echo)
+            _print_result(done, is_quiet=is_quiet)
+            context.exit(_exit_code(done))
+
+
+def _silence(_: str) -> None:
+    """Programs get one document at the end."""
+
+
+def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
+    if is_quiet:
+        print_json({
+            "is_finished": done.is_finished,
+            "steps": list(done.steps),
+            "next": str(done.next_step),
+            "runs": [document(run) for run in done.runs],
+        })  # fmt: skip
+        return
+    for run in done.runs:
+        print_summary(console(), run)
+    click.echo(str(done.next_step))
+
+
+def _print_next(step: Step, open_ways: tuple[str, ...], *, is_quiet: bool) -> None:
+    if is_quiet:
+        print_json({"next": str(step), "open_ways": list(open_ways)})
+        return
+    click.echo(f"next: {step}")
+    for sentence in open_ways:
+        click.echo(sentence)
+
+
+def _print_cancelled(done: CancelledDecommission, *, is_quiet: bool) -> None:
+    if is_quiet:
+        print_json({"steps": list(done.steps), "runs": list(done.run_ids)})
+        return
+    for sentence in done.steps:
+        click.echo(sentence)
+    for run_id in done.run_ids:
+        click.echo(f"what run {run_id} moved stays where it is; to move it back: kreassign rollback {run_id}")
+
+
+def _exit_code(done: DecommissionResult) -> int:
+    """0 when nothing is left to do; that of a run that did not end well, else that of one that cannot go on."""
+    codes = (code for run in done.runs if (code := exit_code(run)))
+    return 0 if done.is_finished else next(codes, ExecutionError.exit_code)

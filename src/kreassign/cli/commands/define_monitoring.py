@@ -1,0 +1,24 @@
+"""`kreassign define-monitoring`: alert rules for Prometheus, and a dashboard for Grafana."""
+
+from __future__ import annotations
+
+import click
+
+from kreassign.cli.output import examples
+from kreassign.operations.monitoring_files import MonitoringFile, monitoring_file
+
+
+@click.command(
+    "define-monitoring",
+    epilog=examples(
+        "kreassign define-monitoring alerts",
+        "kreassign define-monitoring dashboard",
+    ),
+)
+@click.argument("what", type=click.Choice([kind.name.lower() for kind in MonitoringFile]))
+def command(what: str) -> None:
+    """Write alert rules for Prometheus, or a dashboard for Grafana, of what `kreassign run --metrics-port` serves.
+
+    Nothing is read and nothing is changed.
+    """
+    click.echo(monitoring_file(MonitoringFile[what.upper()]), nl=False)

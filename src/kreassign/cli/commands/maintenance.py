@@ -1,0 +1,138 @@
+"""`kreassign maintenance`: takes leading off brokers while they are restarted, and brings everything back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import click
+
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.group import option_group
+from kreassign.cli.options.plan import parse_brokers
+from kreassign.cli.options.run import run_context_options
+from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.output import examples, format_option, print_json, warn
+from kreassign.errors import ExecutionError
+from kreassign.operations import maintenance as operation
+from kreassign.operations.decommission import tell_nobody
+from kreassign.operations.maintenance import WAIT_S, Way
+from kreassign.operations.run import RunContext
+
+BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
+
+
+@dataclass(frozen=True, slots=True)
+class HowFar:
+    """How long to wait, and whether anything is changed at all."""
+
+    wait_s: float
+    is_dry: bool
+
+
+how_far_options = option_group(
+    "how_far",
+    (
+        click.option(
+            "--wait",
+            "wait_s",
+            type=FiniteRange(min=0, max=LONGEST_S),
+            default=WAIT_S,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long to wait for replicas to be in sync and for moves to end.",
+        ),
+        click.option("--dry-run", "is_dry", is_flag=True, help="Show the next step; change nothing."),
+    ),
+    HowFar,
+)
+
+
+@click.group(
+    epilog=examples(
+        "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
+        "kreassign maintenance exit 3 --bootstrap-server localhost:9092",
+    )
+)
+def maintenance() -> None:
+    """Take leading off brokers while they are restarted, and bring everything back."""
+
+
+@maintenance.command(
+    epilog=examples(
+        "kreassign maintenance enter 3 --bootstrap-server localhost:9092",
+        "kreassign maintenance enter 3,4 --bootstrap-server localhost:9092 --dry-run",
+    )
+)
+@BROKERS
+@cluster_options
+@how_far_options
+@run_context_options
+@format_option
+@click.pass_context
+def enter(
+    context: click.Context,
+    /,
+    brokers: tuple[int, ...],
+    cluster: ClusterOptions,
+    how_far: HowFar,
+    run_context: RunContext,
+    output_format: str,
+) -> None:
+    """Take leading off brokers IDS, until every partition keeps min.insync.replicas without them.
+
+    They are cordoned, too, so that runs and the controller place nothing on them (Kafka 4.3). Where a partition would
+    lose min.insync.replicas, it is named, and nothing is changed.
+    """
+    context.exit(_go(Way.ENTER, brokers, cluster, how_far, run_context, output_format))
+
+
+@maintenance.command("exit", epilog=examples("kreassign maintenance exit 3 --bootstrap-server localhost:9092"))
+@BROKERS
+@cluster_options
+@how_far_options
+@run_context_options
+@format_option
+@click.pass_context
+def leave(
+    context: click.Context,
+    /,
+    brokers: tuple[int, ...],
+    cluster: ClusterOptions,
+    how_far: HowFar,
+    run_context: RunContext,
+    output_format: str,
+) -> None:
+    """Restore brokers IDS once they are in sync: orders of replicas, preferred leaders, log directories."""
+    context.exit(_go(Way.EXIT, brokers, cluster, how_far, run_context, output_format))
+
+
+def _go(
+    way: Way,
+    brokers: tuple[int, ...],
+    cluster: ClusterOptions,
+    how_far: HowFar,
+    context: RunContext,
+    output_format: str,
+) -> int:
+    """Go this way, print how far it went, and return the exit code."""
+    is_quiet = output_format == "json"
+    context = replace(context, warn=warn)
+    with cluster.connect() as client:
+        if how_far.is_dry:
+            step = operation.next_of_maintenance(client, brokers, way, context)
+            _print_next(str(step), is_quiet=is_quiet)
+            return 0
+        tell = tell_nobody if is_quiet else click.echo
+        done = operation.maintain(client, brokers, way, context, tell, wait_s=how_far.wait_s)
+    if is_quiet:
+        print_json({"is_finished": done.is_finished, "steps": list(done.steps), "next": str(done.next_step)})
+    else:
+        click.echo(str(done.next_step))
+    return 0 if done.is_finished else ExecutionError.exit_code
+
+
+def _print_next(sentence: str, *, is_quiet: bool) -> None:
+    if is_quiet:
+        print_json({"next": sentence})
+    else:
+        click.echo(f"next: {sentence}")

@@ -1,0 +1,108 @@
+"""`kreassign web`: runs and plans on a page, with an HTTP API behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from kreassign.admin.settings import Address
+from kreassign.cli.options.data_dir import optional_data_option
+from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import ReadBy
+from kreassign.cli.output import examples
+from kreassign.errors import InputError, KreassignError
+from kreassign.model.strict_json import is_half
+from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
+
+Serve = Callable[[WebSettings, Callable[[str], None]], None]
+serve: Serve | None
+try:
+    from kreassign.web.server import serve
+except ImportError:  # the packages of an extra
+    serve = None
+
+WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def listen_address(text: str) -> Address:
+    """Where to serve: as an address of a broker, but that the port may be 0 for any that is free. Raises InputError."""
+    host, colon, port = text.strip().rpartition(":")
+    if colon and port == "0":
+        return Address(Address.parse(f"{host}:1").host, 0)
+    return Address.parse(text)
+
+
+@click.command(
+    epilog=examples(
+        "kreassign web",
+        "kreassign web --plans ./plans --allow-control --token-file /etc/kreassign/web.token",
+        "kreassign web --listen 0.0.0.0:8443 --host-name ops.example --certificate tls.pem --key tls.key "
+        "--token-file /etc/kreassign/web.token",
+    )
+)
+@click.option(
+    "--listen", type=ReadBy("address", listen_address), default=f"127.0.0.1:{DEFAULT_PORT}", show_default=True,
+    metavar="HOST:PORT",
+    help="Where to serve; port 0 takes any that is free. Elsewhere than here it needs a certificate and a token.",
+)  # fmt: skip
+@click.option(
+    "--host-name", "names", multiple=True, metavar="NAME",
+    help="A name by which browsers may ask, besides those of this machine; may be repeated.  [default: none]",
+)  # fmt: skip
+@click.option(
+    "--plans", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+    help="Directory of plans to show, and to approve.  [default: none]",
+)  # fmt: skip
+@click.option(
+    "--allow-control", is_flag=True,
+    help="Let whoever has the token pause, resume, throttle and cancel runs, and approve plans.",
+)  # fmt: skip
+@click.option(
+    "--token-file", type=_FILE, metavar="FILE",
+    help=f"File of the token.  [default: the environment variable {WEB_VARIABLE}]",
+)  # fmt: skip
+@click.option("--certificate", type=_FILE, metavar="FILE", help="Certificate chain in PEM, for TLS.  [default: none]")
+@click.option("--key", type=_FILE, metavar="FILE", help="Private key in PEM, for TLS.  [default: none]")
+@optional_data_option
+@state_dir_option
+def web(
+    listen: Address,
+    names: tuple[str, ...],
+    plans: Path | None,
+    allow_control: bool,
+    token_file: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    data: Path | str | None,
+    state_dir: Path,
+) -> None:
+    """Serve a page of runs, live, with their reports and history, and of plans; and an HTTP API behind it.
+
+    It only shows, on this machine only, unless you say otherwise. It asks no cluster: all is in the journals of runs.
+    """
+    if (certificate is None) != (key is None):
+        raise click.UsageError("TLS needs both --certificate and --key")
+    tls = Tls(certificate, key) if certificate is not None and key is not None else None
+    try:
+        token = _token(token_file)
+        settings = WebSettings(state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls)
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+    if serve is None:
+        raise KreassignError("the page needs more packages: pip install 'kreassign[web]'")
+    serve(settings, lambda address: click.echo(f"serving {address} (Ctrl-C ends)"))
+
+
+def _token(file: Path | None) -> Token | None:
+    """The token, if there is one. Raises InputError."""
+    if file is not None:
+        try:
+            return Token(file.read_text(encoding="utf-8").strip())
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file} is not a text in UTF-8: {error}") from error
+    found = os.environ.get(WEB_VARIABLE)
+    return Token(found.strip()) if found and not is_half(found) else None

@@ -1,0 +1,73 @@
+"""The command to give next, with what it needs of the options of the present one: a line that can be pasted.
+
+An option that was not typed came from the environment or a profile, where the next command finds it too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from shlex import join
+
+import click
+
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
+from kreassign.cli.typed import was_typed
+from kreassign.executor.history.run_history import RunHistory
+
+CLUSTER = ("--bootstrap-server", "--command-config")
+STATE = ("--state-dir",)
+DATA = ("--data",)
+_ADDRESS = "HOST:PORT"
+
+
+def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | None = None) -> str:
+    """`kreassign` with these words and the options that it takes, as they were given to the present command.
+
+    What only the one who started the run `of` was told, such as the address of its cluster, is taken from the journal.
+    """
+    context = click.get_current_context(silent=True)
+    profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
+    chosen = (
+        ["--cluster", profile.name] if profile is not None and profile.is_chosen and "--cluster" not in words else []
+    )
+    options = (word for name in takes for word in _given(name, of))
+    return join(["kreassign", *map(str, words), *chosen, *options])
+
+
+def print_next(*commands: str) -> None:
+    """Name the next command, on stderr: what programs read is on stdout."""
+    for number, command in enumerate(commands):
+        click.echo(f"{'  or' if number else 'next'}: {command}", err=True)
+
+
+def _given(name: str, of: RunHistory | None) -> Iterator[str]:
+    context = click.get_current_context(silent=True)
+    key = name.removeprefix("--").replace("-", "_")
+    if context is not None and key in context.params:
+        if was_typed(name):
+            yield from (name, str(context.params[key]))
+            return
+        if context.params[key] is not None:
+            return
+    profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
+    if profile is not None and name.removeprefix("--") in profile.shared:
+        return
+    typed = _typed(name, of)
+    if typed is not None:
+        yield from (name, typed)
+    elif name == CLUSTER[0] and not os.environ.get(ADDRESS_ENVIRONMENT):
+        yield from (name, _ADDRESS)
+
+
+def _typed(name: str, of: RunHistory | None) -> str | None:
+    """What whoever executed the run last gave for an option; a file only if it is there."""
+    words = of.operators[-1].command if of is not None and of.operators else ()
+    for word, following in pairwise((*words, "")):
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+        if word == name and following and (name in CLUSTER[:1] or Path(following).exists()):
+            return following
+    return None

@@ -1,0 +1,25 @@
+"""Which run is meant, as an argument that may be left out: most often there is only one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kreassign.operations.journals import LAST, all_journals, default_state_dir
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def run_id_argument(command: Command) -> Command:
+    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `find_journal`, which knows `last` and what None means."""
+    return click.argument("run_id", required=False, shell_complete=_known_runs)(command)
+
+
+def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The runs whose ids begin so, the latest first; for a shell that completes."""
+    state_dir = context.params.get("state_dir") or default_state_dir()
+    found = [LAST, *(path.stem for path in reversed(all_journals(Path(state_dir))))]
+    return [run_id for run_id in dict.fromkeys(found) if run_id.startswith(incomplete)]

@@ -1,0 +1,157 @@
+"""Clusters by name, in one file: `~/.config/kreassign/config.toml`, or what KREASSIGN_CONFIG names.
+
+    default = "test"
+
+    [clusters.prod]
+    bootstrap-server = "broker-1:9092"
+    data = "/srv/kreassign/prod"
+
+    [clusters.prod.properties]                     # of Kafka's clients
+    "security.protocol" = "SASL_SSL"
+    "sasl.jaas.config" = '… password="${command:pass show kafka/prod}";'
+
+    [clusters.prod.run]                            # options of one command
+    throttle = "50MB/s"
+
+What is typed wins over the environment, that over the profile, that over defaults. The cluster in force is that of
+`--cluster`, else of KREASSIGN_CLUSTER, else the default one; but the default one is not in force where an address is
+typed or in the environment, for its credentials are not meant for whoever is there. Secrets are not in the file but
+referred to: `${env:NAME}`, `${file:/path:key}` and `${dir:/path:name}` as Kafka's clients do, and `${command:…}`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.strict_toml import read_toml
+
+CONFIG_ENVIRONMENT = "KREASSIGN_CONFIG"
+CLUSTER_ENVIRONMENT = "KREASSIGN_CLUSTER"
+ADDRESS_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
+IN_FORCE = "kreassign.profile"
+"""Where the context of click has the profile in force."""
+
+SHARED = (
+    "bootstrap-server", "bootstrap-controller", "command-config", "data", "state-dir", "cluster", "format", "lease",
+    "poll-interval", "time-zone",
+)  # fmt: skip
+"""Options of a cluster that mean the same to every command that has them."""
+
+_PROPERTIES = "properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One cluster: values of shared options, of those of single commands (nested by name), and client properties.
+
+    `is_chosen` unless it is in force as the default.
+    """
+
+    name: str
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    commands: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    is_chosen: bool = True
+
+
+def config_path() -> Path:
+    """The file; it need not be there."""
+    named = os.environ.get(CONFIG_ENVIRONMENT)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return Path(named) if named else (Path(home) if home else Path.home() / ".config") / "kreassign" / "config.toml"
+
+
+def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_address: bool) -> Profile | None:
+    """The profile of this name, or the default one; None if there is none. Raises InputError, which names the file."""
+    wanted = named or os.environ.get(CLUSTER_ENVIRONMENT)
+    path = config_path()
+    if not path.is_file():
+        if wanted is None:
+            return None
+        raise InputError(f"there is no cluster {shortened(wanted)!r}: {path} is not there")
+    document = _document(path)
+    clusters = document.get("clusters", {})
+    is_chosen = wanted is not None
+    if not is_chosen:
+        wanted = document.get("default")
+        if wanted is None or has_address or os.environ.get(ADDRESS_ENVIRONMENT):
+            return None
+    if wanted not in clusters:
+        known = ", ".join(sorted(clusters)) or "none"
+        raise InputError(f"there is no cluster {shortened(str(wanted))!r} in {path}; it has: {known}")
+    return _profile(f"{path}: clusters.{wanted}", str(wanted), clusters[wanted], commands, is_chosen=is_chosen)
+
+
+def names_in(path: Path) -> frozenset[str]:
+    """The clusters of a file; none where there is no file. Raises InputError."""
+    return frozenset(_document(path).get("clusters", {})) if path.is_file() else frozenset()
+
+
+def defaults_of(profile: Profile, name: str, command: click.Command) -> dict[str, Any]:
+    """What a profile says of a command and of those below it, as a `default_map` of click. Raises InputError."""
+    return {name: _of(profile, command, (name,), profile.commands.get(name, {}))}
+
+
+def _of(profile: Profile, command: click.Command, path: tuple[str, ...], own: Mapping[str, Any]) -> dict[str, Any]:
+    options = {option.removeprefix("--"): one for one in command.params for option in one.opts if option[:2] == "--"}
+    below = command.commands if isinstance(command, click.Group) else {}
+    own_of_all = {key: value for key, value in own.items() if not isinstance(value, dict)}
+    found: dict[str, Any] = {}
+    for key, value in {**profile.shared, **own_of_all}.items():
+        if key in options:
+            found[str(options[key].name)] = _as_typed(value)
+        elif key in own_of_all and not below:
+            where = f"clusters.{profile.name}.{'.'.join(path)}"
+            raise InputError(f"{config_path()}: {where} has no option {key!r}{_near(key, options)}")
+    for name, sub in below.items():
+        found[name] = _of(profile, sub, (*path, name), {**own_of_all, **own.get(name, {})})
+    return found
+
+
+def _as_typed(value: Any) -> Any:
+    """As it would be typed: options read texts."""
+    if isinstance(value, list):
+        return [_as_typed(one) for one in value]
+    if isinstance(value, bool):
+        return value
+    return str(Path(value).expanduser()) if str(value).startswith("~/") else str(value)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = read_toml(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    unknown = sorted(document.keys() - {"default", "clusters"})
+    clusters = document.get("clusters", {})
+    if unknown or not isinstance(clusters, dict) or not all(isinstance(one, dict) for one in clusters.values()):
+        what = f"{unknown[0]!r}" if unknown else "clusters that are no tables"
+        raise InputError(f"{path} has {what}; it may have `default`, and a table [clusters.NAME] for each cluster")
+    return document
+
+
+def _profile(where: str, name: str, table: Mapping[str, Any], commands: tuple[str, ...], *, is_chosen: bool) -> Profile:
+    properties = table.get(_PROPERTIES, {})
+    own = {key: value for key, value in table.items() if isinstance(value, dict) and key != _PROPERTIES}
+    shared = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    for key in shared.keys() - set(SHARED):
+        raise InputError(f"{where} has {key!r}{_near(key, SHARED)}; options of one command go into a table of its name")
+    for key in own.keys() - set(commands):
+        raise InputError(f"{where} has a table {key!r}, and there is no such command{_near(key, commands)}")
+    if not isinstance(properties, dict) or not all(isinstance(one, str) for one in properties.values()):
+        raise InputError(f'{where}: properties are texts by name, such as "security.protocol" = "SSL"')
+    return Profile(name, shared, own, properties, is_chosen)
+
+
+def _near(word: str, known: Any) -> str:
+    close = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,397 @@
+"""Maintenance of brokers as two tables: for what the cluster says and what was written down, what to do next.
+
+Enter, from the top, the first that holds:
+
+    a broker is not live                                       →  `Blocked`; `Finished` if it was entered before
+    min.insync.replicas of a topic cannot be read              →  `Blocked`
+    a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
+    it, or that its cordon is ours, is not written down        →  `Remember`
+    it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
+    it cannot, and a run of this machine will move to it       →  `Blocked` until that one is paused
+    it is first in a list, and another one is in sync          →  `Reorder`: that one comes first, it comes last
+    it leads, and the first of the list is in sync             →  `Elect`
+    a partition has too few in sync besides it                 →  `Await` them
+    something is being reassigned to it                        →  `Await` the end of that
+    otherwise                                                  →  `Finished`: it may be stopped
+
+Exit:
+
+    a broker is not registered any more                        →  `Forget`
+    a broker is not live                                       →  `Blocked` until it is started
+    it is out of sync with a partition                         →  `Await`
+    a list is as the maintenance left it                       →  `Reorder`, to what it was
+    it is first in a list, in sync, and does not lead          →  `Elect`
+    it has the cordon of the maintenance                       →  `Uncordon`
+    it is written down                                         →  `Forget`
+    otherwise                                                  →  `Finished`
+
+A partition that is being reassigned is left alone, for another order would override its move; so are those that a run
+of this machine is still to move. Their leaders go when the broker shuts down in order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field
+
+from kreassign.executor.brokers.cordon import is_ours
+from kreassign.executor.brokers.maintenance_record import MaintenanceRecord, Order
+from kreassign.executor.brokers.readings import BrokerReading, Readings
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, cordon_open, listed, some
+from kreassign.model import Partition, TopicPartition
+
+SHOWN = 20
+NO_MAINTENANCE = MaintenanceRecord()
+Lists = Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """Give these partitions the same replicas in another order, which copies nothing; `present` is what they have."""
+
+    targets: Lists
+    present: Lists
+
+    def __str__(self) -> str:
+        return f"put another replica first in the lists of {some(sorted(self.targets))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Elect the preferred leaders of these partitions."""
+
+    partitions: tuple[TopicPartition, ...]
+
+    def __str__(self) -> str:
+        return f"elect the preferred leaders of {some(self.partitions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Open the log directories of these brokers again."""
+
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"uncordon {listed(self.brokers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Write down that the maintenance of these brokers is over; `left_alone` says which lists stay as they are."""
+
+    brokers: tuple[int, ...]
+    left_alone: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        said = "".join(f"; {sentence}" for sentence in self.left_alone[:SHOWN])
+        return f"end the maintenance of {listed(self.brokers)}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Write down that these brokers are in maintenance, and which of them are about to be cordoned for it."""
+
+    brokers: tuple[int, ...]
+    cordoned: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"begin the maintenance of {listed(self.brokers)}"
+
+
+Step = Remember | Cordon | Await | Reorder | Elect | Uncordon | Forget | Blocked | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceFacts:
+    """What a decision rests on: the cluster, min.insync.replicas by topic, and what was written down.
+
+    `busy` are the partitions that a run of this machine is still to move, with the brokers to which it copies them.
+    `uncordoned` are brokers whose cordon Kafka refused, with its reason.
+    """
+
+    found: Readings
+    min_isr: Mapping[str, int] = field(default_factory=dict)
+    record: MaintenanceRecord = NO_MAINTENANCE
+    busy: Lists = field(default_factory=dict)
+    uncordoned: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Those in question."""
+        return tuple(one.broker for one in self.found.brokers)
+
+    @property
+    def away(self) -> frozenset[int]:
+        """Those that do not count: the brokers in question, and others in maintenance."""
+        return frozenset(self.brokers).union(self.record.brokers)
+
+    @property
+    def concerned(self) -> tuple[Partition, ...]:
+        """The partitions with a replica on the brokers in question."""
+        ids = frozenset(self.brokers)
+        return tuple(one for one in self.found.partitions if not ids.isdisjoint(one.replicas))
+
+    @property
+    def free(self) -> tuple[Partition, ...]:
+        """Those of them whose order may be changed."""
+        kept = self.found.moving.union(self.busy)
+        return tuple(one for one in self.concerned if one.topic_partition not in kept)
+
+    def needed(self, partition: Partition) -> int:
+        """How many have to be in sync; Kafka asks no more than the list has."""
+        return max(1, min(self.min_isr[partition.topic_partition.topic], len(partition.replicas)))
+
+
+# --- enter ----------------------------------------------------------------------------------------------------------
+
+
+def next_to_enter(facts: MaintenanceFacts) -> Step:
+    """What to do next so that the brokers may be stopped."""
+    return (
+        _not_live(facts)
+        or _unknown(facts)
+        or _lost(facts)
+        or _remember_or_cordon(facts)
+        or _not_held(facts)
+        or _demote(facts)
+        or _elect_others(facts)
+        or _await_others(facts)
+        or _await_arriving(facts)
+        or Finished(tuple(_may_stop(facts, one) for one in facts.found.brokers))
+    )
+
+
+def _not_live(facts: MaintenanceFacts) -> Step | None:
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if not down:
+        return _silent(facts.found.brokers)
+    if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
+    return Blocked(f"{listed(down)} {_is(down)} not live; only a live broker enters maintenance")
+
+
+def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
+    said = [f"broker {one.broker} does not answer: {one.unread}" for one in brokers if one.cordon is None]
+    return Blocked(f"{'; '.join(said)}. Try again") if said else None
+
+
+def _unknown(facts: MaintenanceFacts) -> Blocked | None:
+    topics = sorted({one.topic_partition.topic for one in facts.concerned}.difference(facts.min_isr))
+    if not topics:
+        return None
+    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
+    return Blocked(
+        f"min.insync.replicas cannot be read of {', '.join(topics[:SHOWN])}{more}: it needs DESCRIBE_CONFIGS on the "
+        "topic. Without it nobody can tell what the partitions keep"
+    )
+
+
+def _lost(facts: MaintenanceFacts) -> Blocked | None:
+    lost = []
+    for one in facts.concerned:
+        left = [broker for broker in one.replicas if broker not in facts.away]
+        if len(left) < facts.needed(one):
+            lost.append(
+                f"{one.topic_partition} has replicas {list(one.replicas)} and would be left with {len(left)}, and "
+                f"min.insync.replicas is {facts.min_isr[one.topic_partition.topic]}"
+            )
+    if not lost:
+        return None
+    others = sorted(facts.away.difference(facts.brokers))
+    beside = f" (with {listed(others)} in maintenance, too)" if others else ""
+    more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return Blocked(
+        f"without {listed(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} would lose "
+        f"min.insync.replicas: {'; '.join(lost[:SHOWN])}{more}. Give them more replicas (`kreassign plan "
+        "replication-factor`), then give the command again"
+    )
+
+
+def _remember_or_cordon(facts: MaintenanceFacts) -> Step | None:
+    """Whose cordon it is, is written down before it is there."""
+    due = cordon_open(facts.found, facts.uncordoned)
+    if isinstance(due, Blocked):
+        return due
+    cordoned = () if due is None else due.brokers
+    known = facts.record.brokers
+    new = tuple(
+        broker
+        for broker in facts.brokers
+        if broker not in known or (broker in cordoned and not known[broker].is_cordoned)
+    )
+    return Remember(new, tuple(broker for broker in new if broker in cordoned)) if new else due
+
+
+def _not_held(facts: MaintenanceFacts) -> Blocked | None:
+    """Runs do not move to a cordoned broker; one that cannot be cordoned has to be kept from them by hand."""
+    open_ones = {one.broker for one in facts.found.brokers if not one.is_closed}
+    names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
+    if not names:
+        return None
+    return Blocked(
+        f"a run of this state directory is still to move {some(names)} to {listed(open_ones)}, which cannot be "
+        "cordoned: pause it until the maintenance is over (`kreassign pause`), or cancel it, then give the command "
+        "again"
+    )
+
+
+def _await_arriving(facts: MaintenanceFacts) -> Await | None:
+    names = sorted({name for one in facts.found.brokers for name in one.arriving})
+    return Await(f"{some(names)} {_is(names)} being reassigned to {listed(facts.brokers)}") if names else None
+
+
+def _demote(facts: MaintenanceFacts) -> Reorder | None:
+    led = Counter(one.leader for one in facts.found.partitions)
+    targets, present = {}, {}
+    for one in facts.free:
+        stays = one.replicas[0] in facts.away or one.replicas[0] not in one.isr
+        if one.replicas[0] not in facts.brokers and not (one.leader in facts.brokers and stays):
+            continue
+        others = [broker for broker in one.replicas if broker in one.isr and broker not in facts.away]
+        if others:
+            # Leaders go to whoever leads the fewest, so that no single broker gets them all.
+            first = min(others, key=lambda broker: (led[broker], one.replicas.index(broker)))
+            led[first] += 1
+            rest = [broker for broker in one.replicas if broker != first]
+            last = [broker for broker in rest if broker in facts.away]
+            order = (first, *(broker for broker in rest if broker not in facts.away), *last)
+            targets[one.topic_partition], present[one.topic_partition] = order, one.replicas
+    return Reorder(targets, present) if targets else None
+
+
+def _elect_others(facts: MaintenanceFacts) -> Elect | None:
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.leader in facts.brokers and one.replicas[0] not in facts.away and one.replicas[0] in one.isr
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _await_others(facts: MaintenanceFacts) -> Await | None:
+    short = [
+        f"{one.topic_partition} has {sorted(in_sync)} in sync besides, and needs {facts.needed(one)}"
+        for one in facts.concerned
+        if len(in_sync := set(one.isr) - facts.away) < facts.needed(one)
+    ]
+    led = [one.topic_partition for one in facts.free if one.leader in facts.brokers]
+    if short:
+        more = f"; and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
+        return Await(f"{'; '.join(short[:SHOWN])}{more}")
+    return Await(f"no other replica of {some(sorted(led))} can lead yet") if led else None
+
+
+def _may_stop(facts: MaintenanceFacts, one: BrokerReading) -> str:
+    held = [each for each in facts.concerned if one.broker in each.replicas]
+    led = sorted(each.topic_partition for each in held if each.leader == one.broker)
+    leads = f"leads only {some(led)}, which a reassignment keeps until it shuts down" if led else "leads nothing"
+    keep = "1 partition keeps" if len(held) == 1 else f"{len(held)} partitions keep"
+    closed = "it is cordoned" if one.is_closed else "it is not cordoned"
+    return f"broker {one.broker} may be stopped: it {leads}, {keep} min.insync.replicas without it, {closed}"
+
+
+# --- exit -----------------------------------------------------------------------------------------------------------
+
+
+def next_to_exit(facts: MaintenanceFacts) -> Step:
+    """What to do next so that the brokers are as they were before."""
+    gone = tuple(one.broker for one in facts.found.brokers if one.is_registered is False)
+    if forgotten := tuple(broker for broker in gone if broker in facts.record.brokers):
+        return Forget(forgotten)
+    if gone and len(gone) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is not registered" for broker in gone))
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if down:
+        return Blocked(f"{listed(down)} {_is(down)} not live: start {_it(down)}, then give the command again")
+    return (
+        _silent(facts.found.brokers)
+        or _await_sync(facts)
+        or _restore(facts)
+        or _elect_back(facts)
+        or _uncordon(facts)
+        or _forget(facts)
+        or Finished(tuple(map(_in_service, facts.found.brokers)))
+    )
+
+
+def _in_service(one: BrokerReading) -> str:
+    if not one.is_closed:
+        return f"broker {one.broker} is in service"
+    return (
+        f"broker {one.broker} is in service, and cordoned by somebody else than its maintenance; to take that back: "
+        f"kreassign decommission {one.broker} --cancel"
+    )
+
+
+def _await_sync(facts: MaintenanceFacts) -> Await | None:
+    behind = {
+        broker: sorted(
+            one.topic_partition
+            for one in facts.concerned
+            if broker in one.replicas and broker not in one.isr and one.topic_partition not in facts.found.moving
+        )
+        for broker in facts.brokers
+    }
+    said = [f"broker {broker} is not in sync with {some(names)} yet" for broker, names in behind.items() if names]
+    return Await("; ".join(said)) if said else None
+
+
+def _restore(facts: MaintenanceFacts) -> Reorder | None:
+    present = {one.topic_partition: one.replicas for one in facts.free}
+    due = {
+        name: order
+        for name, order in _due_back(facts)
+        if present.get(name) == order.ours and order.ours != order.original
+    }
+    return (
+        Reorder({name: one.original for name, one in due.items()}, {name: one.ours for name, one in due.items()})
+        if due
+        else None
+    )
+
+
+def _due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:
+    """The lists that nobody is in the way of any more."""
+    remaining = facts.away.difference(facts.brokers)
+    return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)
+
+
+def _elect_back(facts: MaintenanceFacts) -> Elect | None:
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.replicas[0] in facts.brokers and one.replicas[0] in one.isr and one.leader != one.replicas[0]
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:
+    closed = tuple(
+        one.broker
+        for one in facts.found.brokers
+        if one.cordon is not None and is_ours(one.cordon.value)
+        if one.broker in facts.record.brokers and facts.record.brokers[one.broker].is_cordoned
+    )
+    return Uncordon(closed) if closed else None
+
+
+def _forget(facts: MaintenanceFacts) -> Forget | None:
+    if facts.record.brokers.keys().isdisjoint(facts.brokers):
+        return None
+    present = {one.topic_partition: one.replicas for one in facts.found.partitions}
+    left = (
+        f"{name} keeps {list(present[name])}, for somebody else has changed or moves it"
+        for name, order in _due_back(facts)
+        if name in present and present[name] != order.original
+    )
+    return Forget(facts.brokers, tuple(left))
+
+
+def _is(names: Sized) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _it(names: Sized) -> str:
+    return "it" if len(names) == 1 else "them"

@@ -1,0 +1,1 @@
+"""What a run tells other programs while it goes on: metrics for Prometheus, messages for webhooks."""

@@ -1,0 +1,151 @@
+"""The metrics of runs: one table, from which the page of metrics and its reference follow. Pure.
+
+Every metric is a gauge, also of bytes that were copied: a copy that is cancelled takes its bytes with it. Each has the
+labels `cluster_id` and `run_id`. What is not known has no sample, so that no figure is invented: `absent()` tells.
+Names begin with `kreassign_`, and end with their unit in the plural, as Prometheus recommends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from kreassign.executor.guards import GuardName
+from kreassign.executor.progress.meter import BrokerProgress
+from kreassign.executor.state import Phase
+from kreassign.model.printable import printable
+from kreassign.monitoring.run_metrics import RunMetrics
+
+PREFIX = "kreassign_"
+RUN_LABELS = ("cluster_id", "run_id")
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Sample = tuple[tuple[str, ...], float | None]
+"""Values of a metric's own labels, and its value; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetric:
+    """One metric: its name without the prefix, what it means, its own labels, and how it is read from a run."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...]
+    samples: Callable[[RunMetrics], Iterable[Sample]]
+
+    @property
+    def full_name(self) -> str:
+        """Its name on the page."""
+        return PREFIX + self.name
+
+    def family(self, runs: Iterable[RunMetrics]) -> Metric:
+        """Its samples of all runs."""
+        found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*RUN_LABELS, *self.labels])
+        for run in runs:
+            of_run = (run.cluster_id, run.run_id)
+            for labels, value in self.samples(run):
+                if value is not None:
+                    found.add_metric([printable(text) for text in (*of_run, *labels)], value)
+        return found
+
+
+def _one(read: Callable[[RunMetrics], float | None]) -> Callable[[RunMetrics], Iterable[Sample]]:
+    return lambda run: (((), read(run)),)
+
+
+def _by_broker(read: Callable[[BrokerProgress], float | None]) -> Callable[[RunMetrics], Iterable[Sample]]:
+    return lambda run: (((str(one.broker),), read(one)) for one in run.brokers)
+
+
+def _phases(run: RunMetrics) -> Iterator[Sample]:
+    return (((phase.value,), float(run.phase is phase)) for phase in Phase)
+
+
+def _moves(run: RunMetrics) -> Iterator[Sample]:
+    return (((status.value,), float(count)) for status, count in run.moves.items())
+
+
+def _guards(run: RunMetrics) -> Iterator[Sample]:
+    return (((guard.value,), float(guard in run.guards)) for guard in GuardName)
+
+
+def _throttles(run: RunMetrics) -> Iterator[Sample]:
+    return (((str(broker),), float(rate)) for broker, rate in run.throttles.items())
+
+
+_BROKER = ("broker",)
+
+METRICS: tuple[RunMetric, ...] = (
+    RunMetric("run_info", "1, with the plan that the run executes.", ("plan_id",),
+              lambda run: (((run.plan_id,), 1.0),)),
+    RunMetric("run_phase", "1 for the phase that the run is in, 0 for all others.", ("phase",), _phases),
+    RunMetric("run_start_time_seconds", "When the run began, in seconds since the epoch.", (),
+              _one(lambda run: run.started_ms / 1000)),
+    RunMetric("run_end_time_seconds", "When the run ended; no sample before that.", (),
+              _one(lambda run: None if run.ended_ms is None else run.ended_ms / 1000)),
+    RunMetric("run_last_event_time_seconds", "When the run last learnt anything; it polls its cluster all the time.",
+              (), _one(lambda run: run.at_ms / 1000)),
+    RunMetric("run_moves", "Moves of the plan by state.", ("state",), _moves),
+    RunMetric("run_copied_bytes", "Bytes that reached new replicas, all moves together.", (),
+              _one(lambda run: run.copied_bytes)),
+    RunMetric("run_left_bytes", "Bytes still to copy; no sample while some size is unknown.", (),
+              _one(lambda run: run.left_bytes)),
+    RunMetric("run_rate_bytes_per_second", "What all copies together get done, over the last 15 s.", (),
+              _one(lambda run: run.rate_bytes_per_s)),
+    RunMetric("run_eta_earliest_seconds", "Seconds until the earliest end that is expected; no sample without one.",
+              (), _one(lambda run: None if run.end is None else run.end.earliest_s)),
+    RunMetric("run_eta_expected_seconds", "Seconds until the end that is expected.", (),
+              _one(lambda run: None if run.end is None else run.end.expected_s)),
+    RunMetric("run_eta_latest_seconds", "Seconds until the latest end that is expected.", (),
+              _one(lambda run: None if run.end is None else run.end.latest_s)),
+    RunMetric("run_guard_breached", "1 for each guard that is breached now, 0 for the others.", ("guard",), _guards),
+    RunMetric("run_held", "1 while an operator or a guard lets no move start.", (),
+              _one(lambda run: float(run.is_held))),
+    RunMetric("run_cluster_reachable", "0 while the cluster does not answer the run.", (),
+              _one(lambda run: float(run.is_cluster_reachable))),
+    RunMetric("run_problems", "What operators are to know, in sentences of `kreassign status`.", (),
+              _one(lambda run: len(run.problems))),
+    RunMetric("run_open_settings", "Settings of its throttle that the run has changed and not restored.", (),
+              _one(lambda run: run.open_settings)),
+    RunMetric("broker_reassigning_partitions", "Partitions in flight of which the broker sends or gets a copy.",
+              _BROKER, _by_broker(lambda one: one.reassigning)),
+    RunMetric("broker_reassignment_read_bytes_per_second",
+              "What is read from the broker for moves, over the last minute.", _BROKER,
+              _by_broker(lambda one: one.read_bytes_per_s)),
+    RunMetric("broker_reassignment_write_bytes_per_second",
+              "What moves write to the broker, over the last minute.", _BROKER,
+              _by_broker(lambda one: one.written_bytes_per_s)),
+    RunMetric("broker_log_dir_copy_bytes_per_second",
+              "What the broker copies between its log directories, over the last minute.", _BROKER,
+              _by_broker(lambda one: one.within_bytes_per_s)),
+    RunMetric("broker_left_bytes", "Bytes still to arrive at the broker, also of moves that wait.", _BROKER,
+              _by_broker(lambda one: one.left_bytes)),
+    RunMetric("broker_out_of_sync_replicas", "New replicas in flight that have not caught up with their leader.",
+              _BROKER, _by_broker(lambda one: one.out_of_sync)),
+    RunMetric("broker_in_sync_lag_bytes", "What these replicas lack until they are in sync.", _BROKER,
+              _by_broker(lambda one: one.lag_bytes)),
+    RunMetric("broker_throttle_bytes_per_second",
+              "What the broker may send, and get, for moves; no sample without a limit.", _BROKER, _throttles),
+)  # fmt: skip
+"""All metrics, in the order of the page."""
+
+
+class RunCollector(Collector):
+    """The metrics of the runs that a function returns when it is asked."""
+
+    def __init__(self, runs: Callable[[], Sequence[RunMetrics]]) -> None:
+        self._runs = runs
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, also those without samples: what a run may have later is known from the beginning."""
+        runs = self._runs()
+        return (metric.family(runs) for metric in METRICS)
+
+
+def exposition(runs: Sequence[RunMetrics]) -> bytes:
+    """The page of metrics, in Prometheus' text format."""
+    return bytes(generate_latest(RunCollector(lambda: runs)))

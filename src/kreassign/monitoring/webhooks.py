@@ -1,0 +1,176 @@
+"""Sending messages to a webhook from a thread of its own: whatever happens there, the run goes on.
+
+A message is sent again a few times when nobody answers or the answer may be another one later, then given up. No
+redirection is followed and no proxy asked: what is signed goes to the address that was given and nowhere else.
+"""
+
+from __future__ import annotations
+
+import http.client
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import SplitResult, urlsplit
+
+from kreassign.clock import Clock
+from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.monitoring.messages import Message
+
+TIMEOUT_S = 10.0
+RETRIES_S = (1.0, 5.0, 25.0)
+"""Seconds before each further attempt."""
+
+WAITING = 100
+"""So many messages wait at most; while a receiver is away, later ones are dropped."""
+
+LAST_S = 20.0
+"""So long the command waits at its end for the last messages."""
+
+GRACE_S = 0.2
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
+_MOST_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where messages go, and the secret that signs them, which is shown nowhere."""
+
+    url: str
+    secret: bytes = field(repr=False)
+
+    @property
+    def parts(self) -> SplitResult:
+        """The pieces of its address."""
+        return urlsplit(self.url)
+
+    def __str__(self) -> str:
+        # Paths and queries of webhooks may be secrets themselves.
+        return f"{self.parts.scheme}://{self.parts.netloc}"
+
+
+def checked_url(text: str) -> str:
+    """The address of a webhook. Raises InputError for one that is none, or that would be asked without TLS."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise InputError(f"{shortened(text)!r} is no address of a webhook: {error}") from None
+    if not host or parts.scheme not in {"http", "https"} or not text.isascii() or not text.isprintable() or " " in text:
+        raise InputError(f"{shortened(text)!r} is no address of a webhook; write for example https://hooks.example/run")
+    if parts.username is not None or parts.password is not None:
+        raise InputError("the address of a webhook takes no user and password; its messages are signed")
+    if parts.scheme == "http" and host not in _LOCAL:
+        raise InputError(f"http://{host} would be told without TLS, for everybody on the way to read; use https")
+    return text
+
+
+class _DeliveryError(Exception):
+    """An attempt failed; `is_final` where another one would, too."""
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
+
+
+class Sender:
+    """Sends messages one after the other; `undelivered` are those that were given up, with the reason."""
+
+    def __init__(
+        self, webhook: Webhook, clock: Clock, retries_s: tuple[float, ...] = RETRIES_S, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._webhook, self._clock = webhook, clock
+        self._retries_s, self._timeout_s = retries_s, timeout_s
+        self._waiting: queue.Queue[Message | None] = queue.Queue(WAITING)
+        self._is_ending = threading.Event()
+        self._noting, self._is_closed = threading.Lock(), False
+        self._thread = threading.Thread(target=self._work, name="webhook", daemon=True)
+        self.undelivered: list[str] = []
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def send(self, message: Message) -> None:
+        """Take a message; returns at once."""
+        try:
+            self._waiting.put_nowait(message)
+        except queue.Full:
+            self._note(message, f"{WAITING} others wait already")
+
+    def close(self, last_s: float) -> None:
+        """Wait so long for what is not sent yet; nothing is taken any more."""
+        with suppress(queue.Full):
+            self._waiting.put(None, timeout=last_s)
+        self._thread.join(last_s)
+        self._is_ending.set()
+        if self._thread.is_alive():
+            self._thread.join(GRACE_S)  # one that only waits for its next attempt tells why itself
+        with self._noting:
+            if self._thread.is_alive() and not self.undelivered:
+                self.undelivered.append(f"{self._webhook} had not answered after {last_s:.0f} s")
+            self._is_closed = True
+
+    def _work(self) -> None:
+        while (message := self._waiting.get()) is not None and not self._is_ending.is_set():
+            self._deliver(message)
+
+    def _deliver(self, message: Message) -> None:
+        for pause_s in (*self._retries_s, None):
+            try:
+                self._post(message)
+            except _DeliveryError as error:
+                if pause_s is None or error.is_final or self._is_ending.wait(pause_s):
+                    self._note(message, str(error))
+                    return
+            else:
+                return
+
+    def _note(self, message: Message, why: str) -> None:
+        with self._noting:
+            if not self._is_closed:
+                self.undelivered.append(f"{message.news}: {why}")
+
+    def _post(self, message: Message) -> None:
+        parts = self._webhook.parts
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        # With a port, http.client does not look for one in the digits of an IPv6 address.
+        port = parts.port or (http.client.HTTPS_PORT if parts.scheme == "https" else http.client.HTTP_PORT)
+        connection = kind(parts.hostname or "", port, timeout=self._timeout_s)
+        query = f"?{parts.query}" if parts.query else ""
+        headers = message.headers(self._webhook.secret, self._clock.now_ms() // 1000)
+        try:
+            connection.request("POST", f"{parts.path or '/'}{query}", message.body, headers)
+            with connection.getresponse() as answer:
+                status = answer.status
+                answer.read(_MOST_BYTES)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            # ValueError: a host name that has no form in DNS.
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise _DeliveryError(f"{self._webhook} could not be told: {why}") from None
+        finally:
+            connection.close()
+        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            may_pass = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _PASSING
+            raise _DeliveryError(f"{self._webhook} answered {status}", is_final=not may_pass)
+
+
+@contextmanager
+def sending(
+    webhook: Webhook, clock: Clock, warn: Callable[[str], None], last_s: float = LAST_S
+) -> Iterator[Callable[[Message], None]]:
+    """What takes messages while the block runs. Warns at its end of those that could not be delivered."""
+    sender = Sender(webhook, clock)
+    sender.start()
+    try:
+        yield sender.send
+    finally:
+        sender.close(last_s)
+        problems = tuple(sender.undelivered)
+        if problems:
+            warn(f"messages of the run that were not delivered: {len(problems)}; the first: {problems[0]}")

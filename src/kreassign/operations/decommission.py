@@ -1,0 +1,356 @@
+"""Taking brokers out of a cluster for good: cordon, drain, prove that they are empty, unregister; and calling that off.
+
+What to do next is decided in `executor/brokers/decommission.py`, again each time from what the cluster says, so that
+whoever calls this again, after a crash, on another machine or as another operator, goes on where it was left. The drain
+is a run like any other, with its journal, its lease and its rollback; one that was interrupted here is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from kreassign.admin import AdminClient
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import InputError, JournalDamaged, Rejected
+from kreassign.executor.brokers.cordon import CORDONED_LOG_DIRS
+from kreassign.executor.brokers.decommission import Decommission, Drain, Step, Unregister
+from kreassign.executor.brokers.readings import Readings, read_brokers
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, listed
+from kreassign.executor.history.interrupted_runs import left_behind
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import active_run, cluster_journals, first_event
+from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
+from kreassign.model.plan import Plan
+from kreassign.operations import run as runs
+from kreassign.operations.broker_changes import cordon, sole_change, uncordon, uncordon_dead
+from kreassign.operations.journals import find_journal
+from kreassign.operations.plan import make_plan
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.plan_inputs import inputs_of_snapshot
+from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
+from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
+from kreassign.operations.run import RunContext, RunRequest
+from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.planner.problem.policy import PlanPolicy
+
+SYSTEM_CLOCK = SystemClock()
+WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
+"""How a run goes if nothing is said; its plan is made when its turn comes."""
+
+NO_POLICY = PlanPolicy()
+SHOWN_REASONS = 3
+BRIEF_S = 300.0
+"""How long a broker may take to delete what it was told to delete."""
+Tell = Callable[[str], None]
+"""Hears what is done, one sentence at a time."""
+
+
+def tell_nobody(sentence: str) -> None:
+    """Nobody wants to hear it."""
+    del sentence
+
+
+@dataclass(frozen=True, slots=True)
+class DecommissionRequest:
+    """Which brokers to empty, and how: each by its successor alone, if there are any.
+
+    `run` says how the runs go that drain them, but for the plan; `policy` is for that plan.
+    """
+
+    brokers: tuple[int, ...]
+    successors: tuple[int, ...] = ()
+    unregisters: bool = False
+    run: RunRequest = WITHOUT_PLAN
+    policy: PlanPolicy = NO_POLICY
+
+
+@dataclass(frozen=True, slots=True)
+class DecommissionResult:
+    """How far it came: the steps that were taken in words, the runs, and what is next; finished when nothing is.
+
+    `next_step` is a `Finished` with what was looked at, or a `Blocked` that says what is in the way.
+    """
+
+    steps: tuple[str, ...]
+    runs: tuple[RunHistory, ...]
+    next_step: Step
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the brokers are empty, and unregistered if that was wanted."""
+        return isinstance(self.next_step, Finished)
+
+
+class Runs(Protocol):
+    """Who executes the runs."""
+
+    def execute(self, plan: PlanFile) -> RunHistory:
+        """Execute a plan to its end, or until it is paused."""
+        ...
+
+    def resume(self, run_id: str) -> RunHistory:
+        """Go on with a run that nobody executes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JournalledRuns:
+    """The runs of this machine."""
+
+    client: AdminClient
+    context: RunContext
+    how: RunRequest
+
+    def execute(self, plan: PlanFile) -> RunHistory:
+        """Execute a plan, and undo it if one of its guards wants that."""
+        return self._settled(runs.run(self.client, replace(self.how, plan=plan), self.context))
+
+    def resume(self, run_id: str) -> RunHistory:
+        """Go on with a run of this state directory."""
+        path = find_journal(self.context.state_dir, run_id)
+        return self._settled(runs.resume_run(self.client, path, self.context, replan=self.how.replan))
+
+    def _settled(self, found: RunHistory) -> RunHistory:
+        if found.wants_rollback and found.ended_ms is not None:
+            roll_back(self.client, RollbackRequest(found.run_id), self.context)
+        return found
+
+
+def decommission(
+    client: AdminClient, request: DecommissionRequest, context: RunContext, tell: Tell = tell_nobody
+) -> DecommissionResult:
+    """Empty brokers, and unregister them if that is wanted; from wherever an earlier call was left.
+
+    Returns when that is done, when only the operator can go on, or when a run did not end well. Raises InputError,
+    Infeasible, IllegalPlan, ExecutionError, ClusterError.
+    """
+    executed = JournalledRuns(client, context, request.run)
+    return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell).go_on()
+
+
+def next_of_decommission(client: AdminClient, request: DecommissionRequest) -> tuple[Step, tuple[str, ...]]:
+    """What `decommission` would do first, and what could still land on the brokers after it; changes nothing."""
+    wanted, found = Decommission(request.unregisters), read_brokers(client, request.brokers)
+    step = wanted.next_step(found)
+    return step, () if isinstance(step, Cordon) else wanted.open_ways(found)
+
+
+class Decommissioning:
+    """One process that takes the steps. What it remembers of the cluster are refusals only."""
+
+    def __init__(
+        self,
+        client: AdminClient,
+        request: DecommissionRequest,
+        context: RunContext,
+        executed: Runs,
+        clock: Clock,
+        tell: Tell,
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._context = context
+        self._runs = executed
+        self._clock = clock
+        self._tell = tell
+        self._wanted = Decommission(request.unregisters)
+        self._steps: list[str] = []
+        self._done: list[RunHistory] = []
+        self._warned: set[str] = set()
+        self._since_s = 0.0
+
+    def go_on(self) -> DecommissionResult:
+        """Take steps until nothing is left that this process can do."""
+        self._check()
+        cluster_id = self._client.describe_cluster().cluster_id
+        for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
+            self._note(f"resume run {run_id}, which drains {listed(self._request.brokers)}")
+            if blocked := self._after(self._runs.resume(run_id)):
+                return self._result(blocked)
+        last: Step | None = None
+        while True:
+            found = self._read()
+            step = self._wanted.next_step(found)
+            if isinstance(step, Blocked | Finished):
+                return self._result(step)
+            self._note(str(step))
+            match step:
+                case Cordon(brokers):
+                    self._cordon(brokers)
+                case Await():
+                    if blocked := self._await(step, last):
+                        return self._result(blocked)
+                case Drain():
+                    self._warn_of_open_ways(found)
+                    if blocked := self._drain(step):
+                        return self._result(blocked)
+                case Unregister(brokers):
+                    for broker in brokers:
+                        self._unregister(broker)
+            last = step
+
+    def _check(self) -> None:
+        brokers, successors = self._request.brokers, self._request.successors
+        if not brokers:
+            raise InputError("name the brokers to decommission, for example 3,4")
+        if successors and len(successors) != len(brokers):
+            raise InputError("each broker to replace needs one successor")
+        if (run_id := active_run(self._context.state_dir, self._client.describe_cluster().cluster_id)) is not None:
+            raise InputError(
+                f"run {run_id} is active on this cluster; follow it with `kreassign watch {run_id}`, and give this "
+                "command again when it has ended"
+            )
+        if self._request.unregisters and not self._client.has_quorum():
+            raise InputError(
+                "this cluster keeps its metadata in ZooKeeper, where a broker that is stopped is registered no longer; "
+                "leave out --unregister"
+            )
+
+    def _await(self, step: Await, last: Step | None) -> Blocked | None:
+        """Let time pass; what is in the way where it was too much."""
+        if step != last:
+            self._since_s = self._clock.monotonic_s()
+        elif step.is_brief and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
+            return Blocked(
+                f"{step.reason}, for {BRIEF_S:g} s now: it may be of a topic that this client may not see (DESCRIBE on "
+                "the topic), or be left over. Look with kafka-log-dirs, then give the command again"
+            )
+        self._clock.sleep(self._context.poll_s)
+        return None
+
+    # --- steps --------------------------------------------------------------------------------------------------
+
+    def _cordon(self, brokers: Iterable[int]) -> None:
+        with sole_change(self._client, self._context, "decommission", self._clock):
+            for broker in brokers:
+                refusal = cordon(self._client, broker)
+                if refusal is not None:
+                    known = {**self._wanted.uncordoned, broker: refusal}
+                    self._wanted = replace(self._wanted, uncordoned=known)
+
+    def _drain(self, step: Drain) -> Blocked | None:
+        """Plan and execute; what is in the way after that. Raises what `make_plan` and the run raise."""
+        seen = observe(self._client, self._clock.now_ms(), self._context.warn)
+        snapshot = whole_snapshot(self._client, seen, self._clock, 0, self._context.warn)
+        outcome = make_plan(inputs_of_snapshot(snapshot, self._request.policy, "cluster"), self._task(step.brokers))
+        if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
+            raise InputError(
+                f"the plan would leave {', '.join(map(str, left))} on {listed(step.brokers)}, for these topics are "
+                "excluded (goals file); nothing was moved"
+            )
+        return self._after(self._runs.execute(PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)))
+
+    def _task(self, named: Collection[int]) -> Task:
+        pairs = dict(zip(self._request.brokers, self._request.successors, strict=False))
+        if not pairs:
+            return DrainBrokers(tuple(named))
+        return ReplaceBrokers(tuple(named), tuple(pairs[broker] for broker in named))
+
+    def _unregister(self, broker: int) -> None:
+        with sole_change(self._client, self._context, "decommission", self._clock):
+            # It may hold something, or run, by now: Kafka would unregister it all the same.
+            step = self._wanted.next_step(self._read())
+            if not isinstance(step, Unregister) or broker not in step.brokers:
+                return
+            self._open_for_namesake(broker)
+            try:
+                self._client.unregister_broker(broker)
+            except Rejected as error:
+                if not has_code(error, BROKER_ID_NOT_REGISTERED):
+                    raise
+        self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
+
+    def _open_for_namesake(self, broker: int) -> None:
+        """Settings outlive their broker: another one with its id would be cordoned from its first start."""
+        if self._context.controllers is None:
+            self._note(
+                f"{CORDONED_LOG_DIRS} stays set for the id {broker}, since no controller is known "
+                "(--bootstrap-controller): a broker that is started with it is cordoned until `kreassign decommission "
+                f"{broker} --cancel`"
+            )
+            return
+        uncordon_dead(self._context.controllers, broker)
+        self._note(f"delete {CORDONED_LOG_DIRS} of the id {broker}, for a broker that may get it later")
+
+    # --- around them --------------------------------------------------------------------------------------------
+
+    def _read(self) -> Readings:
+        return read_brokers(self._client, self._request.brokers)
+
+    def _after(self, ended: RunHistory) -> Blocked | None:
+        """What a run that did not end well leaves to the operator."""
+        self._done.append(ended)
+        if ended.state == "done" and not ended.throttle_residue:
+            return None
+        stuck = (f"{move.topic}-{move.partition}: {move.problem}" for move in ended.moves if move.problem)
+        reasons = (*ended.problems, *stuck, *(f"throttle left behind: {one}" for one in ended.throttle_residue))
+        said = "; ".join(reasons[:SHOWN_REASONS])
+        return Blocked(
+            f"run {ended.run_id}, which drains {listed(self._request.brokers)}, is {ended.state}"
+            f"{said and f' ({said})'}. See to it (`kreassign status {ended.run_id}`), then give the command again"
+        )
+
+    def _note(self, sentence: str) -> None:
+        """Say what is done, once in a row."""
+        if not self._steps or self._steps[-1] != sentence:
+            self._steps.append(sentence)
+            self._tell(sentence)
+
+    def _warn_of_open_ways(self, found: Readings) -> None:
+        for sentence in self._wanted.open_ways(found):
+            if sentence not in self._warned:
+                self._warned.add(sentence)
+                self._context.warn(sentence)
+
+    def _result(self, step: Step) -> DecommissionResult:
+        return DecommissionResult(tuple(self._steps), tuple(self._done), step)
+
+
+# --- calling it off -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledDecommission:
+    """What was done, in words, and the runs of this state directory that drained the brokers, latest first.
+
+    What those moved stays where it is, until they are rolled back.
+    """
+
+    steps: tuple[str, ...]
+    run_ids: tuple[str, ...]
+
+
+def cancel_decommission(
+    client: AdminClient, brokers: tuple[int, ...], context: RunContext, clock: Clock = SYSTEM_CLOCK
+) -> CancelledDecommission:
+    """Cancel the run that drains these brokers, if there is one, and uncordon them. Raises InputError, ClusterError."""
+    cluster_id = client.describe_cluster().cluster_id
+    steps = []
+    active = active_run(context.state_dir, cluster_id)
+    unfinished = [*interrupted_drains(context.state_dir, cluster_id, brokers)]
+    drains = [*_drains(context.state_dir, cluster_id, brokers)]
+    for run_id in ([active] if active in drains else []) + unfinished:
+        end_run_to_undo(client, run_id, context)
+        steps.append(f"cancel run {run_id}")
+    with sole_change(client, context, "decommission", clock):
+        steps += [uncordon(client, one, context) for one in read_brokers(client, brokers).brokers]
+    return CancelledDecommission(tuple(steps), tuple(reversed(drains)))
+
+
+def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
+    """The runs that drain these brokers and nothing else, which nobody executes and which are not at their end."""
+    drains = frozenset(_drains(state_dir, cluster_id, brokers))
+    return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
+
+
+def _drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
+    """The runs, of those whose journal can be read, of which every move takes a replica off one of the brokers."""
+    for path in cluster_journals(state_dir, cluster_id):
+        with suppress(JournalDamaged):
+            moves = first_event(path).moves
+            if moves and all(set(move.reassignment.removing).intersection(brokers) for move in moves):
+                yield path.stem

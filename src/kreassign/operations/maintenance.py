@@ -1,0 +1,224 @@
+"""Maintenance of brokers: no leaders on them while they are restarted or repaired, and everything back afterwards.
+
+What to do next is decided in `executor/brokers/maintenance.py`, again each time from what the cluster says and what was
+written down (`maintenance_store`), so that whoever calls this again goes on where it was left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kreassign.admin import AdminClient
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import Drifted, InputError
+from kreassign.executor.brokers.maintenance import (
+    Elect,
+    Forget,
+    MaintenanceFacts,
+    Remember,
+    Reorder,
+    Step,
+    Uncordon,
+    next_to_enter,
+    next_to_exit,
+)
+from kreassign.executor.brokers.readings import read_brokers
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
+from kreassign.executor.cluster.queries import min_isr_of
+from kreassign.executor.history.interrupted_runs import left_behind
+from kreassign.executor.history.run_history import RunHistory, read_history
+from kreassign.executor.journal import active_run, journal_path
+from kreassign.executor.state import ACTIVE
+from kreassign.model import TopicPartition
+from kreassign.operations.broker_changes import cordon, sole_change, uncordon
+from kreassign.operations.decommission import Tell, tell_nobody
+from kreassign.operations.maintenance_store import MaintenanceStore
+from kreassign.operations.run import RunContext, new_run_id
+
+SYSTEM_CLOCK = SystemClock()
+WAIT_S = 300.0
+"""How long to wait for replicas to be in sync and for moves to end, before the operator is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceResult:
+    """The steps that were taken, in words, and what is next: a `Finished`, or a `Blocked` that says what to do."""
+
+    steps: tuple[str, ...]
+    next_step: Step
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the brokers may be stopped, or are as they were before."""
+        return isinstance(self.next_step, Finished)
+
+
+class Way(StrEnum):
+    """Into maintenance, or out of it."""
+
+    ENTER = "enter"
+    EXIT = "exit"
+
+
+def maintain(
+    client: AdminClient,
+    brokers: tuple[int, ...],
+    way: Way,
+    context: RunContext,
+    tell: Tell = tell_nobody,
+    *,
+    wait_s: float = WAIT_S,
+    clock: Clock = SYSTEM_CLOCK,
+) -> MaintenanceResult:
+    """Take leading off brokers until each of their partitions does without them; or bring everything back.
+
+    To enter changes nothing where a partition would lose min.insync.replicas. Returns when all is done, or when only
+    the operator can go on. Raises InputError, ClusterError.
+    """
+    return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way])
+
+
+def next_of_maintenance(client: AdminClient, brokers: tuple[int, ...], way: Way, context: RunContext) -> Step:
+    """What `maintain` would do first; changes nothing. Raises InputError, ClusterError."""
+    return _DECISIONS[way](Maintenance(client, brokers, context).facts())
+
+
+_DECISIONS: Mapping[Way, Callable[[MaintenanceFacts], Step]] = {Way.ENTER: next_to_enter, Way.EXIT: next_to_exit}
+
+
+@dataclass
+class Maintenance:
+    """One process that takes the steps. What it remembers of the cluster are refusals only."""
+
+    client: AdminClient
+    brokers: tuple[int, ...]
+    context: RunContext
+    tell: Tell = tell_nobody
+    wait_s: float = WAIT_S
+    clock: Clock = SYSTEM_CLOCK
+    _uncordoned: dict[int, str] = field(default_factory=dict)
+    _steps: list[str] = field(default_factory=list)
+    _lease: ExitStack = field(default_factory=ExitStack)
+    _confirm: Callable[[], None] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.brokers:
+            raise InputError("name the brokers, for example 3,4")
+        self._cluster_id = self.client.describe_cluster().cluster_id
+        writer = f"maintenance-{new_run_id(self.clock.now_ms())}"
+        self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
+
+    def facts(self) -> MaintenanceFacts:
+        """What the next step is decided from. Raises ClusterError."""
+        found = read_brokers(self.client, self.brokers)
+        ids = frozenset(self.brokers)
+        topics = {one.topic_partition.topic for one in found.partitions if not ids.isdisjoint(one.replicas)}
+        least = min_isr_of(self.client, topics)
+        return MaintenanceFacts(found, least, self._store.read(), self._busy(), self._uncordoned)
+
+    def go_on(self, decide: Callable[[MaintenanceFacts], Step]) -> MaintenanceResult:
+        """Take steps until nothing is left to do, or only the operator can go on."""
+        with self._lease:
+            return self._go_on(decide)
+
+    def _go_on(self, decide: Callable[[MaintenanceFacts], Step]) -> MaintenanceResult:
+        last: Step | None = None
+        since_s = 0.0
+        while True:
+            facts = self.facts()
+            step = decide(facts)
+            if isinstance(step, Blocked | Finished):
+                return MaintenanceResult(tuple(self._steps), step)
+            if type(step) is not type(last):
+                since_s = self.clock.monotonic_s()
+            elif self.clock.monotonic_s() - since_s >= self.wait_s:
+                return MaintenanceResult(tuple(self._steps), self._too_long(step))
+            else:
+                # What was changed, brokers show a moment later.
+                self.clock.sleep(self.context.poll_s)
+            last = step
+            self._note(str(step))
+            self._take(step, facts)
+
+    def _too_long(self, step: Step) -> Blocked:
+        return Blocked(
+            f"after {self.wait_s:g} s there is still to {step}. What was done stays done: give the command again, or "
+            "the other of `kreassign maintenance enter` and `exit`"
+        )
+
+    # --- steps --------------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step, facts: MaintenanceFacts) -> None:
+        if isinstance(step, Await):
+            self._let_others()
+            return
+        self._confirm_lease()
+        match step:
+            case Remember(brokers, cordoned):
+                by = f"{self.context.operator.user}@{self.context.operator.host}"
+                self._store.write(facts.record.entered(brokers, self.clock.now_ms(), by, cordoned))
+            case Cordon(brokers):
+                refusals = {broker: cordon(self.client, broker) for broker in brokers}
+                self._uncordoned |= {broker: said for broker, said in refusals.items() if said is not None}
+            case Reorder():
+                self._reorder(step, facts)
+            case Elect(partitions):
+                self.client.elect_leaders(partitions)  # Whether it was of use is read from the cluster.
+            case Uncordon(brokers):
+                for one in facts.found.brokers:
+                    if one.broker in brokers:
+                        uncordon(self.client, one, self.context)
+            case Forget(brokers):
+                self._store.write(facts.record.left(brokers, self.clock.now_ms()))
+
+    def _reorder(self, step: Reorder, facts: MaintenanceFacts) -> None:
+        known = facts.record.orders
+        if any(name not in known or known[name].original != target for name, target in step.targets.items()):
+            self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
+        # A list that has another order by now, or is being reassigned, keeps all of them from being sent.
+        with suppress(Drifted):
+            self.client.alter_partition_reassignments(
+                step.targets, expected=step.present, warns_of_overrides=False
+            ).raise_if_any()
+
+    # --- around them --------------------------------------------------------------------------------------------
+
+    def _confirm_lease(self) -> None:
+        """Be the only one, unless that is a run of this machine: its partitions are left alone."""
+        if active_run(self.context.state_dir, self._cluster_id) is not None:
+            self._let_others()
+            return
+        if self._confirm is None:
+            self._confirm = self._lease.enter_context(sole_change(self.client, self.context, "maintenance", self.clock))
+        self._confirm()
+
+    def _let_others(self) -> None:
+        """Who waits holds nothing: the lease would be lost meanwhile."""
+        self._confirm = None
+        self._lease.close()
+
+    def _busy(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """What runs of this machine, executed or interrupted, are still to move, and the brokers to which they do."""
+        return {
+            TopicPartition(move.topic, move.partition): move.adding
+            for run in self._runs()
+            for move in run.moves
+            if move.status in ACTIVE
+        }
+
+    def _runs(self) -> Iterator[RunHistory]:
+        state_dir = self.context.state_dir
+        if (run_id := active_run(state_dir, self._cluster_id)) is not None:
+            yield read_history(journal_path(state_dir, self._cluster_id, run_id))
+        for found in left_behind(state_dir, self._cluster_id):
+            if isinstance(found, RunHistory) and found.ended_ms is None:
+                yield found
+
+    def _note(self, sentence: str) -> None:
+        """Say what is done, once in a row."""
+        if not self._steps or self._steps[-1] != sentence:
+            self._steps.append(sentence)
+            self.tell(sentence)

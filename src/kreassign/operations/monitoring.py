@@ -1,0 +1,114 @@
+"""A run that others watch by machine: its metrics on a port, and messages to a webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kreassign.clock import Clock, SystemClock
+from kreassign.executor.history.snapshots import read_progress
+from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.state import Phase, RunView
+from kreassign.monitoring.endpoint import serving_metrics
+from kreassign.monitoring.messages import NEWS_OF_PHASE, Message, News, message
+from kreassign.monitoring.metrics import exposition
+from kreassign.monitoring.run_metrics import RunMetrics, is_held, run_metrics
+from kreassign.monitoring.webhooks import LAST_S, Webhook, sending
+from kreassign.operations.journals import is_active
+from kreassign.operations.run import Observer, RunContext
+
+EVERY_MS = 1_000
+"""Metrics are as old as this at most; counting them again costs what is in flight and what moves there are."""
+
+HELD_AGAIN_MS = 60_000
+"""A guard that wavers is told so often at most."""
+
+SYSTEM_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """What is wanted: a port for metrics (0 for any that is free, None for none), a webhook."""
+
+    metrics_port: int | None = None
+    webhook: Webhook | None = None
+
+
+@contextmanager
+def monitored(
+    context: RunContext,
+    wanted: Monitoring,
+    announce: Callable[[str], None],
+    clock: Clock = SYSTEM_CLOCK,
+    last_s: float = LAST_S,
+) -> Iterator[RunContext]:
+    """The context of runs that are monitored while the block runs.
+
+    `announce` gets the address of the metrics. At the end it waits, for so many seconds at most, for messages that are
+    not sent yet, and warns of those that could not be. Raises InputError where the port cannot be had.
+    """
+    with ExitStack() as stack:
+        observers: list[Observer] = []
+        if wanted.metrics_port is not None:
+            latest = LatestMetrics()
+            announce(stack.enter_context(serving_metrics(wanted.metrics_port, latest.runs)))
+            observers.append(latest.observe)
+        if wanted.webhook is not None:
+            send = stack.enter_context(sending(wanted.webhook, clock, context.warn, last_s))
+            observers.append(Newsroom(send).observe)
+        yield replace(context, observers=(*context.observers, *observers))
+
+
+class LatestMetrics:
+    """The metrics of the run as they were lately. Observed in one thread, read in others: values are handed over."""
+
+    def __init__(self) -> None:
+        self._latest: RunMetrics | None = None
+
+    def observe(self, run: RunView, meter: ProgressMeter) -> None:
+        """Take note of a run, if that is due."""
+        known = self._latest
+        if known is None or run.phase is not known.phase or abs(meter.at_ms - known.at_ms) >= EVERY_MS:
+            self._latest = run_metrics(run, meter)
+
+    def runs(self) -> tuple[RunMetrics, ...]:
+        """The run, if it has begun."""
+        latest = self._latest
+        return () if latest is None else (latest,)
+
+
+class Newsroom:
+    """Finds out what is news about a run, and hands it on."""
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+        self._phase: Phase | None = None
+        self._was_held = False
+        self._held_ms: int | None = None
+
+    def observe(self, run: RunView, meter: ProgressMeter) -> None:
+        """Tell what is new."""
+        for news in self._news(run, meter.at_ms):
+            self._send(message(news, run_metrics(run, meter)))
+
+    def _news(self, run: RunView, at_ms: int) -> Iterator[News]:
+        held = is_held(run)
+        if held and not self._was_held and (self._held_ms is None or at_ms - self._held_ms >= HELD_AGAIN_MS):
+            self._held_ms = at_ms
+            yield News.HELD
+        if run.phase is not self._phase and run.phase in NEWS_OF_PHASE:
+            yield NEWS_OF_PHASE[run.phase]
+        self._phase, self._was_held = run.phase, held
+
+
+def metrics_of_journals(journals: list[Path]) -> bytes:
+    """The page of metrics of these runs, in Prometheus' text format. Raises JournalDamaged."""
+    return exposition([_metrics_of(path) for path in journals])
+
+
+def _metrics_of(path: Path) -> RunMetrics:
+    is_executed = is_active(path)
+    run, meter = read_progress(path)
+    return run_metrics(run if is_executed else run.as_left, meter)

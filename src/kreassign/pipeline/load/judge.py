@@ -1,0 +1,142 @@
+"""PURE. Arrow batches → Arrow batches. All samples of some partitions, judged: this is what each task of a load does.
+
+What is decided about a partition is decided by all its samples. `rates.py` and `hours.py` do it with arrays, many
+partitions at a time; here rows become arrays, and what is left of them becomes rows again, those of `JUDGED`:
+
+    hour        a row of table `load_hours`, and how many new samples it is of
+    kept        a sample that is kept as it is: the next load reads it again, or it is bad or odd and set aside
+    late_count  how many new samples came after their hour was closed; one row for each time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kreassign.pipeline.load.columns import codes, column, floats, key_numbers, mask
+from kreassign.pipeline.load.hours import Hours, Opened, hours, opened
+from kreassign.pipeline.load.rates import PARTITION_KEY, REASONS, Rates, Samples, Verdict, rates
+from kreassign.pipeline.load.series import Ints, Series
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES
+
+TO_JUDGE = (*OPEN_SAMPLES.column_names, "is_new")
+"""The columns of samples that are judged: those of table `open_samples`.
+
+Those that `is_new` have nothing but the columns of table `samples`, and, if they are bad, a `reason`.
+"""
+_KEPT_AS = ("is_new", "is_set_aside", "is_read_again")
+_COUNTS = ("new_count", "new_twice_count")
+JUDGED = pa.schema(
+    {
+        "hour": pa.struct([*arrow_schema(LOAD_HOURS), *(pa.field(name, pa.int64()) for name in _COUNTS)]),
+        "kept": pa.struct([*arrow_schema(OPEN_SAMPLES), *(pa.field(name, pa.bool_()) for name in _KEPT_AS)]),
+        "late_count": pa.int64(),
+    }
+)
+
+
+def judge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `JUDGED` of all samples of some partitions, with the columns `TO_JUDGE`."""
+    all_batches = list(batches)
+    if not all_batches:
+        return
+    table = pa.Table.from_batches(all_batches).combine_chunks()
+    is_bad = pc.and_(table["is_new"], pc.is_valid(table["reason"]))
+    yield _rows("kept", _bad(table.filter(is_bad)))
+    good = table.filter(pc.invert(is_bad)).combine_chunks()
+    order, series = in_order(good)
+    is_late = mask(good["is_new"])[order] & (
+        floats(good["taken_ms"])[order] < series.largest(floats(good["open_from_ms"])[order])
+    )
+    yield _rows("late_count", pa.array([is_late.sum()], pa.int64()))
+    if not is_late.all():
+        yield from _judged(good.take(order[~is_late]), series.only(~is_late))
+
+
+def _judged(rows: pa.Table, series: Series) -> Iterator[pa.RecordBatch]:
+    """Of rows in the order of their series."""
+    reasons, samples = samples_of(rows, series)
+    told = rates(samples)
+    which = opened(samples, told)
+    if (found := hours(samples, told, which.is_open, mask(rows["is_new"]))) is not None:
+        yield _rows("hour", _hours(rows, told, which, found))
+    is_odd = ~samples.is_closed & (told.verdict == Verdict.ODD)
+    is_read_again = which.is_open | which.is_neighbour
+    kept = np.flatnonzero(is_read_again | is_odd)
+    decided = {
+        "open_from_ms": column(which.open_from_ms[kept], pa.int64()),
+        "is_closed": ~which.is_open[kept],
+        "reason": reasons.take(pa.array(told.reason[kept])),
+        # Of open hours the next load decides again.
+        "is_clean": pa.array(told.is_clean[kept], mask=which.is_open[kept]),
+        "epoch": pa.array(told.epoch[kept], pa.int32(), mask=which.is_open[kept]),
+        "is_set_aside": is_odd[kept],
+        "is_read_again": is_read_again[kept],
+    }
+    yield _rows("kept", _struct("kept", rows.take(kept), decided))
+
+
+def in_order(table: pa.Table) -> tuple[Ints, Series]:
+    """The order of the samples, partition by partition in the order of time, and where partitions begin."""
+    number = key_numbers(table, PARTITION_KEY)
+    # Of rows of the same time any one may be the last; sizes make it the same one whatever else is read with them.
+    size = np.nan_to_num(floats(table["size_bytes"]), nan=-1.0)
+    order = np.lexsort((size, floats(table["end_offset"]), floats(table["taken_ms"]), number))
+    return order, Series.of(number[order])
+
+
+def samples_of(rows: pa.Table, series: Series) -> tuple[pa.Array, Samples]:
+    """The arrays of rows, and the texts of reasons by their codes."""
+    known = pa.array(REASONS[1:])
+    others = pc.unique(rows["reason"]).drop_null()
+    known = pa.concat_arrays([known, others.filter(pc.invert(pc.is_in(others, known)))])
+    log = codes(rows["topic_id"]).astype(np.float64)
+    is_closed = mask(rows["is_closed"])
+    return pa.concat_arrays([pa.nulls(1, pa.string()), known]), Samples(
+        series=series,
+        topic_id=np.where(log < 0, np.nan, log),
+        is_closed=is_closed,
+        was_clean=mask(rows["is_clean"]),
+        reason_before=pc.index_in(rows["reason"], known).fill_null(-1).to_numpy().astype(np.int64) + 1,
+        epoch_before=rows["epoch"].fill_null(-1).to_numpy().astype(np.int64),
+        **{name: floats(rows[name]) for name in ("taken_ms", "leader", "start_offset", "end_offset", "size_bytes")},
+    )
+
+
+def _hours(rows: pa.Table, told: Rates, which: Opened, found: Hours) -> pa.StructArray:
+    """Rows of table `load_hours`, with the counts."""
+    last = rows.take(pa.array(found.last, mask=found.last < 0))
+    of_last = {f"last_{name}": last[name] for name in ("leader", "start_offset", "end_offset", "size_bytes")}
+    ends = pa.array(found.ends, pa.int32())
+    histogram = {
+        name: pa.ListArray.from_arrays(ends, pa.array(values, pa.int32()))
+        for name, values in (("rate_bins", found.rate_bins), ("rate_counts", found.rate_counts))
+    }
+    made = {"epoch": told.epoch[found.first], "is_open": which.is_open[found.first]}
+    return _struct("hour", rows.take(found.first), {**found.figures, **of_last, **histogram, **made})
+
+
+def _bad(rows: pa.Table) -> pa.StructArray:
+    """Samples that a rule of one row has set aside: they are of no open hour."""
+    every, none = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+    return _struct("kept", rows, {"is_closed": every, "is_set_aside": every, "is_read_again": none})
+
+
+def _struct(name: str, rows: pa.Table, columns: Mapping[str, Any]) -> pa.StructArray:
+    """Structs of a column of `JUDGED`: the fields that are made, and the others from the rows."""
+    fields = list(JUDGED.field(name).type)
+    return pa.StructArray.from_arrays(
+        [column(columns[field.name] if field.name in columns else rows[field.name], field.type) for field in fields],
+        fields=fields,
+    )
+
+
+def _rows(name: str, values: pa.Array) -> pa.RecordBatch:
+    """Rows of `JUDGED` that have one column."""
+    columns = [values if field.name == name else pa.nulls(len(values), field.type) for field in JUDGED]
+    return pa.RecordBatch.from_arrays(columns, schema=JUDGED)

@@ -1,0 +1,189 @@
+"""PURE. Arrow batches → Arrow batches. All hours of some partitions → their rates, and what these are worth.
+
+How the rates come about, for the hours of the window since the log of the partition last restarted, and the samples in
+them that count (see `rates.py` and `hours.py`):
+
+    write_records_per_s = sum of end offset differences / sum of their seconds
+    write_bytes_per_s   = write_records_per_s * bytes_per_record   (0 when there were no records)
+
+and bytes_per_record is, by the first of these that can be told (`record_size_basis`),
+
+    growth  sum of size differences / sum of end offset differences, over the pairs of neighbouring samples between
+            which the log only grew: same leader, same start offset, size not smaller
+    log     size / (end offset - start offset), at the last sample
+
+Percentiles are of the intervals between neighbouring samples, those across gaps left out, from the histograms of the
+hours: off by half a percent at most (`histograms.py`). The peak hour and what the forecast rests on are made from hours
+and days (`trend.py`, `fits.py`). All are rates of records times the one bytes_per_record.
+
+What that is worth. The rate of records is exact for the span, up to the time that a round of questions takes: a tenth
+of a second over a span of ten seconds is one per cent. Offsets count what a log holds, so markers of transactions
+count as records. `growth` is the size of the records that just came, up to what came between the question for the
+offset and that for the size; it is too small where the log is compacted and the cleaner ran meanwhile. `log` lags
+behind when records have lately become larger or smaller (by any factor), is too large when records were deleted up to
+an offset inside a segment or markers are gone, and too small when the log is compacted. Segments are on disk as they
+were sent, so the bytes are compressed bytes, which is what replication and a move copy too. How far rates may be off
+for what was not seen, `accuracy.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, Evidence, evidence
+from kreassign.pipeline.load.columns import Columns, column
+from kreassign.pipeline.load.hours import DAY_S
+from kreassign.pipeline.load.latest_hours import FIGURES, LISTS, LatestHours
+from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY
+from kreassign.pipeline.load.series import Floats, Mask
+from kreassign.pipeline.load.sharing import MEASURED_COLUMNS
+from kreassign.pipeline.load.trend import WINDOW_DAYS, peaks, trends
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.schemas import LOAD_MODEL
+
+HOUR_COLUMNS = (*EPOCH_KEY, *FIGURES, *LISTS)
+"""The columns of table `load_hours` that are used."""
+LOADS = pa.schema(
+    [each for each in arrow_schema(LOAD_MODEL) if each.name not in {"snapshot_id", "size_bytes", *MEASURED_COLUMNS}]
+)
+"""The columns of table `load_model` that hours tell."""
+GROWTH, LOG, MEASURED = "growth", "log", "measured"
+_PERCENTILES = (0.5, 0.95, 0.99)
+
+Words = npt.NDArray[np.str_]
+
+
+def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW_DAYS) -> Iterator[pa.RecordBatch]:
+    """Rows of `LOADS` of rows of `HOUR_COLUMNS`: one for each partition of which there are samples."""
+    found = list(batches)
+    if not found:
+        return
+    columns = _columns(LatestHours.of(pa.Table.from_batches(found)), window_days)
+    yield pa.RecordBatch.from_arrays([column(columns[each.name], each.type) for each in LOADS], schema=LOADS)
+
+
+def _columns(hours: LatestHours, window_days: int) -> Columns:
+    keys = hours.rows.select([*PARTITION_KEY, "epoch"]).take(hours.starts)
+    epoch = keys["epoch"].to_numpy()
+    found, weeks = _rates(hours), _of_measured(hours, window_days)
+    told = evidence(hours, (found.basis == LOG) & (found.records_per_s > 0))
+    in_records = {
+        **_percentiles(hours, told, found.records_per_s),
+        "recent_write_bytes_per_s": weeks.pop("recent_records_per_s"),
+        "peak_write_bytes_per_s": weeks.pop("peak_records_per_s"),
+    }
+    in_bytes = {name: found.in_bytes(records) for name, records in in_records.items()}
+    mean = found.in_bytes(found.records_per_s)
+    low, high = told.mean_factors()
+    coverage = _coverage(found.sample_count, epoch, mean)
+    is_known = (1 - low <= TOLD_ERROR) & (high - 1 <= TOLD_ERROR) & _is_p95_known(in_bytes, told)
+    return {
+        **{name: keys[name] for name in PARTITION_KEY},
+        "bytes_per_record": found.bytes_per_record,
+        "record_size_basis": _words(found.basis),
+        "write_records_per_s": found.records_per_s,
+        "write_bytes_per_s": mean,
+        "low_write_bytes_per_s": mean * low,
+        "high_write_bytes_per_s": mean * high,
+        **in_bytes,
+        **weeks,
+        "day_count": np.nan_to_num(weeks["day_count"]),
+        "has_trend": weeks["has_trend"] == 1,
+        "sample_count": found.sample_count,
+        "span_s": found.span_s,
+        "covered_share": found.covered_share,
+        "reset_count": epoch,
+        "coverage": _words(coverage),
+        "verdict": _words(_verdict(coverage, is_known, found.span_s)),
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rates:
+    """What the hours of each partition say together; `basis` is empty where the size of a record is not known."""
+
+    bytes_per_record: Floats
+    basis: Words
+    records_per_s: Floats
+    sample_count: Floats
+    span_s: Floats
+    covered_share: Floats
+
+    def in_bytes(self, records: Floats) -> Floats:
+        """Records per second times their size; 0 without records, however large they would be."""
+        return np.where(records == 0, 0.0, records * self.bytes_per_record)
+
+
+def _rates(hours: LatestHours) -> _Rates:
+    span_s = (hours.largest(hours["last_ms"]) - hours.least(hours["first_ms"])) / 1000.0
+    kept = hours.last(hours["last_end_offset"]) - hours.last(hours["last_start_offset"])
+    sized, new_bytes = hours.sums(hours["sized_records"]), hours.sums(hours["new_bytes"])
+    known_s, good_s = (hours.sums(hours.milliseconds(name)) / 1000.0 for name in ("seconds", "good_seconds"))
+    by_growth = np.where((sized > 0) & (new_bytes > 0), new_bytes / np.where(sized > 0, sized, 1.0), np.nan)
+    by_log = hours.last(hours["last_size_bytes"]) / np.where(kept > 0, kept, np.nan)
+    has_growth = ~np.isnan(by_growth)
+    return _Rates(
+        bytes_per_record=np.where(has_growth, by_growth, by_log),
+        basis=np.where(has_growth, GROWTH, np.where(np.isnan(by_log), "", LOG)),
+        records_per_s=hours.sums(hours["new_records"]) / np.where(known_s > 0, known_s, np.nan),
+        sample_count=hours.sums(hours["sample_count"]),
+        span_s=np.nan_to_num(span_s),
+        # The first interval of the window began before it.
+        covered_share=np.nan_to_num(np.minimum(good_s / np.where(span_s > 0, span_s, np.nan), 1.0)),
+    )
+
+
+def _percentiles(hours: LatestHours, told: Evidence, mean: Floats) -> dict[str, Floats]:
+    """Of the intervals, in records per second, and the ends of the interval of the 95th one."""
+    rates = hours.histograms()
+    plain = {f"p{round(100 * share)}_write_bytes_per_s": rates.quantile(share) for share in _PERCENTILES}
+    (low, high), (low_factor, high_factor) = told.p95_places(), told.p95_factors()
+    most = rates.quantile(high) * high_factor
+    unseen = np.fmax(most, UNSEEN_PEAK * mean)
+    return plain | {
+        "low_p95_write_bytes_per_s": rates.quantile(low) * low_factor,
+        "high_p95_write_bytes_per_s": np.where(told.is_peak_seen(), most, unseen),
+    }
+
+
+def _of_measured(hours: LatestHours, window_days: int) -> dict[str, Floats]:
+    """What hours in which something was measured say; NaN of partitions that have none."""
+    is_measured = hours["seconds"] > 0
+    measured, places = hours.only(is_measured), np.unique(hours.owner[is_measured])
+
+    def of_all(values: Floats) -> Floats:
+        whole = np.full(len(hours), np.nan)
+        whole[places] = values
+        return whole
+
+    found = {**peaks(measured), **trends(measured, window_days)}
+    return {name: of_all(values) for name, values in found.items()}
+
+
+def _coverage(sample_count: Floats, epoch: Floats, write_bytes_per_s: Floats) -> Words:
+    """What the rates rest on, in the words of the schema; the cases exclude each other and leave none out."""
+    several, has_bytes = sample_count > 1, ~np.isnan(write_bytes_per_s)
+    return np.where(several, np.where(has_bytes, MEASURED, "no size"), np.where(epoch > 0, "reset", "one sample"))
+
+
+def _verdict(coverage: Words, is_known: Mask, span_s: Floats) -> Words:
+    """Whether there is enough data to plan by, in the words of the schema; the cases exclude each other."""
+    not_enough = np.where(span_s >= DAY_S, "gaps", "short")
+    return np.where(coverage == MEASURED, np.where(is_known, "enough", not_enough), "unknown")
+
+
+def _is_p95_known(rates: dict[str, Floats], told: Evidence) -> Mask:
+    p95, low, high = (rates[f"{end}p95_write_bytes_per_s"] for end in ("", "low_", "high_"))
+    is_idle = (high == 0) & told.is_peak_seen()
+    known: Mask = is_idle | ((p95 - low <= TOLD_ERROR * p95) & (high - p95 <= TOLD_ERROR * p95) & (p95 > 0))
+    return known
+
+
+def _words(values: Words) -> pa.Array:
+    """An empty one is NULL."""
+    return pa.array([word or None for word in values.tolist()], pa.string())

@@ -1,0 +1,238 @@
+"""PURE. A cluster as it was found, its partitions as columns: a million replicas without a million objects.
+
+`ClusterSnapshot` is the same cluster as values, and what small ones are. Each can be made of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from math import isnan
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition, SnapshotTopic
+
+UNKNOWN = -1
+"""Stands for an offset, a size or a directory that was not reported: none of them is negative."""
+
+Ids = npt.NDArray[np.int32]
+Amounts = npt.NDArray[np.int64]
+Rates = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """A list per partition: that of partition p is `values[offsets[p]:offsets[p + 1]]`; shapes (P + 1,) and (any,)."""
+
+    offsets: Ids
+    values: Ids
+
+    @property
+    def lengths(self) -> Ids:
+        """How long each list is, (P,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> Ids:
+        """The partition of each value."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.lengths)
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        values = self.values.tolist()
+        return (tuple(values[start:end]) for start, end in pairwise(self.offsets.tolist()))
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[int]]) -> Lists:
+        """Lists as arrays."""
+        lengths = np.fromiter(map(len, lists), np.int32, len(lists))
+        offsets = ends_of(lengths)
+        return cls(offsets, np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1])))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotColumns:
+    """P partitions with S replicas, by topic in the order of `head.topics`, and of a topic by number.
+
+    `head` is the snapshot without any partition; `counts` (T,) says how many each of its topics has. `log_dirs` and
+    `sizes_bytes` (S,) go with the values of `replicas`. Directories are indices into `paths`. A broker of
+    `future_brokers` is moving its copy to the directory that `future_log_dirs` names in the same place. What was not
+    reported is `UNKNOWN`, of rates NaN.
+    """
+
+    head: ClusterSnapshot
+    counts: Ids
+    leaders: Ids
+    leader_epochs: Ids
+    replicas: Lists
+    isr: Lists
+    adding: Lists
+    removing: Lists
+    paths: tuple[str, ...]
+    log_dirs: Ids
+    sizes_bytes: Amounts
+    future_brokers: Lists
+    future_log_dirs: Ids
+    start_offsets: Amounts
+    end_offsets: Amounts
+    write_bytes_per_s: Rates
+
+    def __len__(self) -> int:
+        return len(self.leaders)
+
+    @property
+    def topics(self) -> Ids:
+        """The topic of each partition, as an index into `head.topics`, (P,)."""
+        return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
+
+    @property
+    def numbers(self) -> Ids:
+        """The number of each partition in its topic, (P,)."""
+        firsts = np.repeat(ends_of(self.counts)[:-1], self.counts)
+        return np.arange(len(self), dtype=np.int32) - firsts
+
+    @property
+    def is_moving(self) -> npt.NDArray[np.bool_]:
+        """Which partitions are being reassigned, (P,)."""
+        return (self.adding.lengths > 0) | (self.removing.lengths > 0)
+
+    @property
+    def size_bytes(self) -> Amounts:
+        """The size of the leader's copy, else of the largest; UNKNOWN if no broker reported one, (P,)."""
+        return partition_sizes(self.replicas, self.sizes_bytes, self.leaders)
+
+
+def partition_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amounts:
+    """As `SnapshotPartition.size_bytes` has it, of all partitions."""
+    found = np.full(len(leaders), UNKNOWN, np.int64)
+    np.maximum.at(found, replicas.owners, sizes_bytes)
+    led = (replicas.values == leaders[replicas.owners]) & (sizes_bytes != UNKNOWN)
+    found[replicas.owners[led]] = sizes_bytes[led]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenReplicas:
+    """The same with one entry per replica, (S,), as the planner reads it: sizes and rates are those of the partition.
+
+    `topics` are indices into the sorted `topic_names`. NaN stands for a size or rate that is not known, `UNKNOWN` for
+    such a directory.
+    """
+
+    topic_names: tuple[str, ...]
+    topics: Ids
+    partitions: Ids
+    brokers: Ids
+    positions: Ids
+    is_reassigning: npt.NDArray[np.bool_]
+    size_bytes: Rates
+    write_bytes_per_s: Rates
+    paths: tuple[str, ...]
+    log_dirs: Ids
+
+
+def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
+    """Every replica, in the order of the columns."""
+    owners, lists = columns.replicas.owners, columns.replicas
+    names = [topic.name for topic in columns.head.topics]
+    order = sorted(np.flatnonzero(columns.counts).tolist(), key=names.__getitem__)
+    rank = np.zeros(len(names), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    sizes = columns.size_bytes
+    return SeenReplicas(
+        topic_names=tuple(names[place] for place in order),
+        topics=rank[columns.topics][owners],
+        partitions=columns.numbers[owners],
+        brokers=lists.values,
+        positions=np.arange(len(owners), dtype=np.int32) - lists.offsets[owners],
+        is_reassigning=columns.is_moving[owners],
+        size_bytes=np.where(sizes == UNKNOWN, np.nan, sizes.astype(np.float64))[owners],
+        write_bytes_per_s=columns.write_bytes_per_s[owners],
+        paths=columns.paths,
+        log_dirs=columns.log_dirs,
+    )
+
+
+def ends_of(counts: npt.NDArray[np.integer]) -> Ids:
+    """Where things of these counts begin that stand one after the other, and where the last one ends."""
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+
+
+# --- and values ------------------------------------------------------------------------------------------------------
+
+
+def columns_of(snapshot: ClusterSnapshot) -> SnapshotColumns:
+    """A snapshot as columns."""
+    found = [partition for topic in snapshot.topics for partition in topic.partitions]
+    paths: dict[str | None, int] = {None: UNKNOWN}
+
+    def place(path: str | None) -> int:
+        return paths.setdefault(path or None, len(paths) - 1)
+
+    return SnapshotColumns(
+        head=without_partitions(snapshot),
+        counts=np.array([len(topic.partitions) for topic in snapshot.topics], np.int32),
+        leaders=_ids(one.leader for one in found),
+        leader_epochs=_ids(one.leader_epoch for one in found),
+        replicas=Lists.of([one.replicas for one in found]),
+        isr=Lists.of([one.isr for one in found]),
+        adding=Lists.of([one.adding for one in found]),
+        removing=Lists.of([one.removing for one in found]),
+        log_dirs=_ids(place(path) for one in found for path in one.log_dirs),
+        sizes_bytes=_amounts(size for one in found for size in one.sizes_bytes),
+        future_brokers=Lists.of([tuple(one.future_log_dirs) for one in found]),
+        future_log_dirs=_ids(place(path) for one in found for path in one.future_log_dirs.values()),
+        start_offsets=_amounts(one.start_offset for one in found),
+        end_offsets=_amounts(one.end_offset for one in found),
+        write_bytes_per_s=np.array([one.write_bytes_per_s for one in found], np.float64),
+        paths=tuple(path for path in paths if path is not None),
+    )
+
+
+def snapshot_of(columns: SnapshotColumns) -> ClusterSnapshot:
+    """The same as values."""
+    partitions = list(_partitions(columns))
+    spans = pairwise(ends_of(columns.counts).tolist())
+    topics = tuple(
+        replace(topic, partitions=tuple(partitions[start:end]))
+        for topic, (start, end) in zip(columns.head.topics, spans, strict=True)
+    )
+    return replace(columns.head, topics=topics)
+
+
+def without_partitions(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """The head of a snapshot: all but the partitions of its topics."""
+    return replace(
+        snapshot, topics=tuple(SnapshotTopic(one.name, (), one.configs, one.topic_id) for one in snapshot.topics)
+    )
+
+
+def _partitions(columns: SnapshotColumns) -> Iterator[SnapshotPartition]:
+    paths = (*columns.paths, None)  # UNKNOWN is the place of the last one
+    dirs = [paths[place] for place in columns.log_dirs.tolist()]
+    sizes = [None if size == UNKNOWN else size for size in columns.sizes_bytes.tolist()]
+    future = [columns.paths[place] for place in columns.future_log_dirs.tolist()]
+    rows = zip(
+        columns.replicas, columns.isr, columns.leaders.tolist(), columns.leader_epochs.tolist(),
+        pairwise(columns.replicas.offsets.tolist()), columns.adding, columns.removing,
+        columns.future_brokers, pairwise(columns.future_brokers.offsets.tolist()),
+        columns.start_offsets.tolist(), columns.end_offsets.tolist(), columns.write_bytes_per_s.tolist(), strict=True,
+    )  # fmt: skip
+    for replicas, isr, leader, epoch, (start, end), adding, removing, movers, (begin, last), first, after, rate in rows:
+        yield SnapshotPartition(
+            replicas, isr, leader, epoch, tuple(dirs[start:end]), tuple(sizes[start:end]), adding, removing,
+            dict(zip(movers, future[begin:last], strict=True)),
+            None if first == UNKNOWN else first,
+            None if after == UNKNOWN else after,
+            None if isnan(rate) else rate,
+        )  # fmt: skip
+
+
+def _ids(values: Iterable[int]) -> Ids:
+    return np.fromiter(values, np.int32)
+
+
+def _amounts(values: Iterable[int | None]) -> Amounts:
+    return np.fromiter((UNKNOWN if value is None else value for value in values), np.int64)

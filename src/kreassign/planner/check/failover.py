@@ -1,0 +1,222 @@
+"""What the others would carry if one broker or one rack were lost: of every loss, exactly, without the search's code.
+
+Every partition has one replica that leads and one that would take over, so there is nothing to simulate. Where the
+leader is lost, Kafka elects the first replica of the list that is in sync and there. After a plan all replicas are in
+sync but those on brokers that are down and those lost with a log directory. With x the broker of the leader of p, and
+s(p, f) the broker of the first usable replica of its list that the loss f leaves, a broker b that is left carries
+
+    load(f, b) = load(b) + sum over p with x lost in f and s(p, f) = b of what leading p adds to following it
+
+A partition is offline where no s(p, f) is left. Nothing is taken off for followers that are lost: they come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.model.plan_facts import WorstLoss
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
+from kreassign.planner.check.evaluate import loads_by_role, share_of_each, total_of, whole_numbers
+from kreassign.planner.problem.cluster import Assignment
+from kreassign.planner.problem.problem import Problem, RackRule
+
+ROUNDING = 1e-9
+STATES = ("before", "after")
+"""A plan, as `WorstLoss.state` says it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """Every loss of one broker or one rack: M of them, N brokers, R goals that depend on who leads.
+
+    `loads` and `limits` have shape (M, N, R); a broker that is lost carries 0 and has an infinite limit. `offline` (M)
+    counts partitions that no broker could lead.
+    """
+
+    names: tuple[str, ...]
+    broker_ids: tuple[int, ...]
+    goals: tuple[str, ...]
+    units: tuple[str, ...]
+    loads: FloatArray
+    limits: FloatArray
+    offline: IndexArray
+    means: FloatArray
+
+    @property
+    def excess(self) -> float:
+        """By how much brokers would exceed their limits, over all losses and goals, in means per broker of each."""
+        above = np.maximum(self.loads - self.limits, 0.0).sum(axis=(0, 1))
+        return float((above / np.where(self.means > 0, self.means, 1.0)).sum())
+
+    def worst(self, state: str) -> tuple[WorstLoss, ...]:
+        """Per goal the loss after which a broker comes nearest to its limit, or exceeds it most."""
+        return tuple(self._worst(state, goal) for goal in range(len(self.goals))) if self.names else ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """One per goal of which a limit would be exceeded: the worst case, and how many there are."""
+        found = []
+        above = self.loads > self.limits * (1 + ROUNDING) + ROUNDING
+        for goal, worst in enumerate(self.worst(STATES[1])):
+            if count := int(above[:, :, goal].sum()):
+                others = f", and {count - 1} cases more" if count > 1 else ""
+                found.append(
+                    f"if {worst.lost} is lost, broker {worst.broker} has {worst.goal} {worst.load:.6g}, "
+                    f"its limit is then {worst.limit:.6g}{others}"
+                )
+        if len(self.offline) and self.offline.any():
+            worst_place = int(np.argmax(self.offline))
+            found.append(
+                f"if {self.names[worst_place]} is lost, {self.offline[worst_place]} partitions have no replica left"
+            )
+        return tuple(found)
+
+    def _worst(self, state: str, goal: int) -> WorstLoss:
+        loads, limits = self.loads[:, :, goal], self.limits[:, :, goal]
+        # Nothing exceeds a limit of 0 more than something does; of nothing at all the first is as good as any.
+        use = np.divide(loads, limits, out=np.where(loads > 0, np.inf, 0.0), where=limits > 0)
+        loss, broker = (int(one) for one in np.unravel_index(int(np.argmax(use)), use.shape))
+        return WorstLoss(
+            state,
+            self.goals[goal],
+            self.names[loss],
+            self.broker_ids[broker],
+            float(loads[loss, broker]),
+            float(limits[loss, broker]),
+            self.units[goal],
+            int(self.offline[loss]),
+        )
+
+
+def losses(problem: Problem, assignment: Assignment) -> Losses:
+    """All losses of a broker, and of a rack that is not the only one, with what each would bring."""
+    leaders, seconds, outside = _successors(problem, assignment)
+    bands, count = problem.failover_bands, len(problem.brokers)
+    lost, names = _lost(problem)
+    extra = np.stack([_adds(problem, column) for column in range(len(bands))], axis=1) if bands else np.zeros((0, 0))
+    base = _base(problem, assignment, leaders)
+    loads = np.repeat(base[None, :, :], len(lost), axis=0)
+    brokers = np.flatnonzero(_there(problem))
+    rows = np.full(count, NOWHERE)
+    if len(brokers) > 1:  # of a single one the loss leaves nobody to judge
+        rows[brokers] = np.arange(len(brokers))
+    offline = np.zeros(len(lost), np.int64)
+    for loss_of, heirs in ((rows, seconds), (_rack_rows(problem, int(rows.max()) + 1), outside)):
+        _take_over(loads, offline, np.where(leaders == NOWHERE, NOWHERE, loss_of[leaders]), heirs, extra)
+    limits = _limits(problem, lost)
+    loads[lost] = 0.0
+    means = np.array([total_of(problem, band.goal) for band in bands]) / max(1, len(brokers))
+    ids = tuple(problem.brokers.ids.tolist())
+    goals, units = tuple(band.goal.name for band in bands), tuple(band.goal.unit for band in bands)
+    return Losses(names, ids, goals, units, loads, limits, offline, means)
+
+
+def _there(problem: Problem) -> BoolArray:
+    """Brokers that stay, and are not down."""
+    stays = problem.brokers.is_live & ~problem.brokers.must_empty
+    return stays if problem.gone is None else stays & ~problem.gone.brokers
+
+
+def _lost_racks(problem: Problem) -> IndexArray:
+    """Racks that can be lost: those named, unless no broker would be left, or racks do not matter."""
+    racks = problem.brokers.racks[_there(problem)]
+    known = np.unique(racks[racks != NOWHERE])
+    if problem.rules.racks is RackRule.NONE or (len(known) < 2 and not (racks == NOWHERE).any()):
+        return np.zeros(0, np.int64)
+    return known.astype(np.int64)
+
+
+def _lost(problem: Problem) -> tuple[BoolArray, tuple[str, ...]]:
+    """Which brokers each loss takes, with those that are not there anyway, (M, N); and what it is called."""
+    there, brokers, racks = _there(problem), problem.brokers, _lost_racks(problem)
+    single = np.flatnonzero(there) if there.sum() > 1 else np.zeros(0, np.int64)
+    of_brokers = np.arange(len(brokers))[None, :] == single[:, None]
+    of_racks = brokers.racks[None, :] == racks[:, None]
+    names = [f"broker {brokers.ids[place]}" for place in single]
+    names += [f"rack {brokers.rack_names[rack]}" for rack in racks.tolist()]
+    return np.concatenate([of_brokers, of_racks]) | ~there, tuple(names)
+
+
+def _rack_rows(problem: Problem, first: int) -> IndexArray:
+    """Per broker the row of the loss of its rack, NOWHERE without one; (N,)."""
+    rows = np.full(len(problem.brokers), NOWHERE)
+    for row, rack in enumerate(_lost_racks(problem).tolist()):
+        rows[problem.brokers.racks == rack] = first + row
+    return rows
+
+
+def _usable(problem: Problem, assignment: Assignment) -> BoolArray:
+    """Replicas of the assignment that may be elected: their brokers live, and have not lost their copy."""
+    now, count = problem.partitions, len(problem.brokers)
+    owners = np.repeat(np.arange(len(now), dtype=np.int64), np.diff(assignment.offsets))
+    bad = now.is_lost if problem.gone is None else now.is_lost | problem.gone.replicas
+    keys = now.owners[bad].astype(np.int64) * count + now.replicas[bad]
+    usable: BoolArray = problem.brokers.is_live[assignment.replicas] & ~np.isin(
+        owners * count + assignment.replicas, keys
+    )
+    return usable
+
+
+def _successors(problem: Problem, assignment: Assignment) -> tuple[IndexArray, IndexArray, IndexArray]:
+    """Broker indices of who leads, of who takes over when its broker, and when its rack is lost; (P,), or NOWHERE."""
+    factors, usable, racks = np.diff(assignment.offsets), _usable(problem, assignment), problem.brokers.racks
+    leaders, seconds, outside = (np.full(len(factors), NOWHERE, np.int64) for _ in range(3))
+    for place in range(int(factors.max(initial=0))):
+        here = np.flatnonzero(factors > place)
+        slots = assignment.offsets[here] + place
+        here, hosts = here[usable[slots]], assignment.replicas[slots][usable[slots]]
+        follows = leaders[here] != NOWHERE
+        elsewhere = racks[hosts] != racks[leaders[here]]
+        for chosen, mask in ((seconds, follows), (outside, follows & elsewhere), (leaders, ~follows)):
+            free = mask & (chosen[here] == NOWHERE)
+            chosen[here[free]] = hosts[free]
+    return leaders, seconds, outside
+
+
+def _adds(problem: Problem, column: int) -> FloatArray:
+    """What leading a partition adds to following it, (P,)."""
+    leading, following = loads_by_role(problem.failover_bands[column].goal)
+    adds: FloatArray = leading(problem.partitions) - following(problem.partitions)
+    return adds
+
+
+def _base(problem: Problem, assignment: Assignment, leaders: IndexArray) -> FloatArray:
+    """What every broker carries before any loss, (N, R)."""
+    count, bands = len(problem.brokers), problem.failover_bands
+    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    base, led = np.zeros((count, len(bands))), leaders != NOWHERE
+    for column, band in enumerate(bands):
+        following = loads_by_role(band.goal)[1](problem.partitions)
+        base[:, column] = np.bincount(assignment.replicas, following[owners], count)
+        base[:, column] += np.bincount(leaders[led], _adds(problem, column)[led], count)
+    return base
+
+
+def _take_over(loads: FloatArray, offline: IndexArray, rows: IndexArray, heirs: IndexArray, extra: FloatArray) -> None:
+    """Add to each loss what is taken over in it: `rows` (P) takes the leader, and of `heirs` (P) each leads then."""
+    concerned = rows != NOWHERE
+    orphans = concerned & (heirs == NOWHERE)
+    offline += np.bincount(rows[orphans], minlength=len(offline))
+    taken = concerned & ~orphans
+    count = loads.shape[1]
+    cells = rows[taken] * count + heirs[taken]
+    for column in range(loads.shape[2]):
+        added = np.bincount(cells, extra[taken, column], len(offline) * count)
+        loads[:, :, column] += added.reshape(len(offline), count)
+
+
+def _limits(problem: Problem, lost: BoolArray) -> FloatArray:
+    """What each broker that is left may carry: its capacity, else the band that it would have without the lost ones."""
+    tolerance, bands = problem.rules.failover, problem.failover_bands
+    limits = np.full((*lost.shape, len(bands)), np.inf)
+    for column, band in enumerate(bands):
+        capacity = problem.brokers.capacity.get(band.goal.name, np.full(lost.shape[1], np.inf))
+        if tolerance is not None and np.isfinite(tolerance):
+            parts = np.where(lost, 0.0, share_of_each(problem, band.goal)[None, :])
+            whole = parts.sum(axis=1, keepdims=True)
+            middle = total_of(problem, band.goal) * np.divide(parts, whole, out=np.zeros_like(parts), where=whole > 0)
+            limits[:, :, column] = whole_numbers(band.goal, middle * (1 + tolerance), middle)
+        limits[:, :, column] = np.where(np.isfinite(capacity)[None, :], capacity[None, :], limits[:, :, column])
+    limits[lost] = np.inf
+    return limits

@@ -1,0 +1,149 @@
+"""PURE. How loaded each broker is before and after, compared with the mean: the heat maps and the headline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kreassign.model.amount import format_amount
+from kreassign.report.chart import Chart, Grid, Table, heat_map, largest
+
+EVEN = 1.0
+"""The load of a broker that has as much as the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What is compared: its unit, and its mean over the brokers that are to have any of it. None: not known."""
+
+    name: str
+    unit: str
+    mean_before: float | None
+    mean_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLoad:
+    """What one broker has of each resource, by name; None where it is not known at all."""
+
+    broker: int
+    before: Mapping[str, float] | None
+    after: Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hottest:
+    """The most loaded broker of a resource, before and after, as parts of the mean."""
+
+    resource: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.before:.2f} × → {self.after:.2f} ×"
+
+
+def hottest(resources: Iterable[Resource], loads: Sequence[BrokerLoad]) -> tuple[Hottest, ...]:
+    """Of each resource that is known before and after, the most uneven one first."""
+    found = [
+        Hottest(one.name, before, after)
+        for one in resources
+        if (before := _highest(one, loads, before=True)) is not None
+        and (after := _highest(one, loads, before=False)) is not None
+    ]
+    return tuple(sorted(found, key=lambda one: -one.before))
+
+
+def heat_maps(resources: Sequence[Resource], loads: Sequence[BrokerLoad]) -> tuple[Chart, ...]:
+    """The brokers before and after, in the same colours and in the same order; nothing of what nobody knows."""
+    tops = {one.broker: max(_ratios(one, resources), default=0.0) for one in loads}
+    top = min(3.0, max([2.0, *tops.values()]))
+    return tuple(
+        chart
+        for when, title in ((True, "Before"), (False, "After"))
+        if (chart := _heat_map(resources, loads, tops, top, before=when, title=title)) is not None
+    )
+
+
+def _heat_map(
+    resources: Sequence[Resource],
+    loads: Sequence[BrokerLoad],
+    tops: Mapping[int, float],
+    top: float,
+    *,
+    before: bool,
+    title: str,
+) -> Chart | None:
+    shown = [one for one in resources if _mean(one, before=before)]
+    if not shown or not any(_side(one, before=before) for one in loads):
+        return None
+    ranked, by_id = largest(tops), {one.broker: one for one in loads}
+    rows = [
+        (f"broker {broker}", [_ratio(one, by_id[broker], before=before) for one in shown]) for broker in ranked.shown
+    ]
+    if ranked.others:
+        highest = [
+            max((value for other in ranked.others if (value := _ratio(one, by_id[other], before=before)) is not None),
+                default=None)
+            for one in shown
+        ]  # fmt: skip
+        rows.append((f"most of {ranked.name_of_others}", highest))
+    grid = Grid(
+        tuple(name for name, _ in rows),
+        tuple(one.name for one in shown),
+        tuple(tuple(values) for _, values in rows),
+        tuple(tuple("" if value is None else f"{value:.2f}×" for value in values) for _, values in rows),
+    )
+    return Chart(
+        f"heat-{title.lower()}",
+        title,
+        _says(shown, loads, before=before),
+        heat_map(grid, middle=EVEN, top=top),
+        _table(shown, [by_id[broker] for broker in ranked.shown], len(ranked.others), before=before),
+        grid.height_px,
+    )
+
+
+def _says(resources: Sequence[Resource], loads: Sequence[BrokerLoad], *, before: bool) -> str:
+    """The hottest broker of each resource, in a sentence."""
+    found = []
+    for one in resources:
+        known = [(value, load.broker) for load in loads if (value := _ratio(one, load, before=before)) is not None]
+        value, broker = max(known, default=(0.0, -1))
+        if broker >= 0:
+            found.append(f"{one.name} {value:.2f} × (broker {broker})")
+    return f"The load of each broker as a multiple of the mean. Most loaded: {', '.join(found)}."
+
+
+def _table(resources: Sequence[Resource], loads: Sequence[BrokerLoad], more: int, *, before: bool) -> Table:
+    rows = tuple(
+        (f"broker {load.broker}", *(_amount(one, _side(load, before=before)) for one in resources)) for load in loads
+    )
+    return Table(("", *(one.name for one in resources)), rows, more)
+
+
+def _amount(resource: Resource, side: Mapping[str, float] | None) -> str:
+    value = None if side is None else side.get(resource.name)
+    return "-" if value is None else format_amount(value, resource.unit)
+
+
+def _highest(resource: Resource, loads: Iterable[BrokerLoad], *, before: bool) -> float | None:
+    return max((one for load in loads if (one := _ratio(resource, load, before=before)) is not None), default=None)
+
+
+def _ratios(load: BrokerLoad, resources: Iterable[Resource]) -> list[float]:
+    both = (_ratio(one, load, before=when) for one in resources for when in (True, False))
+    return [value for value in both if value is not None]
+
+
+def _ratio(resource: Resource, load: BrokerLoad, *, before: bool) -> float | None:
+    mean, side = _mean(resource, before=before), _side(load, before=before)
+    return None if not mean or side is None or resource.name not in side else side[resource.name] / mean
+
+
+def _mean(resource: Resource, *, before: bool) -> float | None:
+    return resource.mean_before if before else resource.mean_after
+
+
+def _side(load: BrokerLoad, *, before: bool) -> Mapping[str, float] | None:
+    return load.before if before else load.after

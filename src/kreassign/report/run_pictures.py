@@ -1,0 +1,392 @@
+"""PURE. The pictures of a run: who copied when, how fast against which throttle, whether as planned and in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from kreassign.model import TopicPartition
+from kreassign.report.chart import MOST_ROWS, Chart, Flag, Grid, Line, Span, Table, heat_map, largest, lines, spans
+from kreassign.report.flows import matrix
+from kreassign.report.records import InSyncRecord, MarkRecord, MoveRecord, RunRecord, RunTrail
+from kreassign.report.run_rates import CopyRates, copy_rates, throttle_over_time
+from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas
+
+SHOWN_SPANS = 400
+SHOWN_ROWS = 48
+SHOWN_MARKS = 40
+SLOTS_OF_GRIDS = 48
+COLOURS: Mapping[str, str] = {
+    "killed": "--bad", "guard": "--bad", "lease lost": "--bad", "cancelled": "--bad", "resumed": "--good",
+    "released": "--good", "all clear": "--good", "throttle": "--third",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A mark with the number that stands for it in every picture."""
+
+    number: int
+    at_s: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPictures:
+    """The charts of a run, in the order of the page; None where there is nothing to show."""
+
+    timeline: Chart | None
+    rates: Chart | None
+    by_broker: Chart | None
+    progress: Chart | None
+    etas: Chart | None
+    in_sync: Chart | None
+    flows: Chart | None
+    marks: tuple[Marked, ...]
+    planned_bytes: int
+    growth_bytes: float
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Those that there are."""
+        found = (self.timeline, self.rates, self.by_broker, self.progress, self.etas, self.in_sync, self.flows)
+        return tuple(chart for chart in found if chart is not None)
+
+
+def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
+    """All pictures of a run."""
+    end_s = _end_s(run, trail)
+    rates = copy_rates(trail.arrivals, run.moves, run.started_ms, end_s)
+    marks = marked(trail.marks, run.started_ms)
+    flags = [Flag(one.at_s, str(one.number), one.text, COLOURS.get(one.kind, "--open")) for one in marks]
+    flows = matrix(
+        ((source, broker, size) for (source, broker), size in rates.flows.items()),
+        "Bytes that were copied, from leaders (rows) to brokers that got a replica (columns).",
+    )
+    return RunPictures(
+        timeline=_timeline(run, flags, end_s),
+        rates=_rates(run, trail, rates, flags, end_s),
+        by_broker=_by_broker(rates),
+        progress=_progress(run, trail, rates, flags, end_s),
+        etas=_etas(run, trail, end_s),
+        in_sync=_in_sync(trail.in_sync, run.started_ms, end_s),
+        flows=flows,
+        marks=marks,
+        planned_bytes=planned_bytes(run.moves),
+        growth_bytes=sum(rates.growth),
+    )
+
+
+def planned_bytes(moves: Iterable[MoveRecord]) -> int:
+    """What was there to be copied when the run began."""
+    return sum(move.size_bytes * len(move.adding) for move in moves)
+
+
+def marked(marks: Sequence[MarkRecord], started_ms: int) -> tuple[Marked, ...]:
+    """The first marks, numbered."""
+    return tuple(
+        Marked(number, max(0.0, (mark.at_ms - started_ms) / 1000), mark.kind, mark.text)
+        for number, mark in enumerate(marks[:SHOWN_MARKS], 1)
+    )
+
+
+def _end_s(run: RunRecord, trail: RunTrail) -> float:
+    """Seconds that all pictures span: to the end of the run, or to the last thing that is known of it."""
+    ends = [run.ended_ms, *(part[-1].at_ms for part in (trail.arrivals, trail.log, trail.marks) if part)]
+    return max([1.0, *((end - run.started_ms) / 1000 for end in ends if end is not None)])
+
+
+def _timeline(run: RunRecord, flags: Sequence[Flag], end_s: float) -> Chart | None:
+    """Moves by receiving broker as bars; how many there were at a time, where bars would be too many."""
+    spans_of: dict[int, list[Span]] = {}
+    for move in run.moves:
+        if move.submitted_ms is not None:
+            for broker in move.adding:
+                spans_of.setdefault(broker, []).append(_span(move, run.started_ms, end_s))
+    if not spans_of:
+        return None
+    rows = _rows(spans_of)
+    count = sum(map(len, spans_of.values()))
+    if len(rows) > SHOWN_ROWS or count > SHOWN_SPANS:
+        return _crowd(spans_of, end_s)
+    placed = [Span(row, one.start_s, one.end_s, one.text, one.is_open) for row, mine in rows.items() for one in mine]
+    table = [
+        (one.text, f"broker {broker}", format_duration(one.start_s), format_duration(one.end_s - one.start_s))
+        for broker, mine in sorted(spans_of.items())
+        for one in mine
+    ]
+    return Chart(
+        "timeline",
+        "Moves by receiving broker",
+        f"Each bar is a copy under way, {count} in all; who receives is at the left. Numbers stand for what happened "
+        "meanwhile, in the list below.",
+        spans(list(rows), placed, flags, end_s=end_s),
+        Table(("move", "to", "begun at", "took"), tuple(table)),
+        max(220, 24 * len(rows) + 110),
+    )
+
+
+def _span(move: MoveRecord, started_ms: int, end_s: float) -> Span:
+    start_s = max(0.0, ((move.submitted_ms or started_ms) - started_ms) / 1000)
+    is_open = move.completed_ms is None
+    until_s = end_s if move.completed_ms is None else max(start_s, (move.completed_ms - started_ms) / 1000)
+    path = f"{format_replicas(move.original)} → {format_replicas(move.target)}"
+    return Span("", start_s, until_s, f"{TopicPartition(move.topic, move.partition)}: {path}", is_open)
+
+
+def _rows(spans_of: Mapping[int, Sequence[Span]]) -> dict[str, list[Span]]:
+    """Bars of a broker that overlap get rows of their own."""
+    found: dict[str, list[Span]] = {}
+    for broker, mine in sorted(spans_of.items()):
+        rows: list[list[Span]] = []
+        for one in sorted(mine, key=lambda span: (span.start_s, span.end_s)):
+            free = next((row for row in rows if row[-1].end_s <= one.start_s), None)
+            if free is None:
+                rows.append(free := [])
+            free.append(one)
+        for number, row in enumerate(rows):
+            found[f"broker {broker}" + (f" ({number + 1})" if number else "")] = row
+    return found
+
+
+def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
+    """How many copies each broker received at a time, in colours."""
+    weights = {broker: float(len(mine)) for broker, mine in spans_of.items()}
+    ranked = largest(weights)
+    slot_s = end_s / SLOTS_OF_GRIDS
+    by_row = [(f"broker {broker}", _at_once(spans_of[broker], slot_s)) for broker in ranked.shown]
+    if ranked.others:
+        columns = zip(*(_at_once(spans_of[broker], slot_s) for broker in ranked.others), strict=True)
+        by_row.append((f"most of {ranked.name_of_others}", list(map(max, columns))))
+    count = sum(map(len, spans_of.values()))
+    rows = tuple((name, f"{max(values):,.0f}") for name, values in by_row)
+    grid = _over_time(by_row, slot_s, lambda value: f"{value:.0f}")
+    return Chart(
+        "timeline",
+        "Moves by receiving broker",
+        f"How many copies each broker received at a time; {count:,} copies to {len(spans_of):,} brokers.",
+        heat_map(grid, unit=" copies", is_time=True),
+        Table(("", "most at a time"), rows),
+        grid.height_px,
+    )
+
+
+def _at_once(mine: Sequence[Span], slot_s: float) -> list[float]:
+    """How many bars there are in each slot."""
+    changes = [0.0] * (SLOTS_OF_GRIDS + 1)
+    for one in mine:
+        first = min(SLOTS_OF_GRIDS - 1, int(one.start_s / slot_s))
+        last = min(SLOTS_OF_GRIDS - 1, int(one.end_s / slot_s))
+        changes[first] += 1
+        changes[last + 1] -= 1
+    return list(accumulate(changes))[:-1]
+
+
+def _rates(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
+    """The busiest brokers against the throttle as it was."""
+    if not rates.received:
+        return None
+    lowest, highest = throttle_over_time(trail.throttle, run.started_ms, end_s)
+    into, out = rates.busiest(rates.received), rates.busiest(rates.sent)
+    curves = [
+        Line("into the busiest broker", _stair(into, rates.slot_s), is_stepped=True, is_filled=True),
+        Line("out of the busiest broker", _stair(out, rates.slot_s), "--second", is_stepped=True),
+    ]
+    if any(rate is not None for _, rate in lowest):
+        curves.append(Line("throttle per broker", tuple(lowest), "--open", is_stepped=True, is_dashed=True))
+    if lowest != highest and any(rate is not None for _, rate in highest):
+        curves.append(Line("highest throttle", tuple(highest), "--third", is_stepped=True, is_dashed=True))
+    limits = sorted({rate for _, rate in (*lowest, *highest) if rate is not None})
+    throttle = f"The throttle was {' and '.join(map(format_rate, limits[:6]))}." if limits else "There was no throttle."
+    return Chart(
+        "rates",
+        "Rate against the throttle",
+        f"Measured bytes per second of whichever broker was busiest: at most {format_rate(max(into))} in, "
+        f"{format_rate(max(out))} out. {throttle}",
+        lines(curves, flags, end_s=end_s),
+        _rates_table(rates),
+        340,
+    )
+
+
+def _rates_table(rates: CopyRates) -> Table:
+    brokers = sorted({*rates.received, *rates.sent})
+    rows = [
+        (f"broker {broker}", *_amounts(rates.received.get(broker), rates), *_amounts(rates.sent.get(broker), rates))
+        for broker in brokers
+    ]
+    head = ("", "received", "fastest", "sent", "fastest")
+    return Table(head, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))
+
+
+def _amounts(slots: Sequence[float] | None, rates: CopyRates) -> tuple[str, str]:
+    return ("-", "-") if slots is None else (format_bytes(sum(slots)), format_rate(max(slots) / rates.slot_s))
+
+
+def _by_broker(rates: CopyRates) -> Chart | None:
+    """How fast each broker received, in colours."""
+    if not rates.received:
+        return None
+    ranked = largest({broker: sum(slots) for broker, slots in rates.received.items()})
+    rows = [(f"broker {broker}", _coarse(rates.received[broker], rates.slot_s)) for broker in ranked.shown]
+    if ranked.others:
+        together = zip(*(_coarse(rates.received[broker], rates.slot_s) for broker in ranked.others), strict=True)
+        rows.append((f"most of {ranked.name_of_others}", list(map(max, together))))
+    slot_s = rates.slot_s * _each(len(next(iter(rates.received.values()))))
+    grid = _over_time(rows, slot_s, format_rate)
+    return Chart(
+        "by-broker",
+        "Received by each broker",
+        "How fast each broker received, over time: the darker or brighter, the faster.",
+        heat_map(grid, is_time=True),
+        Table(("", "fastest"), tuple((name, format_rate(max(values))) for name, values in rows)),
+        grid.height_px,
+    )
+
+
+def _each(slots: int) -> int:
+    return max(1, slots // SLOTS_OF_GRIDS)
+
+
+def _coarse(slots: Sequence[float], slot_s: float) -> list[float]:
+    """Rates of some slots together."""
+    each = _each(len(slots))
+    parts = (slots[place : place + each] for place in range(0, len(slots), each))
+    return [sum(part) / (slot_s * len(part)) for part in parts]
+
+
+def _progress(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
+    """What was copied, and of that what was written meanwhile, against what the plan would have had by then."""
+    planned = planned_bytes(run.moves)
+    if not rates.received or not planned:
+        return None
+    copied = list(accumulate(rates.total))
+    growth = list(accumulate(rates.growth))
+    begun_s = min(((move.submitted_ms or run.started_ms) - run.started_ms) / 1000 for move in run.moves)
+    curves = [
+        Line("copied", _curve(copied, rates.slot_s), is_filled=True),
+        Line("of that written meanwhile", _curve(growth, rates.slot_s), "--fourth", is_filled=True),
+    ]
+    plan = f"The plan had {format_bytes(planned)} to copy"
+    if trail.planned_s:
+        ends_s = begun_s + trail.planned_s
+        points = ((begun_s, 0.0), (ends_s, float(planned)), (max(ends_s, end_s), float(planned)))
+        curves.append(Line("planned", points, "--before", is_dashed=True))
+        plan += f", in {format_duration(trail.planned_s)} at the throttle it began with"
+    copied_in = f"in {format_duration(end_s)} {format_bytes(copied[-1])} were copied"
+    return Chart(
+        "progress",
+        "Planned and achieved",
+        f"{plan}; {copied_in}, of which {format_bytes(growth[-1])} had been written meanwhile.",
+        lines(curves, flags, unit="B", end_s=end_s),
+        Table(
+            ("", "planned", "achieved"),
+            (
+                ("bytes", format_bytes(planned), format_bytes(copied[-1])),
+                ("written meanwhile", "-", format_bytes(growth[-1])),
+                ("time", format_duration(trail.planned_s), format_duration(end_s - begun_s)),
+            ),
+        ),
+        320,
+    )
+
+
+def _etas(run: RunRecord, trail: RunTrail, end_s: float) -> Chart | None:
+    """When the run was expected to end, as it was said at each time."""
+    told = [
+        (at_s, at_s + one.eta_s)
+        for one in trail.etas
+        if one.topic is None
+        for at_s in [(one.at_ms - run.started_ms) / 1000]
+    ]
+    if len(told) < 2:
+        return None
+    ended_s = max((((move.completed_ms or 0) - run.started_ms) / 1000 for move in run.moves), default=end_s)
+    curves = [Line("expected end", tuple(told))]
+    if run.ended_ms is not None:
+        curves.append(Line("last move", ((0.0, ended_s), (end_s, ended_s)), "--open", is_dashed=True))
+    figure = lines(curves, unit="", end_s=end_s)
+    rows = tuple((format_duration(at_s), format_duration(end)) for at_s, end in told[:: max(1, len(told) // 20)])
+    return Chart(
+        "etas",
+        "When the end was expected",
+        f"The end as it was expected at each time, from the start; at last {format_duration(told[-1][1])}.",
+        figure,
+        Table(("told at", "expected end"), rows),
+        260,
+    )
+
+
+_TROUBLES = (
+    ("moving", "of the run, out of sync"),
+    ("under_replicated", "of the cluster, out of sync"),
+    ("under_min_isr", "below min.insync.replicas"),
+    ("offline", "without a leader"),
+)
+
+
+def _in_sync(seen: Sequence[InSyncRecord], started_ms: int, end_s: float) -> Chart | None:
+    """A strip by kind of trouble: how many partitions were in it, over time."""
+    if not seen:
+        return None
+    slot_s = end_s / SLOTS_OF_GRIDS
+    strips = [(name, strip) for field, name in _TROUBLES if (strip := _strip(seen, field, started_ms, slot_s))]
+    most = [(name, max((value for value in strip if value is not None), default=0)) for name, strip in strips]
+    troubled = ", ".join(f"at most {count:,.0f} {name}" for name, count in most if count)
+    grid = _over_time(strips, slot_s, lambda value: f"{value:.0f}")
+    return Chart(
+        "in-sync",
+        "Replicas in sync",
+        f"Partitions in trouble, but for replicas that the run itself adds: {troubled or 'none at any time'}.",
+        heat_map(grid, top=1.0, unit=" partitions", is_time=True, colours=("--even", "--hot")),
+        Table(("partitions", "most at a time"), tuple((name, f"{count:,.0f}") for name, count in most)),
+        34 * len(strips) + 90,
+    )
+
+
+def _strip(seen: Sequence[InSyncRecord], field: str, started_ms: int, slot_s: float) -> list[float | None] | None:
+    """The most of each slot; what was seen last holds until something else is seen."""
+    found: list[float | None] = [None] * SLOTS_OF_GRIDS
+    values = [(one.at_ms, getattr(one, field)) for one in seen if getattr(one, field) is not None]
+    if not values:
+        return None
+    last = None
+    waiting = iter(values)
+    upcoming = next(waiting, None)
+    for place in range(SLOTS_OF_GRIDS):
+        until_ms = started_ms + (place + 1) * slot_s * 1000
+        highest = last
+        while upcoming is not None and upcoming[0] <= until_ms:
+            last = upcoming[1]
+            highest = last if highest is None else max(highest, last)
+            upcoming = next(waiting, None)
+        found[place] = highest
+    return found
+
+
+def _over_time(rows: Sequence[tuple[str, Sequence[float | None]]], slot_s: float, text: Callable[[float], str]) -> Grid:
+    """Rows of values by slot of time, with the time as the name of each column."""
+    columns = tuple(format_duration(place * slot_s) for place in range(len(rows[0][1]))) if rows else ()
+    # Two slots of less than a second would have one name, and be one column.
+    names = tuple(dict.fromkeys(columns)) if len(set(columns)) == len(columns) else tuple(
+        f"{place * slot_s:.2f} s" for place in range(len(columns))
+    )  # fmt: skip
+    return Grid(
+        tuple(name for name, _ in rows),
+        names,
+        tuple(tuple(values) for _, values in rows),
+        tuple(tuple("" if value is None else text(value) for value in values) for _, values in rows),
+    )
+
+
+def _stair(values: Sequence[float], slot_s: float) -> tuple[tuple[float, float | None], ...]:
+    """Values of slots as a line; the last one goes on to the end of its slot."""
+    points = [(place * slot_s, value) for place, value in enumerate(values)]
+    return (*points, (len(values) * slot_s, values[-1]))
+
+
+def _curve(values: Sequence[float], slot_s: float) -> tuple[tuple[float, float | None], ...]:
+    """What had come by the end of each slot."""
+    return ((0.0, 0.0), *(((place + 1) * slot_s, value) for place, value in enumerate(values)))

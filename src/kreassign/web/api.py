@@ -1,0 +1,228 @@
+"""The HTTP API: one table of its calls, from which routes and the OpenAPI document follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from kreassign import __version__
+from kreassign.errors import InputError
+from kreassign.model.whole_number import parse_whole
+from kreassign.web.documents import Json, parsed, schema, text
+from kreassign.web.guard import Access, body_of
+from kreassign.web.operations import MOST_MOVES, MOST_RUNS, Served
+from kreassign.web.problems import HttpError
+from kreassign.web.records import (
+    Accepted,
+    Approved,
+    ApproveRequest,
+    CancelRequest,
+    Clusters,
+    Moves,
+    Nothing,
+    Plan,
+    Plans,
+    Problem,
+    Run,
+    Runs,
+    ThrottleRequest,
+)
+
+PREFIX = "/api/v1"
+DOCUMENT_PATH = f"{PREFIX}/openapi.json"
+STREAM_PATH = PREFIX + "/runs/{run_id}/stream"
+Query = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: `ask` gets what is served, the values of the path and of the query, and of a POST the request."""
+
+    path: str
+    summary: str
+    answer: type[Any]
+    ask: Callable[..., object]
+    request: type[Any] | None = None
+    query: Mapping[str, str] | None = None
+
+    @property
+    def method(self) -> str:
+        """GET for what only reads, POST for what changes something."""
+        return "GET" if self.request is None else "POST"
+
+    @property
+    def name(self) -> str:
+        """What programs call it: `pause_run`."""
+        parts = [part for part in self.path.split("/") if part]
+        return "_".join(part.strip("{}") for part in (self.method.lower(), *parts))
+
+
+LIMIT = "at most so many; by default 100"
+
+CALLS = (
+    Call("/clusters", "Clusters on which there were runs.", Clusters, lambda served, _, __: served.clusters()),
+    Call(
+        "/runs", "Runs, the newest first.", Runs,
+        lambda served, _, query: served.runs(_number(query, "limit", 100, MOST_RUNS), query.get("cluster_id")),
+        query={"limit": LIMIT, "cluster_id": "those of this cluster only"},
+    ),
+    Call("/runs/{run_id}", "A run in detail.", Run, lambda served, path, _: served.run(path["run_id"])),
+    Call(
+        "/runs/{run_id}/moves", "Moves of a run, in the order of the plan.", Moves,
+        lambda served, path, query: served.moves(
+            path["run_id"], _number(query, "offset", 0, None), _number(query, "limit", 100, MOST_MOVES)
+        ),
+        query={"offset": "from this one on; by default 0", "limit": LIMIT},
+    ),
+    Call(
+        "/runs/{run_id}/pause", "Pause a run: start no new moves; those in flight continue.", Accepted,
+        lambda served, path, request: served.pause(path["run_id"], request), Nothing,
+    ),
+    Call(
+        "/runs/{run_id}/resume", "Let a paused run start moves again.", Accepted,
+        lambda served, path, request: served.resume(path["run_id"], request), Nothing,
+    ),
+    Call(
+        "/runs/{run_id}/cancel", "Cancel a run, and restore its throttle.", Accepted,
+        lambda served, path, request: served.cancel(path["run_id"], request), CancelRequest,
+    ),
+    Call(
+        "/runs/{run_id}/throttle", "Change the throttle of a run.", Accepted,
+        lambda served, path, request: served.throttle(path["run_id"], request), ThrottleRequest,
+    ),
+    Call("/plans", "Plans of the directory that is served.", Plans, lambda served, _, __: served.plans()),
+    Call("/plans/{name}", "A plan in detail.", Plan, lambda served, path, _: served.plan(path["name"])),
+    Call(
+        "/plans/{name}/approve", "Approve a plan as it was looked at.", Approved,
+        lambda served, path, request: served.approve(path["name"], request), ApproveRequest,
+    ),
+    Call(
+        "/plans/{name}/revoke", "Take the approval of a plan back.", Approved,
+        lambda served, path, request: served.revoke(path["name"], request), Nothing,
+    ),
+)  # fmt: skip
+"""All calls whose answer is one document."""
+
+
+def routes(served: Served, access: Access) -> list[Route]:
+    """The routes of the API, but for the stream."""
+    described = text(openapi())
+
+    async def document(request: Request) -> Response:
+        _check_reading(request, access)
+        return Response(described, media_type="application/json")
+
+    made = [Route(PREFIX + call.path, _endpoint(call, served, access), methods=[call.method]) for call in CALLS]
+    return [*made, Route(DOCUMENT_PATH, document, methods=["GET"])]
+
+
+def _endpoint(call: Call, served: Served, access: Access) -> Callable[[Request], Any]:
+    async def read(request: Request) -> Response:
+        _check_reading(request, access)
+        query = _query(request, call)
+        found = await run_in_threadpool(call.ask, served, request.path_params, query)
+        return Response(text(found), media_type="application/json")
+
+    async def change(request: Request) -> Response:
+        assert call.request is not None
+        access.check_control(request)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HttpError(415, "no JSON", "a request is a document of type application/json")
+        try:
+            asked = parsed(call.request, await body_of(request) or b"{}")
+        except InputError as error:
+            raise HttpError(422, "not a request", str(error)) from error
+        found = await run_in_threadpool(call.ask, served, request.path_params, asked)
+        return Response(text(found), media_type="application/json")
+
+    return read if call.request is None else change
+
+
+def _check_reading(request: Request, access: Access) -> None:
+    if not access.may_read(request):
+        raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
+
+
+def _query(request: Request, call: Call) -> Query:
+    known = call.query or {}
+    for name, _ in request.query_params.multi_items():
+        if name not in known:
+            raise HttpError(422, "not a request", f"{call.path} takes no parameter {name!r}")
+    return dict(request.query_params)
+
+
+def _number(query: Query, name: str, default: int, most: int | None) -> int:
+    try:
+        return default if name not in query else parse_whole(query[name], most=most or 2**31 - 1)
+    except ValueError:
+        most_text = f" up to {most}" if most else ""
+        raise HttpError(422, "not a request", f"{name} is no whole number{most_text}") from None
+
+
+def openapi() -> Json:
+    """The API as an OpenAPI document."""
+    known: dict[str, Json] = {}
+    problem = {
+        "description": "What is wrong.",
+        "content": {"application/problem+json": {"schema": schema(Problem, known)}},
+    }
+    paths: dict[str, Json] = {}
+    for call in CALLS:
+        paths.setdefault(PREFIX + call.path, {})[call.method.lower()] = _operation(call, known, problem)
+    paths[STREAM_PATH] = {
+        "get": {
+            "operationId": "stream_run",
+            "summary": "A run in detail, again whenever something changed, as server-sent events.",
+            "description": "Events of type `run` have the document of the run as data; `end` is the last one, when no "
+            "process executes the run any more.",
+            "parameters": _parameters(STREAM_PATH, {}),
+            "responses": {
+                "200": {"description": "A stream.", "content": {"text/event-stream": {}}},
+                "default": problem,
+            },
+        }
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "kreassign",
+            "version": __version__,
+            "description": "Runs and plans of kreassign. What changes something needs the token, and --allow-control.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(known.items())),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(call: Call, known: dict[str, Json], problem: Json) -> Json:
+    answer = {"description": "Done.", "content": {"application/json": {"schema": schema(call.answer, known)}}}
+    found: dict[str, Json] = {
+        "operationId": call.name,
+        "summary": call.summary,
+        "parameters": _parameters(call.path, call.query or {}),
+        "responses": {"200": answer, "default": problem},
+    }
+    if call.request is not None:
+        content = {"application/json": {"schema": schema(call.request, known)}}
+        found |= {"requestBody": {"required": True, "content": content}, "security": [{"token": []}]}
+    return found
+
+
+def _parameters(path: str, query: Mapping[str, str]) -> Json:
+    in_path = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
+    return [
+        *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in in_path),
+        *(
+            {"name": name, "in": "query", "description": meaning, "schema": {"type": "string"}}
+            for name, meaning in query.items()
+        ),
+    ]

@@ -1,0 +1,132 @@
+"""Who gets what: every request passes here, before and after whatever answers it.
+
+- The header Host names this page, or nothing is answered: a name of somebody else may lead a browser to 127.0.0.1.
+- Reading needs the token where others can reach the page: in `Authorization: Bearer`, or by a session that a browser
+  began with it. The session is a cookie that scripts cannot read and other sites cannot send.
+- Whatever changes something needs `Authorization: Bearer`, each time. A browser never adds that by itself, as it does
+  with cookies, so that no other page can make it do so (CSRF). What browsers say about where a request comes from is
+  checked besides.
+- Every answer forbids scripts and styles but those of this page, requests to other hosts, and being shown in frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from kreassign.web.problems import HttpError
+from kreassign.web.sessions import Sessions
+from kreassign.web.settings import WebSettings
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY = 64 * 1024
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+LONG_TLS = "max-age=31536000"
+
+
+def guarded(app: App, settings: WebSettings) -> App:
+    """The application behind the checks that hold for everything."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return  # there are no web sockets here
+
+        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if settings.tls is not None:
+                    headers.setdefault("Strict-Transport-Security", LONG_TLS)
+            await send(message)
+
+        if not _is_our_name(Headers(scope=scope), settings):
+            refusal = PlainTextResponse("This page is not known by that name; see --host-name.\n", 421)
+            await refusal(scope, receive, send_with_headers)
+            return
+        await app(scope, receive, send_with_headers)
+
+    return answer
+
+
+def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
+    given = headers.getlist("host")
+    if len(given) != 1:
+        return False
+    host = given[0].lower()
+    # An IPv6 address has colons of its own, within brackets.
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isascii() and port.isdecimal() else host) in settings.hosts
+
+
+class Access:
+    """What a request may do."""
+
+    def __init__(self, settings: WebSettings, sessions: Sessions) -> None:
+        self._settings, self._sessions = settings, sessions
+
+    def may_read(self, request: Request) -> bool:
+        """Whether it may see anything but the page for logging in."""
+        return not self._settings.needs_token_to_read or self._has_token(request) or self._has_session(request)
+
+    def check_control(self, request: Request) -> None:
+        """Raise HttpError unless the request may change something."""
+        if not self._settings.allows_control:
+            raise HttpError(403, "read-only", "this page was started without --allow-control")
+        check_origin(request, self._settings)
+        if not self._has_token(request):
+            raise HttpError(
+                401, "no token", "whatever changes something needs the header `Authorization: Bearer TOKEN`"
+            )
+
+    def _has_token(self, request: Request) -> bool:
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        token = self._settings.token
+        return kind.lower() == "bearer" and token is not None and token.matches(given.strip())
+
+    def _has_session(self, request: Request) -> bool:
+        return self._sessions.is_open(request.cookies.get(cookie_name(self._settings)))
+
+
+def check_origin(request: Request, settings: WebSettings) -> None:
+    """Raise HttpError where a browser says that another site sends this. Programs say nothing."""
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
+    ours = f"{settings.scheme}://{request.headers.get('host', '')}"
+    if site not in {"same-origin", "none"} or (origin is not None and origin.lower() != ours.lower()):
+        raise HttpError(403, "another site", "only this page may send this, not one of another address")
+
+
+def cookie_name(settings: WebSettings) -> str:
+    """The name of the cookie of a session; with this prefix browsers hold its host, path and TLS to be as set."""
+    return "kreassign" if settings.tls is None else "__Host-kreassign"
+
+
+async def body_of(request: Request) -> bytes:
+    """The content of a request. Raises HttpError where it is too long."""
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BODY:
+            raise HttpError(413, "too large", f"a request has at most {LARGEST_BODY} bytes")
+    return content

@@ -1,0 +1,199 @@
+"""Key and trust stores as keytool writes them (tests/admin/stores/README.md says how), read without Java."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.admin import ClientSettings, TcpTransport, client_settings
+from kreassign.admin.java_stores import JavaStore
+from kreassign.admin.settings import Secret
+from kreassign.errors import InputError
+
+STORES = Path(__file__).parent / "stores"
+ALICE = (STORES / "alice.pem").read_text().strip()
+SECRETS = ("pa55-store", "pa55-key", "pa55-wrong")
+
+
+def settings(**properties: str) -> ClientSettings:
+    """Settings of a TLS client; an underscore stands for a dot, and a store is one of ours."""
+    named = {key.replace("_", "."): value for key, value in properties.items()}
+    placed = {key: str(STORES / value) if key.endswith("location") else value for key, value in named.items()}
+    return client_settings({"security.protocol": "SSL", **placed}, bootstrap_servers="b")
+
+
+def refusal(**properties: str) -> str:
+    with pytest.raises(InputError) as refused:
+        settings(**properties)
+    said = f"{refused.value} {refused.value!r}"
+    assert not [secret for secret in SECRETS if secret in said]
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+    return str(refused.value)
+
+
+# What is read
+
+
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12", "pkcs12"])
+@pytest.mark.parametrize("name", ["trust.jks", "trust.p12", "trust-without-password.p12"])
+def test_a_trust_store_is_read_whatever_of_both_its_type_says_as_java_does(name: str, kind: str) -> None:
+    found = settings(ssl_truststore_location=name, ssl_truststore_type=kind, ssl_truststore_password="pa55-store")
+    assert found.tls.trusted_certificates == ALICE
+
+
+def test_without_a_type_it_is_javas_own() -> None:
+    assert settings(ssl_truststore_location="trust.jks").tls.trusted_certificates == ALICE
+
+
+def test_a_trust_store_of_jks_is_read_without_its_password_as_java_does() -> None:
+    assert settings(ssl_truststore_location="trust.jks").tls.trusted_certificates == ALICE
+
+
+@pytest.mark.parametrize("name", ["key.jks", "key.p12", "key-legacy.p12"])
+def test_a_key_store_gives_the_chain_and_the_key_that_fit_each_other(name: str) -> None:
+    passwords = {"ssl_keystore_password": "pa55-store"} | ({"ssl_key_password": "pa55-key"} if "jks" in name else {})
+    found = settings(ssl_keystore_location=name, **passwords)
+    assert found.tls.certificate_chain is not None
+    assert "BEGIN CERTIFICATE" in found.tls.certificate_chain
+    TcpTransport(found)  # OpenSSL refuses a key that is not the certificate's.
+    assert "PRIVATE KEY" not in f"{found} {found!r}"
+
+
+def test_the_certificate_of_a_key_store_is_the_one_that_keytool_exports() -> None:
+    found = settings(ssl_keystore_location="key.jks", ssl_keystore_password="pa55-store", ssl_key_password="pa55-key")
+    assert found.tls.certificate_chain == ALICE
+
+
+# What is refused, and what to do
+
+
+@pytest.mark.parametrize("name", ["trust.jks", "trust.p12"])
+def test_a_wrong_password_of_a_trust_store_is_named_and_not_shown(name: str) -> None:
+    said = refusal(ssl_truststore_location=name, ssl_truststore_password="pa55-wrong")
+    assert f"{name} cannot be opened: ssl.truststore.password is wrong" in said
+
+
+def test_a_password_that_a_store_needs_is_missed() -> None:
+    said = refusal(ssl_truststore_location="trust.p12")
+    assert "trust.p12 cannot be opened: ssl.truststore.password is missing" in said
+
+
+@pytest.mark.parametrize("passwords", [
+    {"ssl_keystore_password": "pa55-store"},
+    {"ssl_keystore_password": "pa55-store", "ssl_key_password": "pa55-wrong"},
+])  # fmt: skip
+def test_a_wrong_password_of_the_key_itself_is_named(passwords: dict[str, str]) -> None:
+    said = refusal(ssl_keystore_location="key.jks", **passwords)
+    assert "the private key 'alice' of" in said
+    assert "ssl.key.password" in said
+
+
+@pytest.mark.parametrize("name", ["trust.jks", "trust.p12"])
+def test_a_trust_store_in_place_of_a_key_store_is_told_with_what_it_has(name: str) -> None:
+    said = refusal(ssl_keystore_location=name, ssl_keystore_password="pa55-store")
+    assert "holds no private key; it has only certificates (ca)" in said
+
+
+@pytest.mark.parametrize("name", ["key.jks", "key.p12"])
+def test_a_key_store_trusts_its_own_certificate_as_in_java(name: str) -> None:
+    found = settings(ssl_truststore_location=name, ssl_truststore_password="pa55-store")
+    assert found.tls.trusted_certificates is not None
+    assert found.tls.trusted_certificates.count("BEGIN CERTIFICATE") == 1
+
+
+def test_a_chain_is_in_the_order_of_tls_and_without_what_does_not_belong_to_it() -> None:
+    root = trustme.CA()
+    between = root.create_child_ca()
+    ours = between.issue_cert("alice@example.org", common_name="alice")
+    others = [trustme.CA(), root, between]
+    certificates = [x509.load_pem_x509_certificate(one.cert_pem.bytes()) for one in others]
+    key = load_pem_private_key(ours.private_key_pem.bytes(), password=None)
+    leaf = x509.load_pem_x509_certificate(ours.cert_chain_pems[0].bytes())
+    content = pkcs12.serialize_key_and_certificates(
+        b"a", key, leaf, certificates, BestAvailableEncryption(b"pa55-store")
+    )
+    store = JavaStore("it", "ssl.keystore", content, Secret("pa55-store"))
+    chain = x509.load_pem_x509_certificates(store.key_entry().chain.encode())
+    assert chain == [leaf, certificates[2], certificates[1]]
+    assert len(x509.load_pem_x509_certificates(store.trusted_certificates().encode())) == 2
+
+
+@pytest.mark.parametrize("name", ["empty.jks"])
+def test_a_store_that_trusts_nobody_is_refused(name: str) -> None:
+    said = refusal(ssl_truststore_location=name, ssl_truststore_password="pa55-store")
+    assert "holds no trusted certificate. Import the authority of the brokers: keytool -importcert" in said
+
+
+def test_of_several_keys_of_one_issuer_that_is_used_which_java_uses() -> None:
+    """Java 17 took carol (`X509ExtendedKeyManager.chooseEngineClientAlias`); alice is the first in the store."""
+    store = JavaStore("it", "ssl.keystore", (STORES / "three-keys.p12").read_bytes(), Secret("pa55-store"))
+    entry = store.key_entry()
+    assert entry.alias == "carol"
+    leaf, authority = x509.load_pem_x509_certificates(entry.chain.encode())
+    assert (leaf.subject.rfc4514_string(), authority.subject.rfc4514_string()) == ("CN=Carol", "CN=ca")
+    TcpTransport(settings(ssl_keystore_location="three-keys.p12", ssl_keystore_password="pa55-store"))  # they fit
+
+
+def test_a_store_of_several_keys_is_refused_where_the_broker_would_choose() -> None:
+    said = refusal(ssl_keystore_location="two-keys.jks", ssl_keystore_password="pa55-store")
+    assert "holds private keys of several aliases (" in said
+    assert "alice" in said
+    assert "bob" in said
+    assert "keytool -importkeystore -srcalias ALIAS" in said
+
+
+def test_another_form_of_java_is_refused_with_the_line_that_converts_it() -> None:
+    said = refusal(ssl_keystore_location="key.jceks", ssl_keystore_password="pa55-store")
+    assert "JCEKS, which is not supported. Convert it: keytool -importkeystore -srcstoretype JCEKS" in said
+    assert "ssl.keystore.location" in said
+
+
+def test_pem_without_its_type_is_recognised() -> None:
+    said = refusal(ssl_truststore_location="alice.pem")
+    assert said.endswith("alice.pem is PEM text: set ssl.truststore.type=PEM")
+
+
+def test_another_type_is_refused_with_those_that_work() -> None:
+    said = refusal(ssl_truststore_location="trust.jks", ssl_truststore_type="BCFKS")
+    assert "ssl.truststore.type=BCFKS is not one of PEM, JKS, PKCS12. Convert the store: keytool" in said
+
+
+def test_a_missing_store_is_named() -> None:
+    assert "cannot read ssl.keystore.location" in refusal(ssl_keystore_location="absent.jks")
+
+
+@pytest.mark.parametrize("name", ["key.jks", "trust.jks", "key.p12", "trust.p12"])
+@given(st.data())
+def test_a_damaged_store_is_an_error_in_words_and_never_a_traceback(name: str, data: st.DataObject) -> None:
+    content = bytearray((STORES / name).read_bytes())
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    password = data.draw(st.sampled_from([None, Secret("pa55-store")]))
+    store = JavaStore("the store", "ssl.keystore", bytes(content), password, Secret("pa55-key"))
+    for read in (store.trusted_certificates, store.key_entry):
+        said = "the store"
+        try:
+            read()
+        except InputError as error:
+            said = str(error)
+        assert "the store" in said
+        assert "pa55" not in said
+
+
+# On a connection
+
+
+def test_what_a_trust_store_holds_is_what_the_client_trusts() -> None:
+    found = settings(ssl_truststore_location="trust.p12", ssl_truststore_password="pa55-store").tls
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=found.trusted_certificates)
+    assert context.cert_store_stats()["x509"] == 1

@@ -1,0 +1,40 @@
+"""Completion in shells: the scripts, and what they are answered."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from kreassign.cli.commands.completion import PROGRAM, VARIABLE
+from kreassign.cli.main import kreassign
+from tests.cli.test_run_views import written
+from tests.executor.run_events import WHOLE
+
+
+def completed(*words: str) -> list[str]:
+    """What a shell is offered for the last of these words."""
+    answers = ShellComplete(kreassign, {}, PROGRAM, VARIABLE).get_completions(list(words[:-1]), words[-1])
+    return [answer.value for answer in answers]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell_asks_kreassign(shell: str) -> None:
+    script = CliRunner().invoke(kreassign, ["completion", shell])
+    assert script.exit_code == 0, script.output
+    assert f"{VARIABLE}={shell}_complete" in script.stdout
+    if shell == "bash":
+        assert subprocess.run(["bash", "-n"], input=script.stdout, text=True, check=False).returncode == 0
+
+
+def test_commands_options_choices_and_runs_are_completed(tmp_path: Path) -> None:
+    assert completed("ca") == ["cancel"]
+    assert completed("plan", "drain-") == ["drain-brokers", "drain-dirs"]
+    assert completed("run", "--thr") == ["--throttle", "--throttle-broker", "--throttle-floor"]
+    assert completed("run", "--order", "sm") == ["small-first"]
+    written(tmp_path, *WHOLE)
+    assert completed("status", "--state-dir", str(tmp_path), "r") == ["run-1"]
+    assert completed("status", "--state-dir", str(tmp_path), "") == ["last", "run-1"]

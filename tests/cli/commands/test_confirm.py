@@ -1,0 +1,96 @@
+"""Before a run begins: what it will do is shown, and somebody has to agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kreassign.operations.connect import connect
+from tests.cli.commands.test_lost_terminal import PROGRAM
+from tests.cli.commands.test_steering import Terminal, serving_terminal
+
+pytestmark = pytest.mark.thorough
+
+QUICK = ("--measure-for", "0", "--poll-interval", "0.1")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with serving_terminal(tmp_path) as found:
+        yield found
+
+
+def is_moving(terminal: Terminal) -> bool:
+    with connect(terminal.bootstrap) as client:
+        return bool(client.list_partition_reassignments())
+
+
+def answered(terminal: Terminal, answer: str, *options: str) -> tuple[int, str]:
+    """A run that is started at a terminal of its own, where somebody types this; its exit code and what was shown."""
+    ours, theirs = pty.openpty()
+    where = ["--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)]
+    words = [*PROGRAM, "run", str(terminal.plan), *QUICK, *options, *where]
+    environment = os.environ | {"TERM": "dumb", "COLUMNS": "80"}
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        os.write(ours, answer.encode())
+        shown = b""
+        while part := read(ours):
+            shown += part
+        code = process.wait(90)
+    os.close(ours)
+    return code, shown.decode().replace("\r\n", "\n")
+
+
+def read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 10_000)
+    except OSError:  # nobody has the other end any more
+        return b""
+
+
+def test_at_a_terminal_the_run_is_shown_and_begins_only_if_somebody_agrees(terminal: Terminal) -> None:
+    code, shown = answered(terminal, "n\n", "--throttle", "2MB/s")
+    assert code == 1, shown
+    assert "this run changes 2 partitions: 4 copies, 40 MB\n" in shown
+    assert "  preferred leaders that change: 2\n" in shown
+    assert "  brokers: from 0, 1 to 2, 3\n" in shown
+    assert "  throttle: 2 MB/s per broker\n" in shown
+    assert "  time: from 0:10 to 0:11\n" in shown
+    assert "  lowest free disk: broker " in shown
+    assert "  already moving by others: nothing\n" in shown
+    assert "begin? [y/N]: " in shown
+    assert "nothing was sent" in shown
+    assert not is_moving(terminal)
+    assert not terminal.runs
+    code, shown = answered(terminal, "y\n", "--throttle", "50MB/s")
+    assert (code, terminal.runs[0]["state"]) == (0, "done"), shown
+
+
+def test_without_a_terminal_nothing_begins_unless_that_is_said_and_nothing_is_asked_of_the_cluster(
+    terminal: Terminal,
+) -> None:
+    refused = terminal.type("run", terminal.plan, "--bootstrap-server", "localhost:1")
+    assert refused.exit_code == 2
+    assert "standard input is no terminal: --yes begins it, --dry-run shows what it would do" in refused.stderr
+
+
+def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(terminal: Terminal) -> None:
+    shown = terminal.ask_cluster("run", terminal.plan, "--dry-run", "--measure-for", "0.2")
+    assert shown.exit_code == 0, shown.output
+    assert "  throttle: none, so that copies take what disks and networks give\n" in shown.stderr
+    assert "  proposed: --throttle " in shown.stderr
+    (following,) = (line for line in shown.stderr.splitlines() if line.startswith("next: "))
+    assert following.startswith(f"next: kreassign run {terminal.plan} --measure-for 0.2 --bootstrap-server ")
+    assert following.endswith("MB/s")
+    assert "--dry-run" not in following
+    found = json.loads(terminal.ask_cluster("run", terminal.plan, "--dry-run", *QUICK, "--format", "json").stdout)
+    assert (found["copies"], found["copied_bytes"], found["proposal"]) == (4, 40_000_000, None)
+    assert not is_moving(terminal)
+    assert not terminal.runs

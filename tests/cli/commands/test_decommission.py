@@ -1,0 +1,74 @@
+"""`kreassign decommission` against a twin on real ports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import ServerThread, serving
+from testbed.waiting import wait_until
+from tests.twin.asking import cluster
+
+SPEED = 20.0
+"""Seconds of the twin in one second of ours."""
+
+
+@pytest.fixture
+def server() -> Iterator[ServerThread]:
+    with serving(Twin(cluster({"t": [[0, 3], [3, 2]]}), TwinSettings()), speed=SPEED) as found:
+        yield found
+
+
+def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
+    server: ServerThread, tmp_path: Path
+) -> None:
+    def type_in(*words: str) -> Result:
+        options = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
+        return CliRunner().invoke(kreassign, ["decommission", "3", *words, *options, "--poll-interval", "0.1"])
+
+    assert type_in("--dry-run").stdout == "next: cordon the log directories of broker 3\n"
+
+    emptied = type_in("--unregister", "--format", "json")
+    found = json.loads(emptied.stdout)
+    assert emptied.exit_code == 5
+    assert found["steps"][:2] == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
+    assert found["next"].startswith("broker 3 is empty and still running: stop the process")
+    assert [run["state"] for run in found["runs"]] == ["done"]
+
+    called_off = type_in("--cancel")
+    assert called_off.exit_code == 0
+    run_id = found["runs"][0]["run_id"]
+    assert called_off.stdout == (
+        f"uncordon broker 3\nwhat run {run_id} moved stays where it is; to move it back: kreassign rollback {run_id}\n"
+    )
+    server.do(lambda twin: twin.stop(3))
+    wait_until(
+        lambda: server.do(lambda twin: twin.metadata.brokers[3].fenced), timeout_s=30, what="broker 3 to be gone"
+    )
+    gone = type_in("--unregister")
+    assert gone.exit_code == 0, gone.output
+    assert gone.stdout.startswith("unregister broker 3\n")
+    assert gone.stdout.endswith("its log directories were not asked, it is not registered\n")
+    assert 3 not in server.do(lambda twin: dict(twin.metadata.brokers))
+
+
+def test_what_cannot_be_meant_is_a_usage_error(tmp_path: Path) -> None:
+    words = [
+        "decommission",
+        "3",
+        "--cancel",
+        "--dry-run",
+        "--bootstrap-server",
+        "localhost:1",
+        "--state-dir",
+        str(tmp_path),
+    ]
+    result = CliRunner().invoke(kreassign, words)
+    assert (result.exit_code, "specify either --cancel or --dry-run" in result.stderr) == (2, True)

@@ -1,0 +1,42 @@
+"""`kreassign maintenance` against a twin on real ports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from tests.twin.asking import cluster
+
+
+def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
+    with serving(Twin(cluster({"t": [[3, 0], [1, 2]], "alone": [[2]]}), TwinSettings())) as server:
+
+        def type_in(verb: str, broker: int, *words: str) -> Result:
+            options = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
+            return CliRunner().invoke(kreassign, ["maintenance", verb, str(broker), *words, *options])
+
+        assert type_in("enter", 3, "--dry-run").stdout == "next: begin the maintenance of broker 3\n"
+        entered = type_in("enter", 3, "--poll-interval", "0.1")
+        assert entered.exit_code == 0, entered.output
+        assert entered.stdout.splitlines()[-1].startswith(
+            "broker 3 may be stopped: it leads nothing, 1 partition keeps"
+        )
+        assert "warning: the maintenance is written down on this machine only" in entered.stderr
+
+        refused = type_in("enter", 2, "--format", "json")
+        assert refused.exit_code == 5
+        assert json.loads(refused.stdout)["next"].startswith(
+            "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose min.insync.replicas: alone-0 "
+        )
+
+        left = json.loads(type_in("exit", 3, "--poll-interval", "0.1", "--format", "json").stdout)
+        assert (left["is_finished"], left["next"]) == (True, "broker 3 is in service")
+        assert json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout) == {
+            "next": "broker 3 is in service"
+        }

@@ -1,0 +1,71 @@
+"""`kreassign web` and `kreassign approve`: what they refuse, and how a plan that needs approval gets it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import write_plan
+from testbed.fork_server import fork_server
+from tests.executor.twin_runs import tp
+
+TOKEN = "correct-horse-battery-staple-42"
+
+
+def web(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(kreassign, ["web", *words], env={"KREASSIGN_WEB_TOKEN": None, **environment})
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (["--allow-control"], "--allow-control needs a token"),
+    (["--listen", "0.0.0.0:8085"], "needs TLS (--certificate and --key) and a token"),
+    (["--certificate", __file__], "both --certificate and --key"),
+])  # fmt: skip
+def test_what_would_let_others_in_is_refused(words: list[str], why: str) -> None:
+    done = web(*words)
+    assert (done.exit_code, why in " ".join(done.output.split())) == (2, True), done.output
+
+
+def test_a_token_that_could_be_guessed_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2\n")
+    for done in (web("--token-file", str(tmp_path / "token")), web(KREASSIGN_WEB_TOKEN="hunter2")):
+        assert (done.exit_code, "at least 24 characters" in " ".join(done.output.split())) == (2, True)
+        assert "hunter2" not in done.output
+
+
+def test_no_token_is_taken_from_the_command_line() -> None:
+    assert "No such option" in web("--token", TOKEN).output
+
+
+def test_the_command_serves_until_it_is_ended_and_says_where(tmp_path: Path) -> None:
+    words = ["web", "--listen", "127.0.0.1:0", "--state-dir", str(tmp_path)]
+    process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.web"])
+    try:
+        said = process.stdout.readline()
+        assert re.fullmatch(r"serving http://127.0.0.1:\d+/ \(Ctrl-C ends\)\n", said), said
+    finally:
+        process.terminate()
+        _, errors = process.communicate(60)
+    assert errors == ""
+
+
+def test_a_run_that_needs_approval_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    write_plan(plan, Plan((PartitionAssignment(tp(0), (2, 1)),)))
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(kreassign, list(words))
+
+    needing = ("run", str(plan), "--require-approval", "--yes", "--bootstrap-server", "127.0.0.1:1",
+               "--state-dir", str(tmp_path))  # fmt: skip
+    assert "nobody has approved plan.json" in run(*needing).output
+    approved = run("approve", str(plan), "--note", "change 4711")
+    assert (approved.exit_code, " approved by " in approved.output) == (0, True)
+    assert "approved" not in run(*needing).output
+    assert run("approve", str(plan), "--revoke").exit_code == 0
+    assert "nobody has approved plan.json" in run(*needing).output

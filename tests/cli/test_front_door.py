@@ -1,0 +1,155 @@
+"""The first minutes of somebody who has a cluster and has read nothing: `kreassign` alone, and a plan from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.executor.events import RunStarted
+from kreassign.executor.journal import Journal
+from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from kreassign.twin.replication.partition_logs import Traffic
+from tests.executor.run_events import SUBMITTED
+from tests.twin.asking import MEGABYTES, cluster
+
+UNEVEN = [[0, 1]] * 8
+PLAN = ("plan", "--measure-for", "0.1")
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(kreassign, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of a cluster with four brokers, of which two have everything."""
+    with serving(Twin(cluster({"t": UNEVEN}), TwinSettings()), speed=10.0) as thread:
+        yield thread.bootstrap_servers
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("KREASSIGN_BOOTSTRAP_SERVER", "KREASSIGN_DATA", "KREASSIGN_COMMAND_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KREASSIGN_STATE_DIR", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+# `kreassign` alone
+
+
+def test_alone_it_shows_the_journey_and_without_a_cluster_how_to_name_one() -> None:
+    shown = invoke()
+    assert shown.exit_code == 0
+    journey = shown.stdout.split("\n\n", maxsplit=1)[0].splitlines()
+    assert [line.split("kreassign ")[1].split()[0] for line in journey] == [
+        "doctor", "plan", "run", "run", "watch", "verify"
+    ]  # fmt: skip
+    assert max(map(len, shown.output.splitlines())) <= 80
+    assert "no cluster is named: set KREASSIGN_BOOTSTRAP_SERVER,\nor give" in shown.stdout
+    assert shown.stderr.splitlines() == [
+        "next: kreassign twin start", "  or: kreassign doctor --bootstrap-server HOST:PORT"
+    ]  # fmt: skip
+
+
+def test_alone_it_shows_how_the_cluster_in_force_is_and_that_a_plan_is_next(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
+    shown = invoke()
+    assert f" at {address}\n  4 brokers, fullest log directory 0%\n" in shown.stdout
+    assert "  8 partitions of 1 topic: 0 being reassigned, 0 under-replicated, 0 offline\n" in shown.stdout
+    assert shown.stderr == "next: kreassign plan --out plan.json\n"
+
+
+def test_alone_it_shows_a_run_that_is_not_at_its_end_and_what_to_do_about_it(own_state: Path) -> None:
+    first, *rest = SUBMITTED
+    assert isinstance(first, RunStarted)
+    with Journal.create(own_state, first) as journal:
+        for event in rest:
+            journal.append(event)
+        shown = invoke()
+        assert "run run-1: moving\n" in shown.stdout
+        assert shown.stderr == "next: kreassign watch\n"
+    shown = invoke()
+    assert "run run-1: moving (its process is gone)\n" in shown.stdout
+    assert [line.split()[1:4] for line in shown.stderr.splitlines()] == [
+        ["kreassign", "resume", "run-1"], ["kreassign", "cancel", "run-1"]
+    ]  # fmt: skip
+
+
+def test_why_the_cluster_cannot_be_asked_is_said_after_the_journey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "client.properties").write_text("security.protocol=NONE")
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "localhost:1")
+    monkeypatch.setenv("KREASSIGN_COMMAND_CONFIG", str(tmp_path / "client.properties"))
+    shown = invoke()
+    assert shown.exit_code == 0
+    assert "\ncluster at localhost:1: " in shown.stdout
+    assert "security.protocol" in shown.stdout
+
+
+# A plan from the cluster
+
+
+def test_a_plan_is_made_from_the_cluster_itself_and_says_what_its_loads_rest_on(address: str, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    made = invoke(*PLAN, "--bootstrap-server", address, "--out", out)
+    assert made.exit_code == 0, made.output
+    assert made.stderr.splitlines() == [
+        "reading the cluster, and measuring write rates for 0.1 s",
+        f"next: kreassign run {out} --dry-run --bootstrap-server {address}",
+        f"  or: kreassign run {out} --bootstrap-server {address}",
+    ]
+    assert "loads: measured for 0.1 s, " in made.stdout.splitlines()[1]
+    found = read_plan_file(out)
+    with connect(address) as client:
+        assert {broker for target in found.plan.replicas.values() for broker in target} >= {2, 3}
+        assert found.facts is not None
+        assert found.facts.cluster_id == client.describe_cluster().cluster_id
+    assert found.facts.loads is not None
+    assert (found.facts.loads.source, found.facts.loads.measured_for_s) == ("cluster", 0.1)
+
+
+def test_what_is_typed_wins_then_tables_that_a_load_made_then_the_cluster(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KREASSIGN_DATA", str(tmp_path / "no-load-yet"))
+    assert invoke(*PLAN).exit_code == 6
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
+    live = json.loads(invoke(*PLAN, "--format", "json").stdout)
+    assert live["loads"]["source"] == "cluster"
+    assert invoke(*PLAN, "--data", tmp_path / "no-load-yet").exit_code == 6
+    both = invoke(*PLAN, "--data", tmp_path, "--bootstrap-server", address)
+    assert both.exit_code == 2
+    assert "a plan is made from one of --data and --bootstrap-server; leave out the other" in both.stderr
+
+
+def test_the_cluster_has_no_other_load_than_its_present_one(address: str) -> None:
+    refused = invoke(*PLAN, "--bootstrap-server", address, "--by", "p95")
+    assert (refused.exit_code, "has only its present one" in refused.stderr) == (2, True)
+
+
+def test_a_plan_within_brokers_shows_what_each_log_directory_gives_and_takes(tmp_path: Path) -> None:
+    full = PartitionPlan((0, 1), Traffic(size_bytes=MEGABYTES), paths=("/data/0/d0", "/data/1/d0"))
+    twin = Twin(replace(cluster(), topics=(TopicPlan("t", (full,) * 4),)), TwinSettings())
+    words = ("plan", "disks", "--measure-for", "0", "--out", tmp_path / "plan.json")
+    with serving(twin, speed=1.0) as thread:
+        made = invoke(*words, "--bootstrap-server", thread.bootstrap_servers)
+    assert made.exit_code == 0, made.output
+    assert re.search(r"broker +log directory +gives +takes\n", made.stdout), made.stdout
+    assert len(re.findall(r"^ +[01] +\S+ +2 MB +0 B$", made.stdout, re.MULTILINE)) == 2, made.stdout
+    assert len(re.findall(r"^ +[01] +\S+ +0 B +2 MB$", made.stdout, re.MULTILINE)) == 2

@@ -1,0 +1,163 @@
+"""Clusters by name: what a configuration file says, what wins over it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import COMMANDS, kreassign
+from kreassign.cli.profiles import SHARED, profile_in_force
+from kreassign.cli.secrets import with_secrets
+from kreassign.errors import InputError
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from tests.cli.test_odd_values import EVERY_OPTION
+from tests.twin.asking import cluster
+
+UNEVEN = [[0, 1]] * 8
+QUICK = ("--measure-for", "0.1")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with serving(Twin(cluster({"t": UNEVEN}), TwinSettings()), speed=10.0) as thread:
+        yield thread.bootstrap_servers
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration file of this test; no other setting is in the environment."""
+    for name in ("KREASSIGN_BOOTSTRAP_SERVER", "KREASSIGN_DATA", "KREASSIGN_CLUSTER", "KREASSIGN_COMMAND_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KREASSIGN_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("KREASSIGN_STATE_DIR", str(tmp_path / "state"))
+    return tmp_path / "config.toml"
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(kreassign, [str(word) for word in words])
+
+
+def test_a_cluster_is_named_before_the_command_after_it_in_the_environment_or_as_the_default(
+    address: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(
+        f'[clusters.prod]\nbootstrap-server = "{address}"\nformat = "json"\n'
+        '[clusters.prod.doctor]\nmeasure-for = 0\n[clusters.test]\nbootstrap-server = "localhost:1"\n'
+    )
+    for words in (("--cluster", "prod", "doctor"), ("doctor", "--cluster", "prod"), ("doctor", "--cluster=prod")):
+        shown = invoke(*words)
+        assert json.loads(shown.stdout)["ok"], shown.output
+    assert invoke("doctor").exit_code == 2
+    monkeypatch.setenv("KREASSIGN_CLUSTER", "prod")
+    assert json.loads(invoke("doctor").stdout)["ok"]
+    monkeypatch.delenv("KREASSIGN_CLUSTER")
+    config.write_text(f'default = "prod"\n{config.read_text()}')
+    assert json.loads(invoke("doctor").stdout)["ok"]
+    assert f" at {address}\n  4 brokers, " in invoke().stdout
+
+
+def test_what_is_typed_wins_over_the_environment_and_that_over_the_profile(
+    address: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(f'[clusters.prod]\nbootstrap-server = "{address}"\n[clusters.prod.plan]\nmeasure-for = "0.1s"\n')
+    for measured in ("0.1", "0.2", "0.3"):
+        typed = ("--measure-for", "0.3s") if measured == "0.3" else ()
+        if measured == "0.2":
+            monkeypatch.setenv("KREASSIGN_MEASURE_FOR", "0.2s")
+        made = invoke("plan", "--cluster", "prod", *typed)
+        assert f"measuring write rates for {measured} s" in made.stderr, made.output
+    assert made.stderr.endswith("next: kreassign plan --cluster prod --measure-for 0.3s --out plan.json\n")
+
+
+def test_the_default_is_not_in_force_where_another_address_is_given(
+    address: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its credentials are not meant for whoever is there."""
+    config.write_text(
+        'default = "prod"\n[clusters.prod]\nbootstrap-server = "localhost:1"\n'
+        '[clusters.prod.properties]\n"security.protocol" = "NONE"\n'
+    )
+    assert "NONE" in invoke("doctor").stderr
+    assert invoke("doctor", "--bootstrap-server", address, "--measure-for", "0").exit_code == 0
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
+    assert invoke("doctor", "--measure-for", "0").exit_code == 0
+
+
+def test_an_id_of_a_cluster_that_is_no_profile_stays_with_the_command_that_takes_ids(config: Path) -> None:
+    config.write_text('[clusters.prod]\nbootstrap-server = "localhost:1"\n')
+    refused = invoke("plan", "--cluster", "lkc-1", "--data", config.parent / "none")
+    assert refused.exit_code == 6, refused.output
+    refused = invoke("doctor", "--cluster", "lkc-1")
+    assert refused.exit_code == 2
+    assert f"there is no cluster 'lkc-1' in {config}; it has: prod" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[clusters.prod]\nbootstrap_server = 'b:1'", "has 'bootstrap_server' (did you mean 'bootstrap-server'?)"),
+        ("[clusters.prod]\nthrottle = '5MB/s'", "options of one command go into a table of its name"),
+        (
+            "[clusters.prod.rum]\nthrottle = '5MB/s'",
+            "a table 'rum', and there is no such command (did you mean 'run'?)",
+        ),
+        (
+            "[clusters.prod.doctor]\nmeasure = '5s'",
+            "clusters.prod.doctor has no option 'measure' (did you mean 'measure",
+        ),
+        ("[clusters.prod.properties]\nssl = 5", "properties are texts by name"),
+        ("[cluster.prod]", "has 'cluster'; it may have `default`, and a table [clusters.NAME]"),
+        ("[clusters.prod", "is not TOML"),
+        ("", "there is no cluster 'prod' in "),
+    ],
+)
+def test_what_the_file_cannot_mean_is_refused_with_its_name_and_place(config: Path, text: str, said: str) -> None:
+    config.write_text(text)
+    refused = invoke("doctor", "--cluster", "prod")
+    assert (refused.exit_code, str(config) in refused.stderr, said in refused.stderr) == (2, True, True), refused.stderr
+
+
+def test_a_cluster_without_a_file_is_refused_with_where_the_file_would_be(config: Path) -> None:
+    refused = invoke("doctor", "--cluster", "prod")
+    assert (refused.exit_code, f"there is no cluster 'prod': {config} is not there" in refused.stderr) == (2, True)
+
+
+# Secrets
+
+
+def test_secrets_come_from_commands_and_by_the_providers_of_kafka() -> None:
+    found = with_secrets({"sasl.jaas.config": 'x password="${command:echo s3cret}";', "a": "${env:HOME}"})
+    assert found["sasl.jaas.config"] == 'x password="s3cret";'
+    assert (found["a"], found["config.providers"]) == ("${env:HOME}", "env,file,dir")
+    assert found["config.providers.env.class"].endswith("EnvVarConfigProvider")
+    assert with_secrets({}) == {}
+
+
+@pytest.mark.parametrize(("command", "what"), [("true", "printed nothing"), ("false", "failed: CalledProcessError"),
+                                               ("no-such-program", "failed: FileNotFoundError")])  # fmt: skip
+def test_a_command_that_tells_no_secret_is_named_with_its_property(command: str, what: str) -> None:
+    with pytest.raises(InputError, match=f"sasl.jaas.config refers to the command '{command}', which {what}"):
+        with_secrets({"sasl.jaas.config": f"${{command:{command}}}"})
+
+
+# Every option
+
+
+def test_every_option_has_a_variable_of_the_environment_that_is_named_after_it() -> None:
+    for name, option in EVERY_OPTION.items():
+        long = max(option.opts, key=len)
+        if option.param_type_name == "option" and long not in {"--cluster", "--debug", "--version"}:
+            named = [f"KREASSIGN_{one.removeprefix('--').replace('-', '_').upper()}" for one in option.opts]
+            assert option.envvar in named, name
+
+
+def test_what_all_commands_share_are_options_that_there_are(config: Path) -> None:
+    there = {one.removeprefix("--") for option in EVERY_OPTION.values() for one in option.opts}
+    assert there >= set(SHARED)
+    assert profile_in_force(None, tuple(COMMANDS), has_address=False) is None

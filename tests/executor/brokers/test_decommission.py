@@ -1,0 +1,272 @@
+"""The decommission of a broker, decided from what the cluster says: whatever happens between two steps, and whoever
+goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kreassign.executor.brokers.decommission import Decommission, Drain, Step, Unregister
+from kreassign.executor.brokers.readings import BrokerReading, CordonReading, Readings
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
+from kreassign.model import LogDir, OngoingReassignment, TopicPartition
+
+OTHERS = frozenset({1, 2})
+BROKER = 3
+PATHS = ("/d1", "/d2")
+MOST_STEPS = 20
+
+
+def tp(number: int) -> TopicPartition:
+    return TopicPartition("t", number)
+
+
+def leaving(broker: int = BROKER, to: int = 1) -> OngoingReassignment:
+    return OngoingReassignment((to, 2, broker), (to,), (broker,))
+
+
+@dataclass
+class Cluster:
+    """As much of a cluster as the decommission of one broker is about. What is read of it is a value."""
+
+    value: str | None = None
+    has_cordon: bool = True
+    is_live: bool = True
+    is_registered: bool = True
+    tells_registered: bool = True
+    replicas: set[int] = field(default_factory=lambda: {0, 1})
+    moving: set[int] = field(default_factory=set)
+    dying: set[int] = field(default_factory=set)
+    was_unregistered_full: bool = False
+
+    @property
+    def read(self) -> Readings:
+        entries = (self.value or "").split(",")
+        dirs = tuple(
+            LogDir(path, None, None, None, self.has_cordon and ("*" in entries or path in entries), ())
+            for path in PATHS
+        )
+        reading = BrokerReading(
+            BROKER,
+            self.is_live,
+            True if self.is_live else self.is_registered if self.tells_registered else None,
+            CordonReading(self.has_cordon, self.value, dirs) if self.is_live else None,
+            tuple(map(tp, sorted(self.replicas))),
+            {},
+            {tp(number): leaving() for number in self.moving},
+            tuple(map(tp, sorted(self.replicas | self.dying))) if self.is_live else (),
+        )
+        return Readings(OTHERS | ({BROKER} if self.is_live else set()), (reading,))
+
+    def take(self, step: Step) -> None:
+        """Carry a step out, as the cluster does it."""
+        match step:
+            case Cordon():
+                assert self.is_live
+                assert self.has_cordon
+                assert not self.value, "what somebody else has set is not overwritten"
+                self.value = "*"
+            case Await():
+                self.replicas -= self.moving
+                self.moving.clear()
+                self.dying.clear()
+            case Drain(_, partitions):
+                assert set(partitions) == {tp(number) for number in self.replicas}
+                self.dying = set(self.replicas) if self.is_live else set()
+                self.replicas.clear()
+            case Unregister():
+                assert not self.is_live, "a broker that runs is not unregistered"
+                self.was_unregistered_full |= bool(self.replicas)
+                self.is_registered = False
+
+    def drain_in_part(self) -> None:
+        """What a run leaves that is killed: a partition has moved, another is on its way."""
+        done, *under_way = sorted(self.replicas)
+        self.replicas.discard(done)
+        self.moving = set(under_way[:1])
+
+
+def journey(cluster: Cluster, wanted: Decommission) -> list[Step]:
+    """Go on until nothing is left to do, or only the operator can."""
+    taken: list[Step] = []
+    for _ in range(MOST_STEPS):
+        taken.append(wanted.next_step(cluster.read))
+        if isinstance(taken[-1], Finished | Blocked):
+            return taken
+        cluster.take(taken[-1])
+    raise AssertionError(taken)
+
+
+def kinds(steps: list[Step]) -> list[type[Step]]:
+    return [type(step) for step in steps]
+
+
+# --- the way --------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_is_cordoned_then_drained_then_proven_empty() -> None:
+    cluster = Cluster()
+    steps = journey(cluster, Decommission())
+    assert kinds(steps) == [Cordon, Drain, Await, Finished]
+    assert str(steps[-1]) == (
+        "broker 3 is empty: no replica list names it, nothing is being reassigned to it or away from it, "
+        "its 2 log directories hold nothing, it is cordoned"
+    )
+    assert kinds(journey(cluster, Decommission())) == [Finished], "a second time there is nothing to do"
+
+
+def test_it_is_unregistered_once_it_is_empty_and_stopped_and_not_before() -> None:
+    cluster = Cluster()
+    *_, last = journey(cluster, Decommission(unregisters=True))
+    assert str(last) == (
+        "broker 3 is empty and still running: stop the process, then give the command again, which unregisters it"
+    )
+    cluster.is_live = False
+    assert kinds(journey(cluster, Decommission(unregisters=True))) == [Unregister, Finished]
+
+
+def test_a_broker_that_was_dead_to_begin_with_is_drained_without_a_cordon() -> None:
+    steps = journey(Cluster(is_live=False), Decommission(unregisters=True))
+    assert kinds(steps) == [Drain, Unregister, Finished]
+    assert "it is not live, so its log directories were not asked" in str(steps[-1])
+
+
+def test_a_cluster_that_cannot_tell_who_is_registered_is_asked_to_unregister_until_it_says_so() -> None:
+    cluster = Cluster(is_live=False, tells_registered=False, replicas=set())
+    wanted = Decommission(unregisters=True)
+    assert wanted.next_step(cluster.read) == Unregister((BROKER,))
+    assert isinstance(replace(wanted, unregistered=frozenset({BROKER})).next_step(cluster.read), Finished)
+
+
+def test_what_others_have_cordoned_in_part_is_not_overwritten() -> None:
+    (step,) = journey(Cluster(value="/d2"), Decommission())
+    assert str(step) == (
+        "cordoned.log.dirs of broker 3 is /d2: some directories are cordoned already, and closing the others could "
+        "not be undone. Set it to * or delete it (kafka-configs), then give the command again"
+    )
+    assert kinds(journey(Cluster(value="/d2,/d1"), Decommission())) == [Drain, Await, Finished]
+
+
+# --- what is in the way ---------------------------------------------------------------------------------------------
+
+
+def test_what_others_reassign_to_it_is_waited_for_and_then_drained() -> None:
+    cluster = Cluster(value="*", replicas={0}, moving={0})
+    step = Decommission().next_step(cluster.read)
+    assert str(step) == "wait: no run of this state directory accounts for the reassignment of t-0"
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        pytest.param(leaving(to=9), id="its destination is not live"),
+        pytest.param(OngoingReassignment((1, 2, 3), (3,), (3,)), id="it was overridden"),
+    ],
+)
+def test_a_reassignment_that_can_never_end_is_not_waited_for(move: OngoingReassignment) -> None:
+    found = Cluster(value="*").read
+    stuck = Readings(found.live, (replace(found.brokers[0], leaving={tp(0): move}),))
+    step = Decommission().next_step(stuck)
+    assert isinstance(step, Blocked)
+    assert str(step).startswith("the reassignment of t-0 cannot end: a broker that it adds is not live")
+
+
+def test_a_broker_that_does_not_answer_is_no_empty_broker() -> None:
+    silent = BrokerReading(BROKER, is_live=True, is_registered=True, unread="no answer in 5 s")
+    step = Decommission(unregisters=True).next_step(Readings(OTHERS, (silent,)))
+    assert str(step) == "it cannot be told what is on the brokers: broker 3: no answer in 5 s. Try again"
+
+
+def test_where_it_cannot_be_cordoned_it_is_said_what_may_still_land_on_it() -> None:
+    old = Cluster(has_cordon=False)
+    assert kinds(journey(old, Decommission())) == [Drain, Await, Finished]
+    (sentence,) = Decommission().open_ways(old.read)
+    assert sentence == (
+        "broker 3 cannot be cordoned: its release has no cordoned.log.dirs (Kafka 4.3 has). Until it is stopped, the "
+        "controller may place new topics and partitions on it, and so may reassignments by others; whatever lands "
+        "there is found and drained"
+    )
+    refused = Decommission(uncordoned={BROKER: "it requires metadata.version >= 4.3"})
+    assert kinds(journey(Cluster(), refused)) == [Drain, Await, Finished]
+    assert "it requires metadata.version >= 4.3" in refused.open_ways(Cluster().read)[0]
+    assert Decommission().open_ways(Cluster(value="*").read) == ()
+
+
+def test_an_offline_directory_is_named_in_the_proof() -> None:
+    found = Cluster(value="*", replicas=set()).read
+    cordon = found.brokers[0].cordon
+    assert cordon is not None
+    broken = replace(cordon, log_dirs=(cordon.log_dirs[0], replace(cordon.log_dirs[1], error="disk failed")))
+    step = Decommission().next_step(Readings(found.live, (replace(found.brokers[0], cordon=broken),)))
+    assert "its 1 log directories hold nothing, /d2 is offline, so nobody knows what is in it" in str(step)
+
+
+# --- whatever happens between two steps -----------------------------------------------------------------------------
+
+
+EVENTS = st.sampled_from(
+    ["nothing", "killed in the drain", "topic", "others move it", "dies", "starts", "opened", "moves end"]
+)
+
+
+def happen(cluster: Cluster, event: str) -> None:
+    """What somebody does between two steps."""
+    match event:
+        case "killed in the drain" if cluster.replicas and not cluster.moving:
+            cluster.drain_in_part()
+        case "topic":
+            # By hand, which a cordon keeps nobody from; a broker that is not registered cannot be named.
+            if cluster.is_registered:
+                cluster.replicas.add(len(cluster.replicas) + 7)
+        case "others move it" if cluster.replicas:
+            cluster.moving = {min(cluster.replicas)}
+        case "dies":
+            cluster.is_live = False
+            cluster.dying = set()
+        case "starts":
+            cluster.is_live = cluster.is_registered = True
+        case "opened" if cluster.is_live:
+            cluster.value = None
+        case "moves end":
+            cluster.replicas -= cluster.moving
+            cluster.moving = set()
+
+
+@settings(max_examples=300)
+@given(st.lists(EVENTS, max_size=12), st.booleans(), st.booleans(), st.booleans())
+def test_whoever_goes_on_after_whatever_interruption_ends_with_an_empty_broker(
+    events: list[str], has_cordon: bool, unregisters: bool, tells_registered: bool
+) -> None:
+    """Each event falls between two steps, and everything but the cluster is forgotten there."""
+    cluster = Cluster(has_cordon=has_cordon, tells_registered=tells_registered)
+    for event in events:
+        happen(cluster, event)
+        step = Decommission(unregisters=unregisters).next_step(cluster.read)
+        if isinstance(step, Drain | Unregister) and cluster.is_live and has_cordon:
+            assert cluster.read.brokers[0].is_closed, "nothing is drained while the controller may fill it again"
+        cluster.take(step)
+    cluster.is_live = cluster.is_live and not unregisters
+    wanted = Decommission(unregisters=unregisters)
+    if not tells_registered and not cluster.is_registered:
+        wanted = replace(wanted, unregistered=frozenset({BROKER}))
+    if unregisters and not tells_registered and cluster.is_registered:
+        assert kinds(journey_to_unregister(cluster, wanted))[-1] is Unregister
+        wanted = replace(wanted, unregistered=frozenset({BROKER}))
+    *_, last = journey(cluster, wanted)
+    assert isinstance(last, Finished)
+    assert not cluster.replicas
+    assert not cluster.moving
+    assert not cluster.was_unregistered_full
+    assert not (unregisters and cluster.is_registered)
+
+
+def journey_to_unregister(cluster: Cluster, wanted: Decommission) -> list[Step]:
+    taken: list[Step] = []
+    while not taken or not isinstance(taken[-1], Unregister | Finished):
+        taken.append(wanted.next_step(cluster.read))
+        cluster.take(taken[-1])
+        assert len(taken) < MOST_STEPS, taken
+    return taken

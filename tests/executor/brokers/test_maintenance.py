@@ -1,0 +1,363 @@
+"""Maintenance of brokers, decided from what the cluster says and what was written down, wherever it is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kreassign.executor.brokers.maintenance import (
+    Elect,
+    Forget,
+    Lists,
+    MaintenanceFacts,
+    Remember,
+    Reorder,
+    Step,
+    Uncordon,
+    next_to_enter,
+    next_to_exit,
+)
+from kreassign.executor.brokers.maintenance_record import MaintenanceRecord, Order, format_record, parse_record
+from kreassign.executor.brokers.readings import BrokerReading, CordonReading, Readings
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
+from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartition
+
+MOST_STEPS = 25
+LISTS = {0: (3, 1, 2), 1: (1, 3, 2), 2: (2, 1, 4), 3: (3, 4, 1)}
+
+
+def tp(number: int) -> TopicPartition:
+    return TopicPartition("t", number)
+
+
+@dataclass
+class Cluster:
+    """As much of a cluster as maintenance is about, and what was written down in it."""
+
+    lists: dict[int, tuple[int, ...]] = field(default_factory=lambda: dict(LISTS))
+    leaders: dict[int, int] = field(default_factory=dict)
+    out_of_sync: set[tuple[int, int]] = field(default_factory=set)
+    down: set[int] = field(default_factory=set)
+    values: dict[int, str] = field(default_factory=dict)
+    moving: dict[int, OngoingReassignment] = field(default_factory=dict)
+    min_isr: int = 2
+    has_cordon: bool = True
+    record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
+    busy: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    now_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.leaders = {number: replicas[0] for number, replicas in self.lists.items()} | self.leaders
+
+    def isr(self, number: int) -> tuple[int, ...]:
+        return tuple(
+            broker
+            for broker in self.lists[number]
+            if broker not in self.down and (number, broker) not in self.out_of_sync
+        )
+
+    def facts(self, *brokers: int) -> MaintenanceFacts:
+        partitions = tuple(
+            Partition(tp(number), replicas, self.isr(number), self.leaders[number])
+            for number, replicas in self.lists.items()
+        )
+        found = Readings(
+            frozenset({1, 2, 3, 4}) - self.down,
+            tuple(self._reading(broker) for broker in brokers),
+            partitions,
+            frozenset(map(tp, self.moving)),
+        )
+        return MaintenanceFacts(found, {"t": self.min_isr}, self.record, self.busy)
+
+    def _reading(self, broker: int) -> BrokerReading:
+        is_live = broker not in self.down
+        value = self.values.get(broker)
+        log_dirs = (LogDir("/d", None, None, None, value is not None, ()),)
+        return BrokerReading(
+            broker,
+            is_live,
+            True,
+            CordonReading(self.has_cordon, value, log_dirs) if is_live else None,
+            arriving={tp(number): move for number, move in self.moving.items() if broker in move.adding},
+        )
+
+    def take(self, step: Step, *, only_written: bool = False) -> None:
+        """Carry a step out; `only_written` is a process that dies when it has written down what it is about to do."""
+        self.now_ms += 1
+        match step:
+            case Remember(brokers, cordoned):
+                self.record = self.record.entered(brokers, self.now_ms, "ann", cordoned)
+            case Reorder(targets, present):
+                self._reorder(targets, present, only_written=only_written)
+            case Cordon(brokers):
+                self.values |= dict.fromkeys(brokers, "*")
+            case Uncordon(brokers):
+                for broker in brokers:
+                    del self.values[broker]
+            case Elect(names):
+                for name in names:
+                    first = self.lists[name.partition][0]
+                    assert first in self.isr(name.partition)
+                    self.leaders[name.partition] = first
+            case Forget(brokers):
+                self.record = self.record.left(brokers, self.now_ms)
+            case Await():
+                self.out_of_sync.clear()
+                self.moving.clear()
+
+    def _reorder(self, targets: Lists, present: Lists, *, only_written: bool) -> None:
+        known = self.record.orders
+        if any(name not in known or known[name].original != target for name, target in targets.items()):
+            self.record = self.record.reordered(present, targets, self.now_ms)
+        if only_written:
+            return
+        for name, target in targets.items():
+            assert sorted(target) == sorted(self.lists[name.partition]), "an order copies nothing"
+            assert name.partition not in self.moving, "the move would be overridden"
+            self.lists[name.partition] = target
+
+    def stop(self, broker: int) -> None:
+        """In order: its leaders go to whoever is in sync."""
+        self.down.add(broker)
+        for number, leader in self.leaders.items():
+            if leader == broker:
+                self.leaders[number] = self.isr(number)[0]
+
+    def start(self, broker: int) -> None:
+        self.down.discard(broker)
+
+
+def way(cluster: Cluster, decide: Callable[[MaintenanceFacts], Step], *brokers: int) -> list[Step]:
+    taken: list[Step] = []
+    while not taken or not isinstance(taken[-1], Finished | Blocked):
+        taken.append(decide(cluster.facts(*brokers)))
+        cluster.take(taken[-1])
+        assert len(taken) < MOST_STEPS, taken
+    return taken
+
+
+def kinds(steps: list[Step]) -> list[type[Step]]:
+    return [type(step) for step in steps]
+
+
+# --- the way --------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_is_cordoned_and_leads_nothing_and_after_its_restart_all_is_as_before() -> None:
+    cluster = Cluster()
+    steps = way(cluster, next_to_enter, 3)
+    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Finished]
+    assert str(steps[-1]) == (
+        "broker 3 may be stopped: it leads nothing, 3 partitions keep min.insync.replicas without it, it is cordoned"
+    )
+    assert cluster.lists == {0: (1, 2, 3), 1: (1, 3, 2), 2: (2, 1, 4), 3: (4, 1, 3)}, "4 leads nothing yet"
+    assert cluster.leaders == {0: 1, 1: 1, 2: 2, 3: 4}
+    assert kinds(way(cluster, next_to_enter, 3)) == [Finished], "entering twice changes nothing"
+    cluster.stop(3)
+    (again,) = way(cluster, next_to_enter, 3)
+    assert str(again) == "broker 3 is in maintenance, and not live"
+    (early,) = way(cluster, next_to_exit, 3)
+    assert str(early) == "broker 3 is not live: start it, then give the command again"
+    cluster.start(3)
+    cluster.out_of_sync = {(0, 3)}
+    steps = way(cluster, next_to_exit, 3)
+    assert kinds(steps) == [Await, Reorder, Elect, Uncordon, Forget, Finished]
+    assert str(steps[0]) == "wait: broker 3 is not in sync with t-0 yet"
+    assert (cluster.lists, cluster.leaders, cluster.values) == (LISTS, {0: 3, 1: 1, 2: 2, 3: 3}, {})
+    assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
+    assert kinds(way(cluster, next_to_exit, 3)) == [Finished]
+
+
+def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_away() -> None:
+    cluster = Cluster({0: (3, 4, 1, 2), 1: (4, 3, 1, 2)})
+    way(cluster, next_to_enter, 3)
+    way(cluster, next_to_enter, 4)
+    assert [cluster.leaders[number] in {1, 2} for number in (0, 1)] == [True, True]
+    way(cluster, next_to_exit, 4)
+    assert (cluster.lists[1], cluster.leaders[1]) == ((4, 3, 1, 2), 4)
+    assert cluster.leaders[0] != 3, "broker 3 is still away"
+    way(cluster, next_to_exit, 3)
+    assert cluster.lists == {0: (3, 4, 1, 2), 1: (4, 3, 1, 2)}
+    assert cluster.leaders == {0: 3, 1: 4}
+    assert cluster.values == {}
+
+
+# --- what is in the way ---------------------------------------------------------------------------------------------
+
+
+def test_every_partition_that_would_lose_its_min_isr_is_named_and_nothing_is_changed() -> None:
+    cluster = Cluster({0: (3, 1), 1: (3,), 2: (1, 2)})
+    (step,) = way(cluster, next_to_enter, 3)
+    assert str(step) == (
+        "without broker 3 2 partitions would lose min.insync.replicas: t-0 has replicas [3, 1] and would be left with "
+        "1, and min.insync.replicas is 2; t-1 has replicas [3] and would be left with 0, and min.insync.replicas is "
+        "2. Give them more replicas (`kreassign plan replication-factor`), then give the command again"
+    )
+    assert (cluster.values, cluster.record) == ({}, MaintenanceRecord())
+
+
+def test_a_topic_whose_min_isr_nobody_may_read_is_named() -> None:
+    (step,) = way(Cluster(), lambda facts: next_to_enter(replace(facts, min_isr={})), 3)
+    assert str(step) == (
+        "min.insync.replicas cannot be read of t: it needs DESCRIBE_CONFIGS on the topic. Without it nobody can tell "
+        "what the partitions keep"
+    )
+
+
+def test_brokers_that_are_in_maintenance_already_do_not_count() -> None:
+    cluster = Cluster({0: (3, 1, 2), 1: (4, 1, 2)})
+    way(cluster, next_to_enter, 3)
+    assert isinstance(way(cluster, next_to_enter, 4)[-1], Finished), "other partitions"
+    (step,) = way(cluster, next_to_enter, 1)
+    assert "without broker 1 (with brokers 3, 4 in maintenance, too) 2 partitions would lose" in str(step)
+
+
+def test_a_replica_that_is_catching_up_is_waited_for() -> None:
+    cluster = Cluster(out_of_sync={(0, 1), (0, 2)})
+    steps = way(cluster, next_to_enter, 3)
+    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Await, Reorder, Elect, Finished]
+    assert str(steps[4]) == "wait: t-0 has [] in sync besides, and needs 2"
+
+
+def test_a_partition_that_is_being_reassigned_keeps_its_order_and_its_leader_until_the_shutdown() -> None:
+    cluster = Cluster(moving={3: OngoingReassignment((3, 4, 1), (4,), ())}, busy={tp(0): (4,)})
+    steps = way(cluster, next_to_enter, 3)
+    assert kinds(steps) == [Remember, Cordon, Finished]
+    assert "it leads only t-0, t-3, which a reassignment keeps until it shuts down" in str(steps[-1])
+
+
+def test_what_is_being_reassigned_to_it_is_waited_for() -> None:
+    steps = way(Cluster(moving={2: OngoingReassignment((2, 1, 4, 3), (3,), ())}), next_to_enter, 3)
+    assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Await, Finished]
+    assert str(steps[4]) == "wait: t-2 is being reassigned to broker 3"
+
+
+def test_where_it_cannot_be_cordoned_a_run_that_will_move_to_it_has_to_be_paused() -> None:
+    cluster = Cluster(has_cordon=False, busy={tp(2): (3,)})
+    assert "a run of this state directory is still to move t-2 to broker 3" in str(way(cluster, next_to_enter, 3)[-1])
+    cluster.busy = {tp(2): (1,)}
+    assert "it is not cordoned" in str(way(cluster, next_to_enter, 3)[-1])
+
+
+def test_a_cordon_that_takes_the_place_of_somebody_elses_is_taken_back() -> None:
+    cluster = Cluster(values={3: "*"})
+    way(cluster, next_to_enter, 3)
+    cluster.values = {}
+    assert kinds(way(cluster, next_to_enter, 3)) == [Remember, Cordon, Finished]
+    way(cluster, next_to_exit, 3)
+    assert cluster.values == {}
+
+
+def test_directories_that_others_have_cordoned_in_part_keep_it_from_beginning() -> None:
+    cluster = Cluster()
+    found = cluster.facts(3).found
+    cordon = CordonReading(
+        True, "/d", (LogDir("/d", None, None, None, True, ()), LogDir("/e", None, None, None, False, ()))
+    )
+    partly = replace(found, brokers=(replace(found.brokers[0], cordon=cordon),))
+    step = next_to_enter(replace(cluster.facts(3), found=partly))
+    assert isinstance(step, Blocked)
+    assert str(step).startswith("cordoned.log.dirs of broker 3 is /d: some directories are cordoned already")
+
+
+def test_a_broker_that_was_unregistered_meanwhile_is_forgotten() -> None:
+    cluster = Cluster()
+    way(cluster, next_to_enter, 3)
+    cluster.stop(3)
+    found = cluster.facts(3).found
+    gone = replace(found, brokers=(replace(found.brokers[0], is_registered=False),))
+    step = next_to_exit(replace(cluster.facts(3), found=gone))
+    assert step == Forget((3,))
+    cluster.take(step)
+    last = next_to_exit(replace(cluster.facts(3), found=gone))
+    assert str(last) == "broker 3 is not registered"
+
+
+def test_a_cordon_of_somebody_else_outlives_the_maintenance() -> None:
+    cluster = Cluster(values={3: "*"})
+    way(cluster, next_to_enter, 3)
+    way(cluster, next_to_exit, 3)
+    assert cluster.values == {3: "*"}
+
+
+def test_a_list_that_somebody_else_has_changed_meanwhile_is_left_alone_and_named() -> None:
+    cluster = Cluster()
+    way(cluster, next_to_enter, 3)
+    cluster.lists[0] = (2, 3, 1)
+    steps = way(cluster, next_to_exit, 3)
+    (forget,) = (step for step in steps if isinstance(step, Forget))
+    assert str(forget) == (
+        "end the maintenance of broker 3; t-0 keeps [2, 3, 1], for somebody else has changed or moves it"
+    )
+    assert (cluster.lists[0], cluster.lists[3]) == ((2, 3, 1), (3, 4, 1))
+
+
+def test_a_broker_without_a_record_is_brought_back_as_far_as_the_cluster_tells() -> None:
+    cluster = Cluster()
+    way(cluster, next_to_enter, 3)
+    cluster.record = MaintenanceRecord()
+    (step,) = way(cluster, next_to_exit, 3)
+    assert str(step) == (
+        "broker 3 is in service, and cordoned by somebody else than its maintenance; to take that back: kreassign "
+        "decommission 3 --cancel"
+    )
+
+
+# --- wherever it is interrupted -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(
+    st.permutations(range(1, 5)).flatmap(
+        lambda order: st.lists(st.permutations(order).map(lambda one: tuple(one[:3])), min_size=1, max_size=5)
+    ),
+    st.lists(st.tuples(st.sampled_from(["enter", "exit"]), st.booleans()), max_size=14),
+    st.booleans(),
+)
+def test_whoever_goes_on_after_whatever_interruption_ends_where_it_began(
+    lists: list[tuple[int, ...]], events: list[tuple[str, bool]], has_cordon: bool
+) -> None:
+    """Each event is one process that takes one step of either way, dying after it or in the middle of it."""
+    before = dict(enumerate(lists))
+    cluster = Cluster(dict(before), has_cordon=has_cordon)
+    for verb, only_written in events:
+        step = (next_to_enter if verb == "enter" else next_to_exit)(cluster.facts(3))
+        cluster.take(step, only_written=only_written)
+    *_, entered = way(cluster, next_to_enter, 3)
+    assert isinstance(entered, Finished)
+    assert 3 not in cluster.leaders.values()
+    cluster.stop(3)
+    cluster.start(3)
+    *_, left = way(cluster, next_to_exit, 3)
+    assert isinstance(left, Finished)
+    assert (cluster.lists, cluster.values) == (before, {})
+    assert all(cluster.leaders[number] == 3 for number, one in before.items() if one[0] == 3)
+    assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
+
+
+# --- what is written down -------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_read_back_as_it_was_written() -> None:
+    cluster = Cluster()
+    way(cluster, next_to_enter, 3)
+    assert parse_record(format_record(cluster.record)) == cluster.record
+    assert parse_record(format_record(MaintenanceRecord())) == MaintenanceRecord()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[2,0,[],{}]", "[1,0,[3],{}]", "[1,0,[],[]]", '[1,0,[],{"t":3}]'])
+def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_record(text)
+
+
+def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
+    once = MaintenanceRecord().reordered({tp(0): (3, 4, 1)}, {tp(0): (4, 1, 3)}, 1)
+    twice = once.reordered({tp(0): (4, 1, 3)}, {tp(0): (1, 3, 4)}, 2)
+    assert twice.orders == {tp(0): Order((3, 4, 1), (1, 3, 4))}
+    others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2)
+    assert others.orders == {tp(0): Order((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"

@@ -1,0 +1,216 @@
+"""What the doctor finds in brokers, racks, disks, moves, throttles and permissions: each from values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, notes
+from kreassign.executor.history.disk_findings import disk_issues, fillings
+from kreassign.executor.history.issue import Issue
+from kreassign.executor.history.move_findings import Moving
+from kreassign.executor.history.permission_findings import permission_issues
+from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.model import (
+    NO_LEADER,
+    AllowedOperations,
+    Broker,
+    ConfigResource,
+    LogDir,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+)
+
+GB = 1_000_000_000
+HOSTS = tuple(Broker(number, f"h{number}", 9092, "ab"[number % 2]) for number in range(4))
+MOVE = OngoingReassignment((0, 1, 2), (2,), (1,))
+RATE = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "5")
+EVERYTHING = frozenset({"Describe", "DescribeConfigs", "Alter", "AlterConfigs", "Read"})
+
+
+def tp(number: int, topic: str = "t") -> TopicPartition:
+    return TopicPartition(topic, number)
+
+
+def part(number: int, *replicas: int, isr: tuple[int, ...] | None = None, topic: str = "t") -> Partition:
+    alive = replicas if isr is None else isr
+    return Partition(tp(number, topic), replicas, alive, alive[0] if alive else NO_LEADER)
+
+
+def without(*fenced: int) -> tuple[Broker, ...]:
+    return tuple(Broker(one.id, one.host, one.port, one.rack, one.id in fenced) for one in HOSTS)
+
+
+def found(*partitions: Partition, brokers: tuple[Broker, ...] = HOSTS, **min_isr: int) -> list[Issue]:
+    return [*placement_issues(PlacementReadings(brokers, partitions, min_isr=min_isr))]
+
+
+# Brokers and racks
+
+
+def test_a_broker_that_is_down_is_named_with_what_is_at_risk_and_the_plan_without_it() -> None:
+    partitions = (part(0, 0, 1), part(1, 2, 3, isr=(3,)), part(2, 2, 1, isr=()))
+    (issue,) = found(*partitions, brokers=without(2))
+    assert (issue.kind, issue.subject) == ("broker", "broker 2 (h2:9092, rack a)")
+    assert issue.seen == ("it is down; 2 partitions have a replica there: 1 without leader, 1 with one replica in sync")
+    assert issue.commands == (("kreassign", "plan", "drain-brokers", "2", "--out", "plan.json"),)
+
+
+def test_a_broker_that_the_cluster_no_longer_names_is_known_by_its_replicas() -> None:
+    (issue,) = found(part(0, 0, 7, isr=(0,)))
+    assert (issue.subject, issue.seen.partition(";")[0]) == ("broker 7", "it is down")
+
+
+def test_a_rack_of_which_every_broker_is_down_is_one_finding() -> None:
+    (issue,) = found(part(0, 0, 1, isr=(0,)), brokers=without(1, 3))
+    assert (issue.subject, "all its brokers [1, 3] are down" in issue.seen) == ("rack b", True)
+    assert issue.commands[0][3] == "1,3"
+
+
+# Replicas
+
+
+def test_partitions_that_producers_cannot_write_to_are_found() -> None:
+    (issue,) = found(part(0, 0, 1, isr=(0,)), part(1, 1, 2), t=2)
+    assert (issue.kind, issue.subject, issue.seen.partition(" ")[0]) == ("min-isr", "1 partition", "t-0")
+    assert issue.commands == (("kreassign", "plan", "repair", "--out", "plan.json"),)
+
+
+def test_a_topic_that_asks_for_more_replicas_in_sync_than_it_has_is_found() -> None:
+    (issue,) = found(part(0, 0, 1), t=3)
+    assert "min.insync.replicas is 3, and its partitions have 2 replicas" in issue.seen
+    assert issue.commands[0][2:6] == ("replication-factor", "3", "--topic", "t")
+
+
+def test_partitions_with_fewer_replicas_than_their_topic_are_found_unless_they_are_on_their_way() -> None:
+    partitions = (part(0, 0, 1), part(1, 0, 1), part(2, 0))
+    (issue,) = found(*partitions)
+    assert (issue.kind, issue.seen.partition(" ")[0]) == ("factor", "t-2")
+    moving = PlacementReadings(HOSTS, partitions, {tp(2): MOVE})
+    assert [*placement_issues(moving)] == []
+
+
+def test_partitions_with_replicas_in_one_rack_are_found_where_every_broker_has_a_rack() -> None:
+    (issue,) = found(part(0, 0, 2), part(1, 0, 1))
+    assert (issue.kind, issue.seen.partition(" ")[0]) == ("racks", "t-0")
+    bare = tuple(Broker(one.id, one.host, one.port) for one in HOSTS)
+    assert found(part(0, 0, 2), brokers=(*bare[:1], *HOSTS[1:])) == []
+
+
+# Disks
+
+
+def log_dir(path: str, free: int, total: int = 100) -> LogDir:
+    return LogDir(path, None, total * GB, free * GB, is_cordoned=False, replicas=())
+
+
+def disks(now: int, before: int, *others: LogDir) -> list[Issue]:
+    then = {1: (log_dir("/a", before), *others)}
+    return [*disk_issues(fillings({1: (log_dir("/a", now), *others)}, then, 10), 10)]
+
+
+def test_a_disk_that_is_nearly_full_is_found_with_the_time_until_it_is() -> None:
+    (issue,) = disks(3, 4)
+    assert issue.seen == ("log directory /a is 97% full, 3 GB free; full in 0 minutes at the 100 MB/s of the last 10 s")
+    assert issue.commands == (("kreassign", "plan", "rebalance", "--out", "plan.json"),)
+    (roomy,) = disks(3, 3, log_dir("/b", 60))
+    assert "it did not fill in the last 10 s" in roomy.seen
+    assert roomy.commands == (("kreassign", "plan", "disks", "--out", "plan.json"),)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "is_found"), [(11, 11, False), (10, 10, True), (50, 51, True), (51, 52, False)]
+)
+def test_a_disk_is_an_issue_from_nine_tenths_on_or_if_it_is_half_full_and_will_be_within_a_day(
+    now: int, before: int, is_found: bool
+) -> None:
+    assert bool(disks(now, before)) is is_found
+
+
+def test_without_a_second_reading_nothing_is_said_of_the_time() -> None:
+    (issue,) = disk_issues(fillings({1: (log_dir("/a", 3),)}, {}, 0), 0)
+    assert issue.seen == "log directory /a is 97% full, 3 GB free"
+
+
+# Moves
+
+
+def stuck(**changes: Any) -> Moving:
+    values: dict[str, Any] = {"run_id": "", "copied_bytes": 5, "copied_before": 5} | changes
+    return Moving(tp(0), MOVE, **values)
+
+
+def issues(**readings: Any) -> list[Issue]:
+    return [*diagnose(ClusterReadings((0, 1, 2), (part(0, 0, 1, 2),), ongoing={tp(0): MOVE}, **readings))]
+
+
+@pytest.mark.parametrize(
+    ("moving", "why", "command"),
+    [
+        (stuck(), "no throttle holds it", "kafka-reassign-partitions --cancel"),
+        (stuck(rate_bytes_per_s=1000), "the throttle there is 1 kB/s", "kafka-reassign-partitions --cancel"),
+        (stuck(has_leader=False, run_id="run-1"), "it has no leader to copy from", "kreassign cancel run-1"),
+    ],
+)
+def test_a_reassignment_that_copies_nothing_is_found_with_why_and_how_to_free_it(
+    moving: Moving, why: str, command: str
+) -> None:
+    (issue,) = issues(moving=(moving,), measured_s=5.0)
+    assert (issue.kind, f"copied nothing in the last 5 s: {why}" in issue.seen) == ("stuck", True)
+    assert " ".join(issue.commands[0]).startswith(command)
+
+
+def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run() -> None:
+    assert issues(moving=(stuck(copied_bytes=6),), measured_s=5.0) == []
+    assert issues(moving=(stuck(copied_before=None),)) == []
+    told = notes(ClusterReadings((), (), moving=(stuck(run_id="run-1"), stuck())))
+    assert told == (
+        "1 partitions are being reassigned, by somebody else than the runs of this state directory",
+        "1 partitions are being reassigned, by run run-1",
+    )
+
+
+# Throttles and directories
+
+
+def test_a_throttle_of_a_run_that_is_not_at_its_end_is_a_note_and_nobody_is_told_to_delete_it() -> None:
+    readings = ClusterReadings((0, 1), (part(0, 0, 1),), throttles=(RATE,), owned={RATE.key: "run-1"})
+    assert diagnose(readings) == ()
+    assert notes(readings) == ("1 settings of throttles are in force, of run run-1",)
+
+
+def test_a_throttle_of_nobody_is_found_with_the_command_that_deletes_it() -> None:
+    (issue,) = diagnose(ClusterReadings((0, 1), (part(0, 0, 1),), throttles=(RATE,)))
+    assert " ".join(issue.commands[0]) == (
+        "kafka-configs --alter --entity-type brokers --entity-name 1 --delete-config leader.replication.throttled.rate"
+    )
+
+
+def test_one_cordoned_directory_of_several_is_a_note() -> None:
+    cordoned = LogDir("/a", None, 9, 9, is_cordoned=True, replicas=())
+    told = notes(ClusterReadings((0,), (), log_dirs={0: (cordoned, log_dir("/b", 50))}))
+    assert told == ("log directory /a of broker 0 is cordoned: it takes no new replicas",)
+
+
+# Permissions
+
+
+def test_who_may_do_everything_has_no_finding() -> None:
+    assert [*permission_issues(AllowedOperations(EVERYTHING, {"t": EVERYTHING}))] == []
+    assert [*permission_issues(AllowedOperations(None, {}))] == []
+
+
+def test_each_command_is_told_with_what_it_lacks_and_each_grant_once() -> None:
+    looks = frozenset({"Describe", "DescribeConfigs"})
+    told = [*permission_issues(AllowedOperations(looks, {"t": looks | {"Read"}, "u": looks | {"Read"}}))]
+    assert [issue.subject.partition(",")[0] for issue in told] == ["run", "run", "maintenance"]
+    assert told[0].seen == "permission is missing: Alter on the cluster"
+    assert "AlterConfigs on topics t, u" in told[1].seen
+    assert [" ".join(words) for issue in told for words in issue.commands] == [
+        "kafka-acls --add --allow-principal User:NAME --operation Alter --cluster",
+        "kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --cluster",
+        "kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --topic *",
+    ]

@@ -1,0 +1,91 @@
+"""What a run will do, told beforehand: every figure from moves, rates and disks given as values."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.executor.events import PlannedMove
+from kreassign.executor.preflight.preview import FreeSpace, RunPreview, preview, propose
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic
+from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.model import LogDir, TopicPartition
+
+MB = 1_000_000
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+AWAY = PlannedMove(T0, (0, 1), (2, 1), 600 * MB)
+WIDER = PlannedMove(T1, (0, 1), (0, 1, 2), 60 * MB)
+REORDERED = PlannedMove(TopicPartition("t", 2), (0, 1), (1, 0), 5 * MB)
+
+
+def log_dir(free: int | None, total: int | None, error: str | None = None) -> LogDir:
+    return LogDir("/d", error, total, free, is_cordoned=False, replicas=())
+
+
+def of(*moves: PlannedMove, rates: ThrottleRates = NO_THROTTLE) -> RunPreview:
+    return preview(moves, rates, {})
+
+
+def test_it_counts_what_is_copied_whose_leader_changes_and_which_brokers_take_part() -> None:
+    found = of(AWAY, WIDER, REORDERED)
+    assert (found.partitions, found.copies, found.copied_bytes, found.leader_changes) == (3, 2, 660 * MB, 2)
+    assert (found.senders, found.receivers) == ((0,), (2,))
+
+
+def test_the_time_is_between_the_whole_rate_and_what_a_throttle_and_producers_leave_of_it() -> None:
+    found = of(AWAY, WIDER, rates=ThrottleRates(11 * MB))
+    assert (found.shortest_s, found.longest_s) == pytest.approx((60, 660 / (11 * 11 / 12)))
+    written = PlannedMove(T0, (0, 1), (2, 1), 600 * MB, write_bytes_per_s=2.0 * MB)
+    # At the leader what is written goes to the follower in sync and to the new copy, from one budget.
+    assert of(written, rates=ThrottleRates(12 * MB)).longest_s == pytest.approx(600 / (11 - 4))
+    assert of(written, rates=ThrottleRates(4 * MB)).longest_s is None
+
+
+@pytest.mark.parametrize("rates", [NO_THROTTLE, ThrottleRates(None, (), AdaptiveThrottle(50 * MB))])
+def test_nobody_knows_the_time_where_no_rate_is_fixed(rates: ThrottleRates) -> None:
+    assert (of(AWAY, rates=rates).shortest_s, of(AWAY, rates=rates).longest_s) == (None, None)
+
+
+def test_a_broker_without_a_limit_leaves_the_latest_end_open() -> None:
+    found = of(AWAY, rates=ThrottleRates(None, (BrokerRate(2, 10 * MB),)))
+    assert (found.shortest_s, found.longest_s) == (60, None)
+
+
+def test_what_copies_nothing_takes_no_time() -> None:
+    assert (of(REORDERED).shortest_s, of(REORDERED).longest_s) == (0, 0)
+
+
+def test_the_lowest_free_disk_is_that_of_the_broker_with_the_smallest_part_free_in_the_end() -> None:
+    to_three = PlannedMove(T1, (0, 1), (3, 1), 100 * MB)
+    dirs = {2: (log_dir(500 * MB, 1_000 * MB), log_dir(400 * MB, 1_000 * MB)), 3: (log_dir(150 * MB, 200 * MB),)}
+    assert preview((AWAY, to_three), NO_THROTTLE, dirs).lowest_free == FreeSpace(2, 300 * MB, 2_000 * MB)
+    unknown = {2: (log_dir(None, None),), 3: dirs[3]}
+    assert preview((AWAY, to_three), NO_THROTTLE, unknown).lowest_free == FreeSpace(3, 50 * MB, 200 * MB)
+    failed = {2: (log_dir(None, None, "failed"), log_dir(700 * MB, 1_000 * MB))}
+    assert preview((AWAY,), NO_THROTTLE, failed).lowest_free == FreeSpace(2, 100 * MB, 1_000 * MB)
+    assert preview((AWAY,), NO_THROTTLE, {}).lowest_free is None
+
+
+def test_a_throttle_is_proposed_that_leaves_room_for_the_traffic_of_the_busiest_broker_of_the_run() -> None:
+    traffic = (BrokerTraffic(0, 20.4 * MB, 0), BrokerTraffic(2, 0, 3.0 * MB), BrokerTraffic(7, 99.0 * MB, 0))
+    found = propose((AWAY,), traffic, {})
+    assert found is not None
+    # 70 % of 125 MB/s, less 20.4 MB/s, in whole MB/s; broker 7 has no part in the run.
+    assert (found.text, found.busiest_broker, found.busiest_bytes_per_s) == ("67MB/s", 0, 20.4 * MB)
+    assert not found.is_least
+    told = preview((AWAY,), NO_THROTTLE, {}, proposal=found)
+    assert told.shortest_s == pytest.approx(600 / 67)
+
+
+def test_no_throttle_is_proposed_with_which_a_copy_would_never_end() -> None:
+    busy = (BrokerTraffic(0, 80.0 * MB, 0),)
+    found = propose((AWAY,), busy, {T0: 40.0 * MB})
+    assert found is not None
+    assert (found.bytes_per_s, found.is_least) == (100 * MB, True)
+    full = propose((AWAY,), (BrokerTraffic(0, 900.0 * MB, 0),), {})
+    assert full is not None
+    assert full.bytes_per_s == MB
+
+
+def test_nothing_is_proposed_where_nothing_is_copied_or_no_traffic_is_known() -> None:
+    assert propose((REORDERED,), (BrokerTraffic(0, 1.0, 1.0),), {}) is None
+    assert propose((AWAY,), (), {}) is None

@@ -1,0 +1,366 @@
+"""Brokers of a twin are taken out of service, whatever happens meanwhile, by whoever goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.errors import Infeasible, InputError
+from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import Journal, find_journals
+from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.throttle.originals import NoRecord
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
+from kreassign.operations.decommission import (
+    Decommissioning,
+    DecommissionRequest,
+    DecommissionResult,
+    cancel_decommission,
+    next_of_decommission,
+)
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext
+from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.version import kafka_version
+from tests.executor.odd_port import OddPort
+from tests.executor.twin_runs import RATE, TwinRig
+
+KEY = "cordoned.log.dirs"
+BROKER = ConfigResource.broker(3)
+LISTS = [[0, 3], [3, 1], [2, 4]]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class VirtualRuns:
+    """Runs in the time of the twin. `before` hears of each before it begins; its process is killed at `dies`."""
+
+    rig: TwinRig
+    before: Callable[[], object] = lambda: None
+    dies_after_s: float | None = None
+    ids: list[str] = field(default_factory=list)
+
+    def execute(self, plan: PlanFile) -> RunHistory:
+        self.before()
+        number = len(find_journals(self.rig.state_dir)) + 1
+        chosen = RunSettings(f"run-{number}", self.rig.transport.now_ms(), ThrottleRates(RATE))
+        started = prepare(self.rig.client, plan.plan, chosen, expected=plan.expected)
+        self.ids.append(started.run_id)
+        if self.dies_after_s is not None:
+            due_ms = self.rig.transport.now_ms() + self.dies_after_s * 1000
+
+            def die(*_: object) -> None:
+                if self.rig.transport.now_ms() >= due_ms:
+                    raise Killed
+
+            self.rig.listener = die
+        return self.rig.run(started)
+
+    def resume(self, run_id: str) -> RunHistory:
+        self.rig.listener = None
+        return self.rig.resume(run_id)
+
+
+class Operators:
+    """Operators who each decommission with a process of their own."""
+
+    def __init__(self, rig: TwinRig) -> None:
+        self.rig = rig
+        self.said: list[str] = []
+        self.warnings: list[str] = []
+
+    def context(self, state_dir: Path | None = None) -> RunContext:
+        context = RunContext(
+            state_dir or self.rig.state_dir,
+            0.2,
+            lease=LeasePolicy.AUTO,
+            originals=NoRecord(),
+            warn=self.warnings.append,
+        )
+        controllers = self.rig.controllers
+        return replace(context, controllers=controllers) if isinstance(controllers, AdminClient) else context
+
+    def decommission(
+        self,
+        *brokers: int,
+        runs: VirtualRuns | None = None,
+        successors: tuple[int, ...] = (),
+        unregisters: bool = False,
+    ) -> DecommissionResult:
+        request = DecommissionRequest(brokers or (3,), successors, unregisters)
+        runs = runs or VirtualRuns(self.rig)
+        self.said.clear()
+        return Decommissioning(
+            self.rig.client, request, self.context(), runs, self.rig.transport, self.said.append
+        ).go_on()
+
+    def cancel(self) -> tuple[str, ...]:
+        return cancel_decommission(self.rig.client, (3,), self.context(), self.rig.transport).steps
+
+    @property
+    def cordon(self) -> str | None:
+        return self.rig.twin.metadata.configs.get(BROKER, {}).get(KEY)
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Operators:
+    return Operators(TwinRig(tmp_path, LISTS))
+
+
+def is_named(rig: TwinRig, broker: int = 3) -> bool:
+    return any(
+        broker in state.replicas for topic in rig.twin.metadata.topics.values() for state in topic.partitions.values()
+    )
+
+
+def test_a_broker_is_cordoned_drained_proven_empty_and_unregistered_once_it_is_stopped(operators: Operators) -> None:
+    rig = operators.rig
+    found = operators.decommission(unregisters=True)
+    assert operators.said[:2] == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
+    assert isinstance(found.next_step, Blocked)
+    assert "empty and still running: stop the process" in str(found.next_step)
+    assert [run.state for run in found.runs] == ["done"]
+    assert not is_named(rig)
+    assert rig.replicas[2] == (2, 4), "what is not on the broker does not move"
+
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    rig.let_reach_controllers()
+    ended = operators.decommission(unregisters=True)
+    assert ended.is_finished
+    assert operators.said == [
+        "unregister broker 3",
+        "delete cordoned.log.dirs of the id 3, for a broker that may get it later",
+    ]
+    assert 3 not in rig.twin.metadata.brokers
+    assert operators.cordon is None
+    assert operators.decommission(unregisters=True).steps == (), "again: nothing is left to do"
+
+
+def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:
+    step, open_ways = next_of_decommission(operators.rig.client, DecommissionRequest((3,)))
+    assert (str(step), open_ways, operators.cordon) == ("cordon the log directories of broker 3", (), None)
+
+
+def test_a_broker_is_swapped_for_another_in_the_same_places(operators: Operators) -> None:
+    rig = TwinRig(operators.rig.state_dir, [[0, 3], [3, 2]])
+    swapped = Operators(rig)
+    assert swapped.decommission(successors=(1,)).is_finished
+    assert rig.replicas == {0: (0, 1), 1: (1, 2)}
+
+
+def test_a_swap_whose_process_was_killed_goes_on_with_the_same_successor(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 3], [3, 2]]))
+    with pytest.raises(Killed):
+        operators.decommission(runs=VirtualRuns(operators.rig, dies_after_s=3), successors=(1,))
+    assert operators.decommission(successors=(1,)).is_finished
+    assert operators.rig.replicas == {0: (0, 1), 1: (1, 2)}
+
+
+def test_a_topic_that_somebody_places_on_it_after_the_drain_is_found_and_drained(operators: Operators) -> None:
+    """A cordon keeps nobody from naming the broker."""
+    assert operators.decommission().is_finished
+    operators.rig.client.create_topics([NewTopic("late", assignments=((3, 0),))]).raise_if_any()
+    again = operators.decommission(unregisters=True)
+    assert operators.said[0] == "drain broker 3: late-0"
+    assert isinstance(again.next_step, Blocked)
+    assert not is_named(operators.rig)
+
+
+def test_a_topic_that_is_placed_on_it_during_the_drain_is_drained_by_a_second_run(operators: Operators) -> None:
+    rig = operators.rig
+    rig.between_steps(5, lambda: rig.client.create_topics([NewTopic("late", assignments=((3, 0),))]))
+    found = operators.decommission()
+    assert (found.is_finished, len(found.runs)) == (True, 2)
+    assert not is_named(rig)
+
+
+def test_a_drain_whose_process_was_killed_is_resumed_where_its_journal_is(operators: Operators) -> None:
+    with pytest.raises(Killed):
+        operators.decommission(runs=VirtualRuns(operators.rig, dies_after_s=3))
+    found = operators.decommission()
+    assert operators.said[0] == "resume run run-1, which drains broker 3"
+    assert (found.is_finished, [run.run_id for run in found.runs]) == (True, ["run-1"])
+    assert operators.rig.throttles == {}
+
+
+def test_a_drain_whose_process_was_killed_is_finished_from_another_machine(
+    operators: Operators, tmp_path: Path
+) -> None:
+    """What is in flight is waited for; a run of its own drains the rest."""
+    rig = operators.rig
+    with pytest.raises(Killed):
+        operators.decommission(runs=VirtualRuns(rig, dies_after_s=3))
+    rig.listener = None
+    assert rig.client.list_partition_reassignments()
+    rig.state_dir = tmp_path / "elsewhere"
+    assert operators.decommission().is_finished
+    assert operators.said[0].startswith("wait: no run of this state directory accounts for the reassignment of t-0")
+    assert not is_named(rig)
+
+
+def test_a_broker_that_dies_in_the_middle_is_drained_all_the_same(operators: Operators) -> None:
+    rig = operators.rig
+    rig.after(4, lambda: rig.twin.crash(3))
+    stopped = operators.decommission(unregisters=True)
+    assert isinstance(stopped.next_step, Blocked)
+    assert "run run-1, which drains broker 3, is failed" in str(stopped.next_step)
+    assert not is_named(rig)
+    # Its throttle is left on the broker, which only a controller can change now.
+    rig.let_reach_controllers()
+    ended = operators.decommission(unregisters=True)
+    assert ended.is_finished
+    assert "it is not live, so its log directories were not asked, it is not registered" in str(ended.next_step)
+    assert (rig.throttles, operators.cordon) == ({}, None)
+
+
+def test_without_a_controller_it_is_said_that_the_cordon_outlives_the_broker(operators: Operators) -> None:
+    rig = operators.rig
+    assert operators.decommission().is_finished
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+    assert operators.decommission(unregisters=True).is_finished
+    assert "a broker that is started with it is cordoned until `kreassign decommission 3 --cancel`" in operators.said[1]
+    rig.twin.start(3)
+    rig.transport.sleep(30)
+    assert operators.cancel() == ("uncordon broker 3",)
+
+
+def test_a_partition_that_cannot_move_is_named_and_the_broker_stays_cordoned(tmp_path: Path) -> None:
+    operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]]))
+    with pytest.raises(Infeasible, match=r"t-0|replica"):
+        operators.decommission()
+    assert operators.cordon is not None
+    assert "uncordon broker 3" in operators.cancel()[0]
+    assert operators.cordon is None
+
+
+def test_a_topic_that_may_not_move_is_named_before_anything_moves(operators: Operators) -> None:
+    request = DecommissionRequest((3,), policy=PlanPolicy(excluded_topics=("t",)))
+    runs = VirtualRuns(operators.rig)
+    with pytest.raises((InputError, Infeasible), match="t"):
+        Decommissioning(
+            operators.rig.client, request, operators.context(), runs, operators.rig.transport, operators.said.append
+        ).go_on()
+    assert runs.ids == []
+
+
+@pytest.mark.parametrize("phase", ["before anything", "cordoned", "draining", "drained"])
+def test_a_cancel_in_any_phase_leaves_the_setting_as_it_was(operators: Operators, phase: str) -> None:
+    rig = operators.rig
+
+    def die() -> None:
+        raise Killed
+
+    match phase:
+        case "cordoned":
+            with pytest.raises(Killed):
+                operators.decommission(runs=VirtualRuns(rig, before=die))
+        case "draining":
+            with pytest.raises(Killed):
+                operators.decommission(runs=VirtualRuns(rig, dies_after_s=3))
+        case "drained":
+            assert operators.decommission().is_finished
+    assert (operators.cordon == "*") is (phase != "before anything")
+    rig.listener = None
+    said = operators.cancel()
+    assert operators.cordon is None
+    assert ("cancel run run-1" in said) is (phase == "draining")
+    assert rig.client.list_partition_reassignments() == {}
+    assert rig.throttles == {}
+    # Once more, there is nothing to undo.
+    assert operators.cancel() == ("broker 3 is not cordoned",)
+
+
+def test_a_cancel_leaves_alone_what_others_have_cordoned(operators: Operators) -> None:
+    both = "/data/3/d0,/data/3/d1"
+    operators.rig.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, both)]}).raise_if_any()
+    assert operators.decommission().is_finished
+    assert operators.cancel() == (f"broker 3 stays as it is: its cordoned.log.dirs is {both}, set by others",)
+    assert operators.cordon == both
+
+
+# --- older clusters -------------------------------------------------------------------------------------------------
+
+
+def of_release(tmp_path: Path, release: str) -> Operators:
+    settings = TwinSettings(kafka_version(release))
+    return Operators(TwinRig(tmp_path, LISTS, make_twin=lambda blueprint: Twin(blueprint, settings)))
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_a_release_without_cordons_is_drained_with_a_warning_of_what_may_land(tmp_path: Path, release: str) -> None:
+    operators = of_release(tmp_path, release)
+    assert operators.decommission().is_finished
+    assert operators.said[0] == "drain broker 3: t-0, t-1"
+    (warning,) = operators.warnings
+    assert warning.startswith("broker 3 cannot be cordoned: its release has no cordoned.log.dirs (Kafka 4.3 has)")
+    assert operators.cancel() == ("broker 3 is not cordoned",)
+
+
+def test_a_release_that_does_not_list_stopped_brokers_unregisters_them_all_the_same(tmp_path: Path) -> None:
+    operators = of_release(tmp_path, "3.9")
+    assert operators.decommission().is_finished
+    operators.rig.twin.stop(3)
+    operators.rig.transport.sleep(30)
+    assert operators.decommission(unregisters=True).is_finished
+    assert 3 not in operators.rig.twin.metadata.brokers
+
+
+def test_a_broker_that_was_unregistered_too_early_is_drained_after_the_fact(operators: Operators) -> None:
+    operators.rig.twin.crash(3)
+    operators.rig.transport.sleep(30)
+    operators.rig.client.unregister_broker(3)
+    assert operators.decommission(unregisters=True).is_finished
+    assert not is_named(operators.rig)
+
+
+def test_a_run_that_another_process_executes_here_is_named_before_anything_is_changed(operators: Operators) -> None:
+    rig = operators.rig
+    with (
+        Journal.create(rig.state_dir, rig.prepared({2: (2, 1)})),
+        pytest.raises(InputError, match="run run-1 is active on this cluster; follow it with `kreassign watch run-1`"),
+    ):
+        operators.decommission()
+    assert operators.cordon is None
+
+
+def test_another_run_on_the_cluster_is_not_disturbed(operators: Operators) -> None:
+    """Its lease says so before anything is changed."""
+    holder = ClusterLease(
+        operators.rig.client, operators.rig.transport, LeaseHolder("run-9", "ann", "elsewhere", 0), LeasePolicy.REQUIRE
+    )
+    assert isinstance(holder.take(), Held)
+    with pytest.raises(InputError, match=r"run run-9 of ann@elsewhere .* holds the lease of the cluster"):
+        operators.decommission()
+    assert operators.cordon is None
+
+
+def test_what_stays_on_the_broker_though_no_list_names_it_is_not_waited_for_for_ever(operators: Operators) -> None:
+    """As of a topic that this client may not see."""
+    rig = operators.rig
+    odd = OddPort(rig.client)
+    hidden = replace(rig.client.describe_topics(["t"])["t"], partitions=())
+    odd.answer_always("describe_topics", lambda real, names: real(names) if names else Batch({"t": hidden}))
+    request, runs = DecommissionRequest((3,)), VirtualRuns(rig)
+    client = cast("AdminClient", odd)
+    context = replace(operators.context(), poll_s=20.0)
+    found = Decommissioning(client, request, context, runs, rig.transport, operators.said.append).go_on()
+    assert isinstance(found.next_step, Blocked)
+    assert str(found.next_step).startswith(
+        "broker 3 still holds t-0, t-1, though no replica list names it there, for 300 s now: it may be of a topic "
+        "that this client may not see"
+    )

@@ -1,0 +1,284 @@
+"""Brokers of a twin enter maintenance and leave it, whatever happens meanwhile, by whoever goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.executor.brokers.in_maintenance import InMaintenance
+from kreassign.executor.brokers.maintenance import MaintenanceFacts, Step, next_to_enter, next_to_exit
+from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.journal import Journal
+from kreassign.executor.lease import LeasePolicy
+from kreassign.executor.throttle.originals import NoRecord
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
+from kreassign.operations.run import RunContext
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.version import kafka_version
+from tests.executor.odd_port import OddPort, as_it_is, lost_on_the_way_there
+from tests.executor.twin_runs import TwinRig
+
+LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
+MIN_ISR = "min.insync.replicas"
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Operator:
+    """Somebody at a machine, by the state directory."""
+
+    rig: TwinRig
+    state_dir: Path
+    policy: LeasePolicy = LeasePolicy.AUTO
+
+    def __post_init__(self) -> None:
+        self.said: list[str] = []
+        self.warnings: list[str] = []
+
+    @property
+    def context(self) -> RunContext:
+        return RunContext(self.state_dir, 1.0, lease=self.policy, originals=NoRecord(), warn=self.warnings.append)
+
+    def enter(self, *brokers: int, wait_s: float = 60) -> MaintenanceResult:
+        self.said.clear()
+        return self._go(Way.ENTER, brokers or (3,), wait_s)
+
+    def exit(self, *brokers: int, wait_s: float = 60) -> MaintenanceResult:
+        self.said.clear()
+        return self._go(Way.EXIT, brokers or (3,), wait_s)
+
+    def _go(self, way: Way, brokers: tuple[int, ...], wait_s: float) -> MaintenanceResult:
+        clock = self.rig.transport
+        return maintain(self.rig.client, brokers, way, self.context, self.said.append, wait_s=wait_s, clock=clock)
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Operator:
+    return Operator(TwinRig(tmp_path / "ann", LISTS), tmp_path / "ann")
+
+
+def leaders(rig: TwinRig) -> list[int]:
+    return [state.leader for _, state in sorted(rig.twin.metadata.topics["t"].partitions.items())]
+
+
+def lists(rig: TwinRig) -> list[list[int]]:
+    return [list(rig.replicas[number]) for number in sorted(rig.replicas)]
+
+
+def cordons(rig: TwinRig) -> dict[int, str]:
+    found = {
+        broker: rig.twin.metadata.configs.get(ConfigResource.broker(broker), {}) for broker in rig.twin.processes.ids
+    }
+    return {broker: values["cordoned.log.dirs"] for broker, values in found.items() if "cordoned.log.dirs" in values}
+
+
+def require(rig: TwinRig, count: int) -> None:
+    rig.client.incremental_alter_configs(
+        {ConfigResource.topic("t"): [ConfigChange.set(MIN_ISR, str(count))]}
+    ).raise_if_any()
+
+
+def restart(rig: TwinRig, broker: int = 3) -> None:
+    rig.twin.stop(broker)
+    rig.transport.sleep(30)
+    rig.twin.start(broker)
+    rig.transport.sleep(30)
+
+
+def test_a_broker_is_restarted_without_ever_leading_and_all_is_as_before(ann: Operator) -> None:
+    rig = ann.rig
+    require(rig, 2)
+    entered = ann.enter()
+    assert entered.is_finished
+    assert ann.said == [
+        "begin the maintenance of broker 3",
+        "cordon the log directories of broker 3",
+        "put another replica first in the lists of t-0, t-3",
+        "elect the preferred leaders of t-0, t-3",
+    ]
+    assert str(entered.next_step) == (
+        "broker 3 may be stopped: it leads nothing, 3 partitions keep min.insync.replicas without it, it is cordoned"
+    )
+    assert 3 not in leaders(rig)
+    assert ann.enter().steps == (), "again: nothing is left to do"
+
+    restart(rig)
+    assert 3 not in leaders(rig), "it does not get back what it led by itself"
+    assert ann.exit().is_finished
+    assert ann.said == [
+        "put another replica first in the lists of t-0, t-3",
+        "elect the preferred leaders of t-0, t-3",
+        "uncordon broker 3",
+        "end the maintenance of broker 3",
+    ]
+    assert (lists(rig), leaders(rig), cordons(rig)) == (LISTS, [3, 0, 2, 3], {})
+    assert ann.exit().steps == ()
+
+
+def test_a_partition_that_would_lose_its_min_isr_is_named_and_nothing_is_changed(ann: Operator) -> None:
+    require(ann.rig, 3)
+    refused = ann.enter()
+    assert isinstance(refused.next_step, Blocked)
+    assert "without broker 3 3 partitions would lose min.insync.replicas: t-0 has replicas [3, 0, 1]" in str(
+        refused.next_step
+    )
+    assert (ann.said, lists(ann.rig), cordons(ann.rig)) == ([], LISTS, {})
+
+
+def test_a_replica_that_does_not_catch_up_in_time_is_named(ann: Operator) -> None:
+    require(ann.rig, 2)
+    ann.rig.twin.stop(0)
+    ann.rig.transport.sleep(30)
+    late = ann.enter(wait_s=20)
+    assert isinstance(late.next_step, Blocked)
+    assert "after 20 s there is still to wait: t-0 has [1] in sync besides, and needs 2" in str(late.next_step)
+    ann.rig.twin.start(0)
+    assert ann.enter().is_finished, "given again, it goes on"
+    assert ann.exit().is_finished
+    assert lists(ann.rig) == LISTS
+
+
+def test_another_operator_elsewhere_ends_it_with_what_the_cluster_keeps(ann: Operator, tmp_path: Path) -> None:
+    ann.policy = LeasePolicy.REQUIRE  # which has the cluster create the topic for it
+    assert ann.enter().is_finished
+    assert ann.warnings == []
+    bob = Operator(ann.rig, tmp_path / "bob")
+    (issue,) = diagnose_cluster(bob.rig.client, bob.state_dir).issues
+    assert (issue.kind, issue.subject) == ("maintenance", "broker 3")
+    assert bob.exit().is_finished
+    assert diagnose_cluster(bob.rig.client, bob.state_dir).issues == ()
+    assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
+    assert ann.exit().steps == (), "what ann's machine knows is older"
+
+
+def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Operator, tmp_path: Path) -> None:
+    assert ann.enter().is_finished
+    (warning,) = ann.warnings
+    assert "is written down on this machine only" in warning
+    assert "`--lease require` creates it" in warning
+    bob = Operator(ann.rig, tmp_path / "bob")
+    assert "cordoned by somebody else than its maintenance" in str(bob.exit().next_step)
+    assert ann.exit().is_finished
+    assert lists(ann.rig) == LISTS
+
+
+@pytest.mark.parametrize("dies_before", range(9))
+def test_a_process_that_is_killed_before_any_of_its_steps_leaves_nothing_that_the_next_one_does_not_end(
+    ann: Operator, dies_before: int
+) -> None:
+    rig = ann.rig
+    calls = 0
+
+    def mortal(decide: Callable[[MaintenanceFacts], Step]) -> Callable[[MaintenanceFacts], Step]:
+        def decided(facts: MaintenanceFacts) -> Step:
+            nonlocal calls
+            calls += 1
+            if calls > dies_before:
+                raise Killed
+            return decide(facts)
+
+        return decided
+
+    for decide in (next_to_enter, next_to_exit):
+        try:
+            Maintenance(rig.client, (3,), ann.context, clock=rig.transport).go_on(mortal(decide))
+        except Killed:
+            break
+    assert ann.enter().is_finished
+    assert 3 not in leaders(rig)
+    assert ann.exit().is_finished
+    assert (lists(rig), leaders(rig), cordons(rig)) == (LISTS, [3, 0, 2, 3], {})
+
+
+def test_a_run_that_goes_on_starts_no_moves_to_it_and_the_lists_of_its_moves_are_left_alone(ann: Operator) -> None:
+    """The guard `cordoned` holds it; broker 3 is its next destination."""
+    rig = ann.rig
+    started = rig.prepared({2: (2, 1, 3), 0: (3, 0, 4)}, throttle=None)
+    with Journal.create(ann.state_dir, started) as journal:
+        assert ann.enter().is_finished
+        assert "put another replica first in the lists of t-3" in ann.said
+        assert lists(rig)[0] == LISTS[0], "the run is still to move it"
+        under_way: list[object] = []
+
+        def end() -> None:
+            under_way.append(rig.client.list_partition_reassignments())
+            assert ann.exit().is_finished
+
+        rig.between_steps(20, end)
+        ended = rig.new_runner(journal).start(started)
+    assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
+    assert lists(rig) == [[3, 0, 4], LISTS[1], [2, 1, 3], LISTS[3]]
+    assert leaders(rig)[3] == 3
+
+
+def test_before_cordons_a_run_elsewhere_is_held_off_by_what_the_cluster_keeps(tmp_path: Path) -> None:
+    """Of Kafka 4.2: the run of another machine begins in the middle, and moves to broker 3 only when that is over."""
+    settings = TwinSettings(kafka_version("4.2"))
+    rig = TwinRig(tmp_path / "bob", LISTS, make_twin=lambda blueprint: Twin(blueprint, settings))
+    ann = Operator(rig, tmp_path / "ann", LeasePolicy.REQUIRE)
+    assert ann.enter().is_finished
+    assert InMaintenance(rig.client)() == {3}
+    started = rig.prepared({2: (2, 1, 3)}, throttle=None)
+    rig.in_maintenance = InMaintenance(rig.client)
+    with Journal.create(tmp_path / "bob", started) as journal:
+        under_way: list[object] = []
+
+        def end() -> None:
+            under_way.append(rig.client.list_partition_reassignments())
+            assert ann.exit().is_finished
+
+        rig.between_steps(20, end)
+        ended = rig.new_runner(journal).start(started)
+    assert (under_way, ended.state) == ([{}], "done"), "nothing was moved before the maintenance was over"
+    assert lists(rig) == [*LISTS[:2], [2, 1, 3], LISTS[3]]
+
+
+def test_where_the_cluster_does_not_answer_those_stay_in_maintenance_that_it_named_last(ann: Operator) -> None:
+    ann.policy = LeasePolicy.REQUIRE
+    assert ann.enter().is_finished
+    odd = OddPort(ann.rig.client)
+    asked = InMaintenance(odd.groups)
+    assert asked() == {3}
+    odd.answer_always("fetch_offsets", lost_on_the_way_there)
+    assert ann.exit().is_finished
+    assert asked() == {3}
+    odd.answer_always("fetch_offsets", as_it_is)
+    assert asked() == set()
+
+
+def test_a_topic_that_is_created_meanwhile_does_not_land_on_it(ann: Operator) -> None:
+    assert ann.enter().is_finished
+    ann.rig.client.create_topics([NewTopic("new", 8, 2)]).raise_if_any()
+    found = ann.rig.twin.metadata.topics["new"].partitions.values()
+    assert not any(3 in state.replicas for state in found)
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_a_release_without_cordons_is_demoted_all_the_same(tmp_path: Path, release: str) -> None:
+    settings = TwinSettings(kafka_version(release))
+    rig = TwinRig(tmp_path, LISTS, make_twin=lambda blueprint: Twin(blueprint, settings))
+    ann = Operator(rig, tmp_path)
+    entered = ann.enter()
+    assert "it leads nothing, 3 partitions keep min.insync.replicas without it, it is not cordoned" in str(
+        entered.next_step
+    )
+    assert ann.exit().is_finished
+    assert (lists(rig), leaders(rig)) == (LISTS, [3, 0, 2, 3])
+
+
+def test_a_damaged_record_is_refused_by_name(ann: Operator) -> None:
+    assert ann.enter().is_finished
+    path = next(ann.state_dir.glob("*/maintenance.json"))
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"maintenance\.json: it is no record of maintenance"):
+        ann.exit()

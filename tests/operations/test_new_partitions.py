@@ -1,0 +1,26 @@
+"""Where new partitions go, as a cluster is told: by the client, and by the command that is printed."""
+
+from __future__ import annotations
+
+import kreassign
+from kreassign.kafka_tools.topics import main
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.network.server import serving
+from tests.twin.asking import cluster
+
+SPEED = 10.0
+"""Seconds of the twin in one second of ours."""
+
+
+def test_what_was_placed_is_created_by_the_client_and_grows_by_the_printed_command() -> None:
+    twin = Twin(cluster({"t": [[0, 1], [1, 0], [0, 1]]}), TwinSettings())
+    with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
+        snapshot = kreassign.snapshot(client, measure_for_s=0)
+        placed = kreassign.place_topic(snapshot, "new", 2, 2, expected="t")
+        assert {one for replicas in placed.lists for one in replicas} == {2, 3}
+        client.create_topics([placed.new_topic]).raise_if_any()
+        more = kreassign.place_partitions(kreassign.snapshot(client, measure_for_s=0), "t", 5)
+        assert main([*more.command.split()[1:], "--bootstrap-server", thread.bootstrap_servers]) == 0
+        found = client.describe_topics(["new", "t"]).raise_if_any()
+    lists = {name: tuple(one.replicas for one in topic.partitions) for name, topic in found.items()}
+    assert lists == {"new": placed.lists, "t": ((0, 1), (1, 0), (0, 1), *more.lists)}

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pyarrow.parquet as pq
+import pytest
+
+from kreassign.pipeline.ingest.snapshots import sample_rows
+from kreassign.pipeline.tables.changes import Changes, changes_between
+from kreassign.pipeline.tables.compaction import compact, expire
+from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import SAMPLES
+from tests.pipeline.clusters import sample_round
+
+DAY_MS = 86_400_000
+
+
+def add_round(data: Path, taken_ms: int) -> int:
+    """Add a round of samples; the version that this made."""
+    seen = sample_round(taken_ms, 120)
+    return write_rows(data, SAMPLES, sample_rows(seen), file_stem=seen.file_stem)
+
+
+def changes(data: Path, after: int) -> Changes:
+    found = changes_between(data, SAMPLES, after, open_log(data, SAMPLES).version)
+    assert found is not None
+    return found
+
+
+def times_in(data: Path, found: Changes) -> list[int]:
+    """When the rounds were taken whose rows are in the added files; each as often as it is there."""
+    files = [data / SAMPLES.name / file.path for file in found.added]
+    rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+    assert sum(file.row_count for file in found.added) == len(rows)
+    return sorted(row["taken_ms"] for row in rows if (row["topic"], row["partition"]) == first_of(rows))
+
+
+def first_of(rows: list[dict[str, object]]) -> tuple[object, object]:
+    return min((str(row["topic"]), row["partition"]) for row in rows)
+
+
+def test_rounds_that_were_compacted_among_themselves_are_read_from_the_file_that_came_of_it(tmp_path: Path) -> None:
+    before = add_round(tmp_path, DAY_MS - 1)
+    for second in range(5):
+        add_round(tmp_path, DAY_MS + 1000 * second)
+    compact(tmp_path, SAMPLES)
+    add_round(tmp_path, DAY_MS + 5000)
+    found = changes(tmp_path, before)
+    assert len(found.added) == 2
+    assert times_in(tmp_path, found) == [DAY_MS + 1000 * second for second in range(6)]
+    assert found.deleted == ()
+
+
+def test_rounds_that_were_compacted_with_older_ones_are_read_as_they_were_written(tmp_path: Path) -> None:
+    before = add_round(tmp_path, DAY_MS)
+    add_round(tmp_path, DAY_MS + 1000)
+    compact(tmp_path, SAMPLES)
+    add_round(tmp_path, DAY_MS + 2000)
+    compact(tmp_path, SAMPLES)
+    found = changes(tmp_path, before)
+    assert len(found.added) == 2
+    assert times_in(tmp_path, found) == [DAY_MS + 1000, DAY_MS + 2000]
+
+
+def test_rounds_that_expired_since_were_never_added(tmp_path: Path) -> None:
+    before = add_round(tmp_path, DAY_MS)
+    add_round(tmp_path, DAY_MS + 1000)
+    add_round(tmp_path, 2 * DAY_MS)
+    expire(tmp_path, SAMPLES, "1970-01-03")
+    found = changes(tmp_path, before)
+    assert times_in(tmp_path, found) == [2 * DAY_MS]
+    assert len(found.deleted) == 1
+
+
+def test_a_commit_that_the_log_no_longer_has_makes_the_changes_unknown(tmp_path: Path) -> None:
+    before = add_round(tmp_path, DAY_MS)
+    last = add_round(tmp_path, DAY_MS + 1000)
+    (tmp_path / SAMPLES.name / "_delta_log" / f"{last:020}.json").unlink()
+    assert changes_between(tmp_path, SAMPLES, before, last) is None
+
+
+def test_a_compaction_that_does_not_say_of_which_part_a_file_was_is_not_trusted(tmp_path: Path) -> None:
+    """The format leaves it to the writer whether it says so."""
+    before = add_round(tmp_path, DAY_MS)
+    add_round(tmp_path, DAY_MS + 1000)
+    compact(tmp_path, SAMPLES)
+    log = open_log(tmp_path, SAMPLES)
+    path = tmp_path / SAMPLES.name / "_delta_log" / f"{log.version:020}.json"
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    for action in actions:
+        action.get("remove", {}).pop("partitionValues", None)
+    path.write_text("\n".join(map(json.dumps, actions)))
+    assert times_in(tmp_path, changes(tmp_path, before)) == [DAY_MS + 1000]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_was_compacted_and_expired_meanwhile_each_added_round_is_there_once(tmp_path: Path, seed: int) -> None:
+    chance, taken = Random(seed), iter(range(DAY_MS, 9 * DAY_MS, DAY_MS // 4))
+    versions, rounds, first_kept = [], [], 0
+    for _ in range(16):
+        step = chance.choice(["round"] * 4 + ["compact"] * 2 + ["expire"]) if rounds else "round"
+        if step == "round":
+            rounds.append(next(taken))
+            versions.append(add_round(tmp_path, rounds[-1]))
+        elif step == "compact":
+            compact(tmp_path, SAMPLES)
+        else:
+            first_kept = chance.choice(rounds) // DAY_MS * DAY_MS
+            expire(tmp_path, SAMPLES, f"1970-01-{1 + first_kept // DAY_MS:02}")
+    for number, version in enumerate(versions):
+        found = changes_between(tmp_path, SAMPLES, version, open_log(tmp_path, SAMPLES).version)
+        if found is not None and found.added:
+            added = rounds[number + 1 :]
+            times = times_in(tmp_path, found)
+            assert set(times) >= {each for each in added if each >= first_kept}
+            assert set(times) <= set(added)
+            assert len(times) == len(set(times))

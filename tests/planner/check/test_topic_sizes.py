@@ -1,0 +1,41 @@
+from kreassign.planner.check.topic_sizes import uneven_topics_by_size
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
+
+
+def named(*sizes: float, **facts: object) -> list[str]:
+    """The partitions of topic t, of these sizes in GB, that are named beside an even topic of 100 GB."""
+    even = [partition(number, 1, topic="even", gigabytes=10) for number in range(10)]
+    loads = [partition(number, 1, gigabytes=size, **facts) for number, size in enumerate(sizes)]
+    return [one.partition for one in uneven_topics_by_size(posed(brokers(1, 2), [*even, *loads]))]
+
+
+def test_a_partition_of_more_than_twice_the_others_is_named() -> None:
+    assert named(10, 30) == ["t-1"]
+    assert named(10, 20) == []
+    assert named(0, 5, 0) == ["t-1"]
+
+
+def test_small_topics_and_single_partitions_are_left_out() -> None:
+    assert named(0.1, 0.5) == []  # a hundredth of what a broker holds is about 0.5 GB
+    assert named(90) == []
+
+
+def test_partitions_of_unknown_size_do_not_count() -> None:
+    unknown = partition(7, 1, gigabytes=0, may_move=False)
+    loads = [partition(0, 1), partition(1, 2, gigabytes=15), unknown]
+    assert uneven_topics_by_size(posed(brokers(1, 2), loads)) == ()
+
+
+def test_the_largest_comes_first_and_says_how_large_the_others_are() -> None:
+    loads = [
+        partition(n, 1, topic=t, gigabytes=size) for t in "ab" for n, size in enumerate((1, 1, 20 + 9 * (t == "b")))
+    ]
+    first, second = uneven_topics_by_size(posed(brokers(1, 2), loads))
+    assert (first.partition, first.size_bytes, first.other_bytes, first.partitions) == (
+        "b-2", 29 * GIGABYTE, GIGABYTE, 3,
+    )  # fmt: skip
+    assert second.partition == "a-2"
+
+
+def test_a_cluster_without_partitions_has_none() -> None:
+    assert uneven_topics_by_size(posed(brokers(1), [])) == ()

@@ -1,0 +1,128 @@
+"""New topics and new partitions: placed where something is missing, and nothing that is there moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from kreassign.errors import Infeasible, InputError
+from kreassign.planner import Band, BrokerFacts, Problem, RackRule, Rules, evaluate, solve
+from kreassign.planner.arrays import NOWHERE
+from kreassign.planner.goals import DISK, LEADERS, REPLICAS
+from kreassign.planner.tasks import ignore_dead_brokers
+from kreassign.planner.tasks.new_partitions import (
+    ExpectedLoad,
+    add_partitions,
+    add_topic,
+    mean_load,
+    placed,
+    settled,
+)
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
+
+LEVEL = (Band(DISK, 0.0), Band(REPLICAS, 0.0), Band(LEADERS, 0.0))
+TEN = ExpectedLoad(10 * GIGABYTE)
+
+
+def lists(problem: Problem) -> tuple[tuple[int, ...], ...]:
+    found = solve(problem).assignment
+    assert evaluate(problem, found).violations == ()
+    return placed(problem, found)
+
+
+def test_a_new_topic_fills_the_broker_that_lacks_most() -> None:
+    """Brokers 1 and 2 hold two each, 3 nothing: two new partitions belong on 3, and nothing has to be copied."""
+    problem = posed(brokers(1, 2, 3), [partition(n, 1 + n % 2) for n in range(4)], bands=LEVEL)
+    new = add_topic(problem, "new", [1, 1], TEN, NOWHERE)
+    found = solve(new).assignment
+    assert placed(new, found) == ((3,), (3,))
+    after = settled(new, found, problem)
+    assert evaluate(after, solve(after).assignment).moved_bytes == 0
+    assert evaluate(problem, solve(problem).assignment).moved_bytes > 0
+
+
+def test_more_partitions_take_their_part_of_what_the_topic_has() -> None:
+    problem = posed(brokers(1, 2), [partition(0, 1, topic="a"), partition(1, 1, topic="a"), partition(0, 2, topic="b")])
+    grown = add_partitions(replace(problem, bands=LEVEL), "a", 4)
+    assert grown.partitions.size_bytes.tolist() == [5 * GIGABYTE] * 4 + [10 * GIGABYTE]
+    assert [str(grown.partitions.name(one)) for one in range(5)] == ["a-0", "a-1", "a-2", "a-3", "b-0"]
+    assert lists(grown) == ((2,), (2,)) or sorted(lists(grown)) == [(1,), (2,)]
+
+
+def test_what_a_new_topic_is_like_counts_with_its_own_factor() -> None:
+    like = partition(0, 1, 2, write_bytes_per_s=100.0, read_bytes_per_s=300.0)
+    load = mean_load(posed(brokers(1, 2), [like]).partitions, "t", 3)
+    assert (load.size_bytes, load.write_bytes_per_s, load.read_bytes_per_s) == (10 * GIGABYTE, 100.0, 400.0)
+
+
+@pytest.mark.parametrize(("factors", "words"), [([4], "needs 4 brokers"), ([0], "factor of 0"), ([], "factor of 0")])
+def test_a_factor_that_no_brokers_are_there_for_is_refused(factors: list[int], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        add_topic(posed(brokers(1, 2, 3), [partition(0, 1)]), "new", factors, TEN, NOWHERE)
+
+
+def test_topics_that_are_there_or_not_and_counts_that_are_no_more_are_refused() -> None:
+    problem = posed(brokers(1, 2), [partition(0, 1), partition(1, 2)])
+    with pytest.raises(InputError, match="topic t is there already"):
+        add_topic(problem, "t", [1], TEN, NOWHERE)
+    with pytest.raises(InputError, match="there is no topic 'x'"):
+        add_partitions(problem, "x", 3)
+    with pytest.raises(InputError, match="has 2 partitions already"):
+        add_partitions(problem, "t", 2)
+
+
+def test_brokers_that_take_nothing_get_nothing_and_dead_ones_neither() -> None:
+    hosts = [replace(host, may_receive=host.id != 1, is_live=host.id != 2) for host in brokers(1, 2, 3, 4)]
+    problem, _ = ignore_dead_brokers(posed(hosts, [partition(0, 2, 3), partition(1, 1, 3)], bands=LEVEL))
+    assert {one for replicas in lists(add_topic(problem, "new", [2] * 3, TEN, NOWHERE)) for one in replicas} == {3, 4}
+
+
+def test_a_new_topic_of_a_tenant_stays_on_its_brokers() -> None:
+    hosts = [replace(host, broker_set="one" if host.id < 3 else "two") for host in brokers(1, 2, 3, 4)]
+    problem = posed(hosts, [partition(0, 3, broker_set="two"), partition(1, 1, broker_set="one")], bands=LEVEL)
+    assert {one for replicas in lists(add_topic(problem, "new", [1] * 4, TEN, 0)) for one in replicas} == {1, 2}
+
+
+def test_a_full_disk_takes_none_and_where_all_are_full_there_is_no_placement() -> None:
+    hosts = [replace(host, capacity={"disk": (25.0 if host.id == 1 else 45.0) * GIGABYTE}) for host in brokers(1, 2)]
+    problem = posed(hosts, [partition(0, 1), partition(1, 1), partition(2, 2)], bands=(Band(DISK),))
+    assert lists(add_topic(problem, "new", [1] * 3, TEN, NOWHERE)) == ((2,), (2,), (2,))
+    with pytest.raises(Infeasible, match="disk"):
+        lists(add_topic(problem, "new", [1] * 5, TEN, NOWHERE))
+
+
+def random_problem(random: Random) -> Problem:
+    count = random.randint(3, 9)
+    racks = random.choice((None, 1, 2, 3))
+    hosts = [BrokerFacts(one, rack=None if racks is None else "abc"[one % racks]) for one in range(count)]
+    loads = [
+        partition(number, *random.sample(range(count), random.randint(1, 3)), gigabytes=random.lognormvariate(0, 1))
+        for number in range(random.randint(5, 40))
+    ]
+    return posed(hosts, loads, rules=Rules(racks=random.choice((RackRule.EVEN, RackRule.NONE))))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_on_random_clusters_nothing_moves_and_brokers_get_no_less_even(seed: int) -> None:
+    """Of what lay within the bands for the whole, nothing is pushed out: new partitions only fill what is missing."""
+    random = Random(seed)
+    problem = random_problem(random)
+    factor, count = random.randint(1, 3), random.randint(1, 40)
+    new = add_topic(problem, "new", [factor] * count, ExpectedLoad(GIGABYTE), NOWHERE)
+    found = solve(new).assignment
+    judged = evaluate(new, found)
+    assert judged.violations == ()
+    there = settled(new, found, problem)
+    assert (
+        there.partitions.replicas[: len(problem.partitions.replicas)].tolist() == problem.partitions.replicas.tolist()
+    )
+    new_lists = placed(new, found)
+    assert (len(new_lists), {len(set(one)) for one in new_lists}) == (count, {factor})
+    at_random = np.array([random.sample(range(len(problem.brokers)), factor) for _ in range(count)]).ravel()
+    worse = replace(there.partitions, replicas=np.append(problem.partitions.replicas, at_random).astype(np.int32))
+    by_chance = evaluate(new, replace(found, replicas=worse.replicas))
+    misses = [sum(abs(one.amount) for one in each.misses() if one.goal == "replicas") for each in (judged, by_chance)]
+    assert misses[0] <= misses[1]

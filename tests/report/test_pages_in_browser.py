@@ -1,0 +1,131 @@
+"""The pages in Chromium: they open from a file, ask nobody for anything, and can be used by anybody, on any screen.
+
+What the fixture looks at by itself (the console, requests to others): tests/browser.py.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kreassign.report.html import AuditView, render
+from kreassign.report.plan_page import render_plan
+from kreassign.report.view import report_view
+from tests.browser import DESK, PHONE, OpenedPage, OpenPage
+from tests.report.eventful import EVENTFUL, TRAIL
+from tests.report.plans import FACTS, TARGETS, huge
+from tests.report.runs import AFTER, BEFORE
+
+AUDIT = AuditView((("moves", "4", "4 complete"), ("bytes copied", "400 MB", "440 MB")), ("broker 3 used 120%",))
+
+
+def plan_page() -> str:
+    return render_plan(FACTS, TARGETS, "plan.json")
+
+
+def huge_plan_page() -> str:
+    facts, targets = huge(1_000, 2_000)
+    return render_plan(facts, targets, "plan.json")
+
+
+def run_page() -> str:
+    """With what an audit says of it, so that everything that a page of a run can have is there."""
+    return render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL), "Audit of reassignment r-1", AUDIT)
+
+
+PAGES = (plan_page, huge_plan_page, run_page)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every page as a file."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {page.__name__: folder / f"{page.__name__}.html" for page in PAGES}
+    for page in PAGES:
+        found[page.__name__].write_text(page(), encoding="utf-8")
+    return found
+
+
+def wait_for_charts(opened: OpenedPage, scheme: str) -> None:
+    """Until they are drawn for light, dark or paper."""
+    opened.page.wait_for_selector(f"html[data-drawn={scheme}]", state="attached")
+
+
+def overflows(opened: OpenedPage) -> dict[int, int]:
+    """Widths at which the page is wider than the window, with the pixels that are too many."""
+    found = {}
+    for width in (DESK, PHONE):
+        opened.page.set_viewport_size({"width": width, "height": 800})
+        if excess := opened.overflow_px():
+            found[width] = excess
+    return found
+
+
+WRONG_CHARTS = """() => [...document.querySelectorAll(".plotly-place")].flatMap(place => {
+    // Its own check fails at legends.
+    const {legend, ...layout} = place.layout;
+    const found = Plotly.validate(place.data, layout) ?? [];
+    const wrong = found.filter(one => one.code !== "unused").map(one => `${place.id}: ${one.msg}`);
+    return place.querySelector(".main-svg") ? wrong : [`${place.id} is not drawn`, ...wrong];
+})"""
+
+
+INK = "document.querySelector('.plotly-place').layout.font.color"
+
+
+@pytest.mark.parametrize(("page", "expected"), [
+    ("plan_page", {"heat-before", "heat-after", "matrix", "traffic", "causes"}),
+    ("run_page", {"heat-before", "heat-after", "timeline", "rates", "by-broker", "progress", "etas", "in-sync",
+                  "matrix"}),
+])  # fmt: skip
+def test_a_page_works_on_any_screen_for_anybody_in_light_and_dark_and_on_paper(
+    open_page: OpenPage, files: dict[str, Path], page: str, expected: set[str]
+) -> None:
+    shown = open_page(files[page])
+    wait_for_charts(shown, "light")
+    assert set(shown.page.evaluate("[...document.querySelectorAll('.plotly-place')].map(one => one.id)")) == expected
+    assert shown.page.evaluate(WRONG_CHARTS) == []
+    assert shown.findings_of_axe() == []
+    shown.page.emulate_media(color_scheme="dark")
+    wait_for_charts(shown, "dark")
+    assert overflows(shown) == {}
+    if page == "run_page":  # which has everything that pages can have
+        assert shown.findings_of_axe() == []
+    assert shown.page.evaluate(INK) == "#e6eaef"
+    shown.page.emulate_media(media="print")
+    wait_for_charts(shown, "paper")
+    assert shown.page.evaluate(INK) == "#1a1f26"
+
+
+def test_a_page_of_a_thousand_brokers_fits_any_screen(open_page: OpenPage, files: dict[str, Path]) -> None:
+    shown = open_page(files["huge_plan_page"])
+    wait_for_charts(shown, "light")
+    assert shown.page.evaluate(WRONG_CHARTS) == []
+    assert overflows(shown) == {}
+
+
+def test_what_pictures_show_can_be_read_by_keyboard(open_page: OpenPage, files: dict[str, Path]) -> None:
+    shown = open_page(files["plan_page"])
+    wait_for_charts(shown, "light")
+    summary = shown.page.locator("summary").first
+    table = shown.page.locator(".chart-card details table").first
+    assert not table.is_visible()
+    shown.page.keyboard.press("Tab")
+    assert summary.evaluate("one => one === document.activeElement")
+    shown.page.keyboard.press("Enter")
+    table.wait_for(state="visible")
+    assert "broker 1 7.05 GB" in " ".join(table.inner_text().split())
+
+
+def test_a_script_that_is_not_the_pages_own_is_not_executed(open_page: OpenPage, tmp_path: Path) -> None:
+    """Whoever gets a script into a page by way of a name of the cluster has not got it executed."""
+    whole = re.sub("<script>.*?</script>", "", plan_page(), flags=re.DOTALL)
+    path = tmp_path / "page.html"
+    path.write_text(whole.replace("<main>", "<main><script>document.title = 'taken'</script>", 1), encoding="utf-8")
+    shown = open_page(path)
+    assert shown.page.title() == "Plan 0123456789abcdef"
+    (alarm,) = shown.alarms
+    assert "Content Security Policy" in alarm
+    shown.alarms.clear()

@@ -1,0 +1,89 @@
+"""What is decided before a run is drawn: rates by slot, growth, throttles; and the pictures of the largest runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.report.records import RunTrail
+from kreassign.report.run_pictures import run_pictures
+from kreassign.report.run_rates import copy_rates, throttle_over_time
+from tests.report.eventful import EVENTFUL, TRAIL, Arrival, Step, Sync, at
+from tests.report.runs import MB, STARTED_MS, Move, Run
+
+NOTHING = RunTrail((), (), (), (), (), (), ())
+
+
+def test_bytes_between_two_looks_came_evenly() -> None:
+    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(4), 0, 3, 1, 8 * MB), Arrival(at(10), 0, 3, 1, 8 * MB))
+    rates = copy_rates(arrivals, (), STARTED_MS, end_s=10, slots=5)
+    assert rates.slot_s == 2
+    assert rates.received == {3: [4 * MB, 4 * MB, 0, 0, 0]}
+    assert rates.sent == {1: [4 * MB, 4 * MB, 0, 0, 0]}
+    assert rates.busiest(rates.received) == [2 * MB, 2 * MB, 0, 0, 0]
+    assert rates.flows == {(1, 3): 8 * MB}
+
+
+def test_what_goes_beyond_the_size_of_before_is_growth() -> None:
+    move = Move("orders", 0, (1, 2), (3, 2), size_bytes=5 * MB)
+    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(2), 0, 3, 1, 4 * MB), Arrival(at(4), 0, 3, 1, 8 * MB))
+    rates = copy_rates(arrivals, (move,), STARTED_MS, end_s=4, slots=2)
+    assert rates.growth == pytest.approx([0, 3 * MB])
+    assert sum(rates.total) == 8 * MB
+
+
+def test_a_copy_that_was_begun_again_adds_from_nothing() -> None:
+    arrivals = (Arrival(at(1), 0, 3, 1, 6 * MB), Arrival(at(2), 0, 3, 1, 2 * MB))
+    rates = copy_rates(arrivals, (), STARTED_MS, end_s=4, slots=4)
+    assert sum(rates.total) == 8 * MB
+
+
+def test_the_throttle_is_the_lowest_and_the_highest_of_brokers_at_each_time() -> None:
+    steps = (Step(at(1), 1, 10), Step(at(1), 2, 10), Step(at(3), 2, 20), Step(at(5), 1, None), Step(at(5), 2, None))
+    lowest, highest = throttle_over_time(steps, STARTED_MS, 8)
+    assert lowest == [(1, 10), (3, 10), (5, None), (8, None)]
+    assert highest == [(1, 10), (3, 20), (5, None), (8, None)]
+
+
+def test_pictures_say_in_words_what_they_show() -> None:
+    found = {chart.name: chart.says for chart in run_pictures(EVENTFUL, TRAIL).charts}
+    assert found["rates"].endswith("The throttle was 5 MB/s and 20 MB/s and 60 MB/s.")
+    assert found["progress"] == (
+        "The plan had 400 MB to copy, in 0:40 at the throttle it began with; in 1:30 440 MB were copied, of which "
+        "40 MB had been written meanwhile."
+    )
+    assert "at most 1 of the run, out of sync, at most 5 of the cluster, out of sync" in found["in-sync"]
+
+
+def test_a_run_of_which_little_is_known_has_the_pictures_that_can_be_made() -> None:
+    assert [chart.name for chart in run_pictures(EVENTFUL, NOTHING).charts] == ["timeline"]
+    assert run_pictures(Run(()), NOTHING).charts == ()
+
+
+def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
+    run = Run((Move("orders", 0, (1, 2), (3, 2), completed_ms=at(1)),), ended_ms=at(1))
+    arrivals = (Arrival(at(0), 0, 3, 1, 0), Arrival(at(1), 0, 3, 1, MB))
+    trail = RunTrail(arrivals, (), (), (), (), (Sync(at(0), 0),), ())
+    for chart in run_pictures(run, trail).charts:
+        for trace in chart.figure["data"]:
+            if trace["type"] == "heatmap":
+                assert len(set(trace["x"])) == len(trace["x"])
+
+
+def test_a_run_of_a_thousand_brokers_and_thousands_of_moves_stays_readable() -> None:
+    """Bars become colours, and what would be too many rows is put together."""
+    moves = tuple(
+        Move("t", number, (number % 1_000,), ((number + 7) % 1_000,), at(number // 100), at(number // 100 + 30))
+        for number in range(5_000)
+    )
+    arrivals = tuple(
+        Arrival(at(move.partition // 100 + after), move.partition, move.target[0], move.original[0], done, "t")
+        for move in moves
+        for after, done in ((0, 0), (30, 100 * MB))
+    )
+    pictures = run_pictures(Run(moves, ended_ms=at(90)), RunTrail(arrivals, (), (), (), (), (), ()))
+    for chart in pictures.charts:
+        assert chart.height_px < 1_100, chart.name
+        assert all(len(trace["y"]) <= 130 for trace in chart.figure["data"]), chart.name
+    assert pictures.timeline is not None
+    assert pictures.timeline.figure["data"][0]["y"][-1] == "most of 960 others"
+    assert pictures.timeline.says == ("How many copies each broker received at a time; 5,000 copies to 1,000 brokers.")

@@ -1,0 +1,54 @@
+"""The page that most tests ask: with control, a hostile run and a plan; and one that others could reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import PlannedPartition, Reason, plan_id
+from kreassign.operations.plan_files import write_plan
+from tests.report.plans import FACTS, GB
+from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_journal
+from tests.web.site import Site, serving_page, with_control
+
+PLAN = Plan((PartitionAssignment(TopicPartition(SCRIPT, 0), (2, 1)),))
+
+
+def write_hostile_plan(path: Path) -> None:
+    """A plan with its facts, in which every name and sentence would be markup."""
+    moved = PlannedPartition(TopicPartition(SCRIPT, 0), (0, 1), GB, reasons=(Reason("drain", 0, 2),))
+    facts = replace(
+        FACTS, plan_id=plan_id(PLAN), cluster_id=IMAGE, task=SCRIPT, remaining=(QUOTES,), partitions=(moved,)
+    )
+    write_plan(path, PLAN, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is served, and where."""
+
+    site: Site
+    state_dir: Path
+    plans: Path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A page with control. Its plans are restored by whoever changes them."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "plans").mkdir()
+    hostile_journal(folder / "state")
+    write_hostile_plan(folder / "plans" / "plan.json")
+    (folder / "secret.json").write_text('{"secret": 1}')
+    with serving_page(with_control(folder / "state", folder / "plans")) as site:
+        yield Place(site, folder / "state", folder / "plans")
+
+
+@pytest.fixture
+def site(place: Place) -> Site:
+    return place.site

@@ -1,0 +1,99 @@
+"""Runs whose cluster calls its things what it likes, and one that goes on while a test looks at it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kreassign.executor.events import (
+    MovesSubmitted,
+    Operator,
+    PlacementState,
+    PlannedMove,
+    Refusal,
+    SubmissionIntended,
+)
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import Journal, find_journals
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations import run as operation
+from kreassign.operations.connect import connect
+from kreassign.operations.journals import is_active
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from testbed.waiting import wait_until
+from tests.executor.run_events import look, started
+from tests.executor.twin_runs import tp
+from tests.twin.asking import cluster
+
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = "<img src=x onerror=alert(1)>"
+QUOTES = "\"'><svg onload=alert(1)>"
+HOSTILE = (SCRIPT, IMAGE, QUOTES)
+
+
+def hostile_journal(state_dir: Path) -> Path:
+    """A run of a cluster that calls topic, itself and reasons what a page would run, if it took them for markup."""
+    move = PlannedMove(TopicPartition(SCRIPT, 0), (0, 1), (2, 1), 1_000)
+    begun = replace(
+        started(move, throttle=None), cluster_id=IMAGE, plan_id="0123456789abcdef",
+        operator=Operator(QUOTES, IMAGE, (SCRIPT, QUOTES)),
+    )  # fmt: skip
+    with Journal.create(state_dir, begun) as journal:
+        for event in (
+            look(3_000, PlacementState.UNTOUCHED, move),
+            SubmissionIntended(3_000, (move.topic_partition,)),
+            MovesSubmitted(4_000, (), (Refusal(move.topic_partition, f"{SCRIPT} is refused"),)),
+        ):
+            journal.append(event)
+        return journal.path
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """A run that a thread executes. `ended` once it is over."""
+
+    state_dir: Path
+    ended: list[RunHistory]
+
+    @property
+    def journal(self) -> Path:
+        (found,) = find_journals(self.state_dir)
+        return found
+
+    @property
+    def run_id(self) -> str:
+        return self.journal.stem
+
+    def wait_for_end(self) -> RunHistory:
+        wait_until(lambda: bool(self.ended), timeout_s=120, what="the end of the run")
+        return self.ended[0]
+
+
+@contextmanager
+def live_run(state_dir: Path) -> Iterator[LiveRun]:
+    """A run of two moves on a twin that would take minutes; it is to be ended within the block."""
+    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
+    plan = Plan((PartitionAssignment(tp(0), (2, 1)), PartitionAssignment(tp(1), (1, 3))))
+    request = RunRequest(PlanFile(plan), ThrottleRates(20_000), measure_for_s=0)
+    found = LiveRun(state_dir, [])
+    with serving(twin, speed=5.0) as thread, connect(thread.bootstrap_servers) as client:
+        context = RunContext(state_dir, poll_s=0.1)
+        runner = threading.Thread(target=lambda: found.ended.append(operation.run(client, request, context)))
+        runner.start()
+        try:
+            wait_until(
+                lambda: any(map(is_active, find_journals(state_dir))), timeout_s=60, what="the beginning of the run"
+            )
+            yield found
+        finally:
+            runner.join(120)
+            assert not runner.is_alive(), "the run was not ended by its test"

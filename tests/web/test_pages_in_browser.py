@@ -1,0 +1,87 @@
+"""The pages in Chromium: they can be read at every width and by everybody, follow a run, and steer it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import DESK, PHONE, OpenPage, Scheme
+from tests.web.conftest import Place
+from tests.web.runs import HOSTILE, live_run
+from tests.web.site import TOKEN, serving_page, with_control
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Dialog
+
+NAMING = ("", "runs/run-1", "plans/plan.json")
+OTHERS = ("plans", "api", "login")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "paths"),
+    [(PHONE, "dark", NAMING + OTHERS), (DESK, "light", (*NAMING, "runs/run-1/report", "plans/plan.json/report"))],
+)
+def test_every_page_can_be_read_by_everybody_at_every_width(
+    place: Place, open_page: OpenPage, width: int, scheme: Scheme, paths: tuple[str, ...]
+) -> None:
+    site = place.site
+    for path in paths:
+        opened = open_page(f"http://{site.host}/{path}", width=width, scheme=scheme, hosts=(site.host,))
+        assert opened.findings_of_axe() == [], path
+        assert opened.overflow_px() <= 0, path
+        if path in NAMING:
+            assert any(name in opened.words() for name in HOSTILE), "names are shown as they are"
+
+
+def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open_page: OpenPage) -> None:
+    with live_run(tmp_path) as run, serving_page(with_control(tmp_path)) as site:
+        opened = open_page(f"http://{site.host}/runs/{run.run_id}", hosts=(site.host,))
+        page = opened.page
+        state, answer = page.locator("[data-field=state]"), page.locator("[data-answer]")
+        page.locator("[data-field=copied]:not(:text-is('0 B'))").wait_for()
+        assert page.locator("[data-table=moves] tr").count() == 2
+        assert not page.locator("[data-control]").is_visible(), "nothing to press without the token"
+
+        page.fill("#token", TOKEN)
+        page.get_by_role("button", name="Unlock control").click()
+        page.get_by_role("button", name="Pause").click()
+        page.locator("[data-field=state]", has_text="held").wait_for()
+        page.get_by_text("an operator paused it").wait_for()
+        page.get_by_role("button", name="Resume").click()
+        page.locator("[data-list=held]").wait_for(state="hidden")
+        page.fill("#rate", "0.03")
+        page.get_by_role("button", name="Change").click()
+        page.locator("[data-field=throttle]", has_text="30 kB/s").wait_for()
+
+        said: list[str] = []
+
+        def agree(dialog: Dialog) -> None:
+            said.append(dialog.message)
+            dialog.accept()
+
+        page.on("dialog", agree)
+        page.get_by_role("button", name="Cancel now").click()
+        assert run.wait_for_end().state == "cancelled"
+        page.locator("[data-field=state]", has_text="cancelled").wait_for()
+        assert said == ["Cancel moves in flight too, and discard their copies?"]
+        assert answer.inner_text() == "done"
+        assert re.search(r"\bbad\b", state.get_attribute("class") or "")
+        page.get_by_role("button", name="Lock control", exact=True).click()
+        assert not page.locator("[data-control]").is_visible()
+
+
+def test_a_plan_is_approved_on_its_page(place: Place, open_page: OpenPage) -> None:
+    opened = open_page(f"http://{place.site.host}/plans/plan.json", hosts=(place.site.host,))
+    page = opened.page
+    page.fill("#token", TOKEN)
+    page.get_by_role("button", name="Unlock control").click()
+    page.fill("#approved_by", HOSTILE[0])
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Revoke the approval").wait_for()
+    assert HOSTILE[0] in opened.words()
+    assert (place.plans / "plan.approval.json").exists()
+    page.get_by_role("button", name="Revoke the approval").click()
+    page.get_by_text("not approved").wait_for()
