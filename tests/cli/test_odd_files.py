@@ -29,6 +29,7 @@ SNAPSHOT = ClusterSnapshot(
     (SnapshotTopic("t", (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),)),),
 )
 COMMAND_LINES = {
+    "approve plan": "approve {odd}",
     "decommission --goals-file": f"decommission 1 --goals-file {{odd}} {NOWHERE}",
     "import-metrics files": "import-metrics {odd} --data {folder} --cluster c --broker 1",
     "import-samples files": "import-samples {odd} --data {folder} --cluster c",
@@ -38,21 +39,29 @@ COMMAND_LINES = {
     "plan snapshots": "plan fleet {odd}",
     "rehearse --snapshot": "rehearse {plan} --snapshot {odd}",
     "rehearse plan": "rehearse {odd} --snapshot {snapshot}",
+    "report --plan": "report --plan {odd} --out {folder}.html",
     "run --expect-current": f"run {{plan}} --expect-current {{odd}} {NOWHERE}",
     "run plan": f"run {{odd}} {NOWHERE}",
     "twin from-snapshot --faults": "twin from-snapshot {snapshot} --faults {odd} --port 0",
     "twin from-snapshot file": "twin from-snapshot {odd} --port 0",
     "twin start --faults": "twin start --faults {odd} --port 0",
     "twin start --scenario": "twin start --scenario {odd} --port 0",
+    "web --certificate": "web --certificate {odd} --key {plan} --listen 127.0.0.1:0",
+    "web --key": "web --certificate {plan} --key {odd} --listen 127.0.0.1:0",
 }
 """How to call the command, for every parameter that takes a file; `plan` stands for all its tasks.
 
 `--command-config` is not among them: a file of properties is in ISO 8859-1, in which every byte is a character, and
 lines that say nothing are passed over as Java does. Nor are files of ids, of which any line of text is one: they have a
-test of their own.
+test of their own, as files of secrets have.
 """
 
 IDS = ("--groups", "--transactional-ids", "--share-groups")
+SECRETS = {
+    "resume --webhook-secret-file": f"resume last {NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}",
+    "run --webhook-secret-file": f"run {{plan}} {NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}",
+    "web --token-file": "web --listen 127.0.0.1:0 --token-file {odd}",
+}
 
 CONTENTS = {
     "not UTF-8": "größer\n".encode("latin-1"),
@@ -72,7 +81,7 @@ def files_read() -> set[str]:
         if isinstance(parameter.type, click.Path) and parameter.type.exists and parameter.type.file_okay:
             words = name.split()[1:]
             found.add(f"{'plan' if words[0] == 'plan' else ' '.join(words[:-1])} {words[-1]}")
-    return {name for name in found if not name.endswith(("--command-config", *IDS))}
+    return {name for name in found if not name.endswith(("--command-config", *IDS))} - SECRETS.keys()
 
 
 def test_every_parameter_that_takes_a_file_is_tried() -> None:
@@ -87,6 +96,19 @@ def test_a_file_of_ids_that_is_no_text_is_named(tmp_path: Path, option: str, con
     words = ["plan", "leaders", "--snapshot", str(tmp_path / "snapshot.json"), option, str(tmp_path / "ids.txt")]
     result = CliRunner().invoke(kreassign, words)
     assert (result.exit_code, str(tmp_path / "ids.txt") in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("content", [CONTENTS["not UTF-8"], b"short\n"], ids=["not UTF-8", "short"])
+@pytest.mark.parametrize("line", SECRETS.values(), ids=SECRETS)
+def test_a_file_of_a_secret_that_is_no_text_or_can_be_guessed_is_named(
+    tmp_path: Path, line: str, content: bytes
+) -> None:
+    odd, plan = tmp_path / "odd.txt", tmp_path / "plan.json"
+    odd.write_bytes(content)
+    plan.write_text(PLAN)
+    words = [word.format(odd=odd, plan=plan) for word in line.split()]
+    result = CliRunner().invoke(kreassign, words)
+    assert (result.exit_code, str(odd) in result.output) == (2, True), result.output
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)

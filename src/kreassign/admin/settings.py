@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.model.printable import shortened
-from kreassign.model.whole_number import parse_whole
+from kreassign.model.whole_number import LARGEST_PORT, parse_whole
 
 KAFKA_PORT = 9092
-LARGEST_PORT = 65_535
 LONGEST_HOST = 253
 _NO_HOST = re.compile(r"[\s/]")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")

@@ -13,6 +13,8 @@ from kreassign.model.printable import shortened
 LARGEST_ID = 2**31 - 1
 """Kafka's ids and counts are signed numbers of 32 bits."""
 
+LARGEST_PORT = 2**16 - 1
+
 MOST_REPLICAS = 2**15 - 1
 """A replication factor is one of 16 bits."""
 

@@ -37,6 +37,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.model.whole_number import signed_number
 from kreassign.operations.maintenance_store import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import described_cluster
@@ -153,7 +154,7 @@ def _moving(
         for one in throttles
         if one.key.name == FOLLOWER_THROTTLED_RATE and one.key.resource.name in adding
     )
-    rates = [int(text) for text in texts if text.isdigit()]
+    rates = [rate for text in texts if (rate := signed_number(text)) is not None]
     known = partitions.get(name)
     return Moving(
         name,

@@ -11,7 +11,7 @@ from kreassign.errors import InputError
 from kreassign.model.printable import shortened
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.strict_toml import read_toml
-from kreassign.model.whole_number import parse_whole
+from kreassign.model.whole_number import LARGEST_PORT, parse_whole
 from kreassign.twin.access.endpoints import Address
 from kreassign.twin.blueprint import Blueprint, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
@@ -53,7 +53,6 @@ RELEASE_NAMES = tuple(release.name for release in RELEASES)
 DEFAULT_CONTROL = f"{LOOPBACK}:9091"
 """Where a twin takes orders whose first broker has the port 9092."""
 SHOWN_ADDRESSES = 10
-LARGEST_PORT = 65_535
 
 Described = Scenario | Blueprint | ClusterSnapshot | Path | int
 """What to simulate: a scenario or its file, a blueprint, a snapshot, or so many equal brokers without topics."""

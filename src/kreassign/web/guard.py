@@ -18,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+from kreassign.model.whole_number import LARGEST_PORT, parse_whole
 from kreassign.web.problems import HttpError
 from kreassign.web.sessions import Sessions
 from kreassign.web.settings import WebSettings
@@ -77,7 +78,14 @@ def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
     host = given[0].lower()
     # An IPv6 address has colons of its own, within brackets.
     name, colon, port = host.rpartition(":")
-    return (name if colon and port.isascii() and port.isdecimal() else host) in settings.hosts
+    return (name if colon and _is_port(port) else host) in settings.hosts
+
+
+def _is_port(text: str) -> bool:
+    try:
+        return parse_whole(text, most=LARGEST_PORT) >= 0
+    except ValueError:
+        return False
 
 
 class Access:

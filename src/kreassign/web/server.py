@@ -22,9 +22,10 @@ SILENCE_S = 30
 
 def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C or SIGTERM. `announce` gets the address. Raises InputError where that cannot be had."""
+    made = server(settings)
     with listening(settings) as listener:
         announce(settings.address(listener.getsockname()[1]))
-        server(settings).run([listener])
+        made.run([listener])
 
 
 def listening(settings: WebSettings) -> socket.socket:
@@ -52,7 +53,8 @@ def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Ser
         )  # fmt: skip
         config.load()
     except OSError as error:  # that is what the ssl module raises, too
-        raise InputError(f"the certificate or its key cannot be used: {error}") from error
+        files = "" if tls is None else f" ({tls.certificate}, {tls.key})"
+        raise InputError(f"the certificate or its key cannot be used{files}: {error}") from error
     made = uvicorn.Server(config)
     streams.is_ending = lambda: made.should_exit
     return made

@@ -19,6 +19,7 @@ from kreassign.cli.options.values import BROKER_ID, DIRECTORY, ReadBy, WholeRang
 from kreassign.cli.options.values import parse_speed as parse_bytes_per_s
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
+from kreassign.model.whole_number import LARGEST_PORT
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,
@@ -62,7 +63,7 @@ def parse_speed(text: str) -> float | None:
 _SERVING: tuple[Decorator, ...] = (
     click.option(
         "--port",
-        type=WholeRange(0, 65535),
+        type=WholeRange(0, LARGEST_PORT),
         default=9092,
         show_default=True,
         help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
@@ -98,7 +99,7 @@ _SERVING: tuple[Decorator, ...] = (
     click.option("--check", is_flag=True, help="Check all invariants after every step; slower."),
     click.option(
         "--control-port",
-        type=WholeRange(0, 65535),
+        type=WholeRange(0, LARGEST_PORT),
         metavar="P",
         help="Port on this machine that takes orders such as `kreassign twin kill 4`.  [default: that before --port]",
     ),

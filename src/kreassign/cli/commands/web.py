@@ -21,7 +21,7 @@ Serve = Callable[[WebSettings, Callable[[str], None]], None]
 serve: Serve | None
 try:
     from kreassign.web.server import serve
-except ImportError:  # the packages of an extra
+except ModuleNotFoundError:  # the packages of an extra
     serve = None
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
@@ -104,5 +104,7 @@ def _token(file: Path | None) -> Token | None:
             return Token(file.read_text(encoding="utf-8").strip())
         except UnicodeDecodeError as error:
             raise InputError(f"{file} is not a text in UTF-8: {error}") from error
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from error
     found = os.environ.get(WEB_VARIABLE)
     return Token(found.strip()) if found and not is_half(found) else None

@@ -12,6 +12,7 @@ from kreassign.cli.options.group import option_group
 from kreassign.cli.options.values import ReadBy, WholeRange
 from kreassign.errors import InputError
 from kreassign.model.strict_json import is_half
+from kreassign.model.whole_number import LARGEST_PORT
 from kreassign.monitoring.messages import checked_secret
 from kreassign.monitoring.webhooks import Webhook, checked_url
 from kreassign.operations.monitoring import Monitoring
@@ -19,7 +20,6 @@ from kreassign.operations.monitoring import Monitoring
 WEBHOOK_VARIABLE = "KREASSIGN_WEBHOOK"
 SIGNING_FILE_VARIABLE = "KREASSIGN_WEBHOOK_SECRET_FILE"
 SIGNING_VARIABLE = "KREASSIGN_WEBHOOK_SECRET"
-LARGEST_PORT = 65_535
 _NAMES = ("metrics_port", "webhook", "webhook_secret_file")
 
 
@@ -41,24 +41,26 @@ def read_monitoring(metrics_port: int | None, webhook: str | None, webhook_secre
             raise click.UsageError("a secret is for a webhook; specify --webhook too, or leave it out")
         return Monitoring(metrics_port)
     try:
-        return Monitoring(metrics_port, Webhook(webhook, checked_secret(_secret(webhook_secret_file))))
+        return Monitoring(metrics_port, Webhook(webhook, _secret(webhook_secret_file)))
     except InputError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _secret(file: Path | None) -> str:
+def _secret(file: Path | None) -> bytes:
     if file is not None:
         try:
-            return file.read_text(encoding="utf-8")
+            return checked_secret(file.read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
             raise InputError(f"{file} is not a text in UTF-8: {error}") from error
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from error
     found = os.environ.get(SIGNING_VARIABLE)
     if not found or is_half(found):
         raise InputError(
             "messages to a webhook are signed; give the secret in a file (--webhook-secret-file) or in the "
             f"environment variable {SIGNING_VARIABLE}"
         )
-    return found
+    return checked_secret(found)
 
 
 monitoring_options = option_group(

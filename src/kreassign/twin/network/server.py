@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, ProtocolViolation
+from kreassign.model.whole_number import LARGEST_PORT
 from kreassign.twin.access.endpoints import Address, Listener, Node
 from kreassign.twin.access.sasl import Users
 from kreassign.twin.api.connection import Connection
@@ -33,7 +34,6 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """Kafka's own default (socket.request.max.bytes); the connection of a client that announces more is closed."""
 
 _TIMEOUT_S = 10.0
-_LAST_PORT = 65_535
 Result = TypeVar("Result")
 
 
@@ -241,7 +241,7 @@ class TwinServer:
 
     def _bind(self, config: ListenerConfig, node_id: int, port: int) -> Address:
         where = f"cannot listen on {self._host}:{port} for node {node_id}"
-        if port > _LAST_PORT:
+        if port > LARGEST_PORT:
             raise InputError(f"{where}: there is no such port")
         try:
             listening = socket.create_server((self._host, port))
