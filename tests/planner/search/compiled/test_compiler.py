@@ -26,13 +26,14 @@ def twice(number: int) -> int:
 """
 
 
-def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Module `caller` of a folder as a new process would load it."""
+def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str = "") -> ModuleType:
+    """Module `caller` of a folder, or of a package in it, as a new process would load it."""
     monkeypatch.syspath_prepend(str(folder))
-    for name in ("called", "caller"):
+    prefix = package.replace("/", ".")
+    for name in (f"{prefix}called", f"{prefix}caller", prefix.rstrip(".")):
         monkeypatch.delitem(sys.modules, name, raising=False)
     importlib.invalidate_caches()
-    return importlib.import_module("caller")
+    return importlib.import_module(f"{prefix}caller")
 
 
 def test_compiled_code_is_renewed_when_what_it_calls_in_another_file_changes(
@@ -59,6 +60,29 @@ def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(
     caller = loaded(tmp_path / "loops.zip", monkeypatch)
     assert caller.twice(10) == 12
     assert list((tmp_path / "cache").rglob("caller.twice*.nbi"))
+
+
+@pytest.mark.parametrize("package", ["", "package/"])
+def test_sources_in_an_archive_are_known_as_those_in_a_folder_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    source_digest = importlib.import_module("kreassign.planner.search.compiled.compiler").source_digest
+    caller = CALLER.replace("from called", "from package.called") if package else CALLER
+    found = set()
+    for step in (1, 2):
+        folder = tmp_path / f"folder{step}"
+        (folder / package).mkdir(parents=True)
+        with ZipFile(tmp_path / f"loops{step}.zip", "w") as archive:
+            for name, text in (("called.py", CALLED.format(step=step)), ("caller.py", caller), ("__init__.py", "")):
+                archive.writestr(f"{package}{name}", text)
+                (folder / package / name).write_text(text)
+        digests = {
+            source_digest(loaded(place, monkeypatch, package).twice)
+            for place in (folder, tmp_path / f"loops{step}.zip")
+        }
+        assert len(digests) == 1
+        found |= digests
+    assert len(found) == 2
 
 
 def test_what_makes_arrays_is_not_compiled_for_references_would_be_counted() -> None:

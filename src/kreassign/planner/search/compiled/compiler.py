@@ -109,20 +109,18 @@ def kept_in(function: Callable[..., Any]) -> Path | None:
 
 def source_digest(function: Callable[..., Any]) -> str:
     """Which sources a function is of: another text once any file of its folder changes."""
-    return _digest(Path(unwrap(function).__code__.co_filename).parent)
+    return _digest_beside(unwrap(function).__code__.co_filename)
 
 
 @cache
-def _digest(folder: Path) -> str:
-    return _digest_of(folder)
-
-
-@cache
-def _digest_in_zip(archive: str, folder: str) -> str:
-    return _digest_of(ZipPath(archive, f"{folder}/"))
-
-
-def _digest_of(folder: Path | ZipPath) -> str:
+def _digest_beside(file: str) -> str:
+    """The digest of all sources in the folder of a source, which may be in an archive: `package.zip/package/x.py`."""
+    place = Path(file)
+    archive = next((parent for parent in place.parents if parent.is_file()), None)
+    folder: Path | ZipPath = place.parent
+    if archive is not None:
+        within = place.parent.relative_to(archive).as_posix()
+        folder = ZipPath(archive, "" if within == "." else f"{within}/")
     sources = sorted((source for source in folder.iterdir() if source.name.endswith(".py")), key=lambda one: one.name)
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
@@ -133,7 +131,7 @@ class _OfFolder:
     _py_file: str
 
     def get_source_stamp(self) -> str:
-        return _digest(Path(self._py_file).parent)
+        return _digest_beside(self._py_file)
 
 
 class UserProvided(_OfFolder, caching.UserProvidedCacheLocator):
@@ -156,7 +154,7 @@ class InZip(caching.ZipCacheLocator):
 
     def get_source_stamp(self) -> str:
         """All sources of the folder in the archive."""
-        return _digest_in_zip(self._zip_path, self._internal_path.rpartition("/")[0])
+        return _digest_beside(f"{self._zip_path}/{self._internal_path}")
 
 
 _LOCATORS = ",".join(f"{__name__}.{one.__name__}" for one in (UserProvided, InTree, UserWide, InZip))  # numba's order
