@@ -11,6 +11,8 @@ from testbed.spec import ClusterSpec, Listener
 
 # How long a silent broker is taken for alive. A broker that is started again at once waits for that long, too.
 SESSION_TIMEOUT_MS = "4000"
+ZOOKEEPER_SESSION_TIMEOUT_MS = "9000"
+"""Longer, since a broker that loses its session for a busy machine answers what is asked meanwhile with code -1."""
 # Small and quick: little memory, few threads, no waiting for group members, nothing moves or vanishes by itself.
 _SMALL_BROKER = {
     "auto.create.topics.enable": "false",
@@ -155,7 +157,7 @@ def zookeeper_broker_settings(place: Place, zookeeper: Place) -> dict[str, str]:
     return {
         "broker.id": str(place.node_id),
         "zookeeper.connect": f"{HOST}:{zookeeper.ports['CLIENT']}",
-        "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
+        "zookeeper.session.timeout.ms": ZOOKEEPER_SESSION_TIMEOUT_MS,
     }
 
 
