@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 import click
@@ -12,6 +14,17 @@ from kreassign.clock import Clock, SystemClock
 
 PLAIN_EVERY_S = 60.0
 _ERASE = "\r\x1b[2K"
+
+
+@contextmanager
+def working(first: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what goes on while the block runs: `first` this, then what it is called with."""
+    line = WorkingLine()
+    try:
+        line.show(first)
+        yield line.show
+    finally:
+        line.end()
 
 
 class WorkingLine:

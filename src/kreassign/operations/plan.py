@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.results.pareto import ANY_RATE, Choice
 from kreassign.planner.results.pareto import pareto as pareto_choices
+from kreassign.planner.search.search import unwatched
 from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_subproblems
 from kreassign.planner.tasks import fit_in, ignore_dead_brokers
 from kreassign.planner.tasks.what_if import RightSize, what_if
@@ -38,9 +39,9 @@ class Search:
     spark_options: SparkOptions = LOCAL_SPARK
     log_file: Path = Path(SPARK_LOG)
 
-    def solve(self, problem: Problem) -> Assignment:
+    def solve(self, problem: Problem, watch: Callable[[str], None] = unwatched) -> Assignment:
         """The plan for one problem. Raises Infeasible, and DataError when Spark fails."""
-        return solve_in_subproblems(problem, self.parts, self.seed, self.solve_all).assignment
+        return solve_in_subproblems(problem, self.parts, self.seed, self.solve_all, watch).assignment
 
     def solve_all(self, problems: Sequence[Problem]) -> list[Answer]:
         """The plans for several problems, each as a whole; one that has none does not keep the others from theirs."""
@@ -122,8 +123,13 @@ class Reply:
     refusal: str | None = None
 
 
-def make_plan(inputs: Inputs, task: Task, request: PlanRequest = PLAIN) -> Outcome:
-    """Search a plan within the budget, or judge the task's own. Raises Infeasible, IllegalPlan, InputError."""
+def make_plan(
+    inputs: Inputs, task: Task, request: PlanRequest = PLAIN, watch: Callable[[str], None] = unwatched
+) -> Outcome:
+    """Search a plan within the budget, or judge the task's own. Raises Infeasible, IllegalPlan, InputError.
+
+    `watch` hears what is done meanwhile, which may take a while on a large cluster.
+    """
     request.check_loads(inputs)
     posed = task.pose(inputs)
     if posed.assignment is not None:
@@ -132,7 +138,8 @@ def make_plan(inputs: Inputs, task: Task, request: PlanRequest = PLAIN) -> Outco
     problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
     problem = request.budgeted(problem)
     try:
-        found = request.search.solve(problem)
+        found = request.search.solve(problem, watch)
+        watch("checking the plan, and finding the reason of each change")
         return outcome_of(problem, found, _origin(inputs, _name(task, inputs), request, left))
     except IllegalPlan as error:
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error

@@ -31,6 +31,7 @@ PARTITIONS = posed(brokers(1), [partition(0, 1, topic=name) for name in NAMES]).
     (TopicChoice(("users",), ("orders-.*",)), {"users", "orders-late"}),
     (TopicChoice(excluded=("orders",)), {"orders-late", "users"}),
     (TopicChoice(patterns=("orders.*",), excluded=(".*late",)), {"orders"}),
+    (TopicChoice(excluded=("__.*",)), {"orders", "orders-late", "users"}),
 ])  # fmt: skip
 def test_topics_are_chosen_by_name_and_whole_pattern(choice: TopicChoice, chosen: set[str]) -> None:
     assert {name for name, is_in in zip(NAMES, choice.of(PARTITIONS), strict=True) if is_in} == chosen

@@ -17,6 +17,7 @@ from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
 from kreassign.cli.planning.placements import new_topic, partitions, said
 from kreassign.cli.planning.show import Shown, show
+from kreassign.cli.working import working
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.whole_number import MOST_REPLICAS
@@ -89,7 +90,9 @@ plan.add_command(grid)
 def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
     """Make the plan, write it where it is wanted, and show it; with what a rebalance saves by it, if asked."""
     with uncollected():
-        outcome = make_plan(options.inputs(), task, options.request)
+        inputs = options.inputs()
+        with working("searching a plan") as watch:
+            outcome = make_plan(inputs, task, options.request, watch)
         explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
         if savings:
             explained.append(said(savings_of_leaders(outcome), "after this, if it changes no leader"))

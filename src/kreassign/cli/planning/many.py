@@ -19,6 +19,7 @@ from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.limits import limit_lines
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.planning.show import shown_gap
+from kreassign.cli.working import working
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
@@ -49,7 +50,8 @@ from kreassign.report.text import format_bytes, format_duration
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
     inputs = options.inputs()
-    found = operation.pareto(inputs, options.request)
+    with working("searching plans to choose from"):
+        found = operation.pareto(inputs, options.request)
     for choice in found.choices if out_dir else ():
         assert out_dir is not None
         _write(out_dir / f"{choice.id}.json", found.outcome(choice))
@@ -116,7 +118,8 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
     """
     task = Rebalance()
     questions = [Question(one.cluster_id, task.name, one, task.pose(one).problem) for one in _fleet(options, snapshots)]
-    replies = make_plans(questions, options.request)
+    with working(f"searching {len(questions)} plans"):
+        replies = make_plans(questions, options.request)
     for reply in replies:
         if out_dir is not None and reply.outcome is not None:
             _write(out_dir / f"{reply.name}.json", reply.outcome)
@@ -164,7 +167,8 @@ def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...],
     questions = [
         Question(described(cell.circumstances(inputs)), cell.name, inputs, cell.pose(inputs).problem) for cell in cells
     ]
-    replies = make_plans(questions, options.request)
+    with working(f"searching {len(questions)} plans"):
+        replies = make_plans(questions, options.request)
     if options.output_format == "text":
         print_loads(console(), inputs.loads, options.max_load_age_s)
     _show("circumstances", replies, options.output_format)

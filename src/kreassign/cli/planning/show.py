@@ -133,12 +133,21 @@ def summary(terminal: Console, outcome: Outcome, how: Shown) -> None:
 def _cost(outcome: Outcome) -> str:
     totals, count = outcome.facts.totals, len(outcome.plan)
     if not count:
-        return f"{outcome.facts.task}: nothing to do"
+        return f"{outcome.facts.task}: {_nothing(outcome)}"
     copied = f"{totals.moves} replicas are copied, {format_bytes(totals.moved_bytes)}"
     if totals.log_dir_moves:
         copied += f"; {totals.log_dir_moves} change their disk, {format_bytes(totals.log_dir_bytes)}"
     changes = f"{copied}; {totals.leader_changes} leaders change"
     return f"{outcome.facts.task}: {count} partitions change: {changes}"
+
+
+def _nothing(outcome: Outcome) -> str:
+    """Why a plan changes nothing: there is nothing to do, or nothing helps."""
+    if outcome.problem.rules.only_forced or not outcome.evaluation.goals:
+        return "nothing to do"
+    if outcome.evaluation.misses():
+        return "nothing to do, for no change that is allowed brings brokers nearer to their bands"
+    return "nothing to do, for all brokers are within their bands"
 
 
 def _bound(facts: PlanFacts) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,9 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.planner.arrays import BoolArray
 from kreassign.planner.problem.cluster import Brokers, Partitions
+
+INTERNAL = "__"
+"""Kafka's own topics begin so."""
 
 
 def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:
@@ -46,20 +49,31 @@ class TopicChoice:
         for pattern in self.patterns:
             wanted |= matching(pattern, known)
         for pattern in self.excluded:
-            wanted -= matching(pattern, known)
+            wanted -= _excluded(pattern, known)
         return np.array([name in wanted for name in known], bool)[partitions.topics]
+
+
+def _excluded(pattern: str, known: Collection[str]) -> set[str]:
+    """What a pattern excludes. Of Kafka's own topics a cluster may have none yet; any other has to find some."""
+    if pattern.startswith(INTERNAL):
+        return _found(pattern, known)
+    return matching(pattern, known)
 
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """The names that a pattern matches as a whole. Raises InputError when it is no pattern, or matches none."""
+    found = _found(pattern, names)
+    if not found:
+        raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
+    return found
+
+
+def _found(pattern: str, names: Iterable[str]) -> set[str]:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
         raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
-    found = {name for name in names if compiled.fullmatch(name)}
-    if not found:
-        raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
-    return found
+    return {name for name in names if compiled.fullmatch(name)}
 
 
 def _similar(name: str, known: Iterable[str]) -> str:

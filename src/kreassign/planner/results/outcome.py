@@ -26,6 +26,7 @@ from kreassign.planner.check.bounds import BytesBound, bytes_bound, least_second
 from kreassign.planner.check.changes import predict
 from kreassign.planner.check.evaluate import Evaluation, evaluate
 from kreassign.planner.check.failover import STATES, Losses, losses
+from kreassign.planner.check.full_log_dirs import full_log_dirs
 from kreassign.planner.check.leader_racks import leader_racks, leaders_elsewhere
 from kreassign.planner.check.rack_bytes import rack_bytes
 from kreassign.planner.check.topic_leaders import topic_leaders, uneven_topics
@@ -99,6 +100,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
             *topics_outside(problem, assignment),
             *uneven_topics(problem, assignment),
             *leaders_elsewhere(problem, assignment),
+            *full_log_dirs(problem, assignment),
             *(failover[1].sentences() if failover else ()),
         ),
         leader_racks=leader_racks(problem, assignment),

@@ -34,7 +34,9 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
     if stuck.any():
         names = _names(problem, partitions.owners[stuck])
         ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
-        yield "drain", f"brokers {ids} cannot be emptied, because these must not move: {names}"
+        why = "these are being reassigned, of unknown size, or excluded"
+        then = "wait for reassignments or cancel them (`kreassign doctor` says how), then plan again"
+        yield "drain", f"brokers {ids} cannot be emptied, because {why}: {names}; {then}"
     if must_leave.any() and not problem.rules.between_brokers:
         ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
         yield "drain", f"brokers {ids} hold replicas and must hold none, but nothing may move between brokers"

@@ -66,20 +66,28 @@ class Solution:
     undone: IndexArray
 
 
-def solve(problem: Problem, start: Assignment | None = None) -> Solution:
+def unwatched(step: str) -> None:
+    """Nobody wants to know what is done."""
+    del step
+
+
+def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[str], None] = unwatched) -> Solution:
     """The assignment that meets the rules and comes nearest to the bands, at few bytes.
 
     With `start` the search begins with that assignment; what counts as copied is still what is not there now.
+    `watch` hears of every pass when it begins.
     Raises Infeasible when the rules cannot be met; a budget that is too small for forced changes is no such rule: what
     does not fit remains as it is.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
-        solution = _solve_brokers(problem, start)
+        solution = _solve_brokers(problem, start, watch)
         assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
     return Solution(assignment, solution.missed, solution.undone)
 
 
-def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solution:
+def _solve_brokers(
+    problem: Problem, start: Assignment | None = None, watch: Callable[[str], None] = unwatched
+) -> Solution:
     problem = _changeable(problem)
     refuse_impossible(problem)
     search = encode(problem)
@@ -87,6 +95,7 @@ def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solutio
         adopt(search, start)
     for one in PASSES:
         if one.applies(search):
+            watch(f"searching a plan: {one.name.lower()}")
             one.run(search)
     if problem.rules.only_forced:
         go_back(search)

@@ -21,7 +21,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.problem.cluster import Assignment, Brokers, Partitions
 from kreassign.planner.problem.problem import Budget, Problem, Rules
-from kreassign.planner.search.search import Solution, solve
+from kreassign.planner.search.search import Solution, solve, unwatched
 
 DEFAULT_SEED = 1
 
@@ -52,12 +52,15 @@ SolveAll = Callable[[Sequence[Problem]], Sequence[Answer]]
 """Solves problems, anywhere and in any order, and gives the answers in the order of the problems."""
 
 
-def solve_in_subproblems(problem: Problem, count: int, seed: int, solve_all: SolveAll) -> Solution:
+def solve_in_subproblems(
+    problem: Problem, count: int, seed: int, solve_all: SolveAll, watch: Callable[[str], None] = unwatched
+) -> Solution:
     """Split, solve, merge, and repair once with the whole in view. Raises what `solve` raises of the whole."""
     if count <= 1:
-        return solve(problem)
+        return solve(problem, watch=watch)
     parts = split(problem, count, seed)
-    return solve(problem, start=merged(problem, parts, solve_all([part.problem for part in parts])))
+    watch(f"searching plans of {len(parts)} parts")
+    return solve(problem, merged(problem, parts, solve_all([part.problem for part in parts])), watch)
 
 
 def attempt(problem: Problem) -> Answer:
