@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_facts import PlannedPartition, Reason, plan_id
+from kreassign.model.plan_facts import Limit, PlannedPartition, Reason, UnevenTopic, plan_id
 from kreassign.operations.plan_files import write_plan
 from tests.report.plans import FACTS, GB
 from tests.web.runs import IMAGE, QUOTES, SCRIPT, hostile_journal
@@ -23,7 +23,15 @@ def write_hostile_plan(path: Path) -> None:
     """A plan with its facts, in which every name and sentence would be markup."""
     moved = PlannedPartition(TopicPartition(SCRIPT, 0), (0, 1), GB, reasons=(Reason("drain", 0, 2),))
     facts = replace(
-        FACTS, plan_id=plan_id(PLAN), cluster_id=IMAGE, task=SCRIPT, remaining=(QUOTES,), partitions=(moved,)
+        FACTS,
+        plan_id=plan_id(PLAN),
+        cluster_id=IMAGE,
+        task=SCRIPT,
+        remaining=(QUOTES,),
+        partitions=(moved,),
+        limits=(Limit("disk", "B", f"the goals file {IMAGE}", 3, GB, 2 * GB),),
+        unknown_goals=(QUOTES,),
+        uneven_topics=(UnevenTopic(f"{SCRIPT}-0", 2 * GB, GB, 2),),
     )
     write_plan(path, PLAN, facts)
 

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, Request, ThrottleRequested
+from kreassign.executor.events import (
+    CancelRequested,
+    HoldRequested,
+    PaceRequested,
+    ReleaseRequested,
+    Request,
+    ThrottleRequested,
+)
 from kreassign.executor.journal import read_events
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.cluster_names import NamedCluster
 from kreassign.operations.plan_files import write_plan
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, STREAM_PATH, openapi
 from kreassign.web.streams import MOST_STREAMS
@@ -23,7 +32,7 @@ from testbed.waiting import wait_until
 from tests.executor.twin_runs import tp
 from tests.monitoring.pages import Page
 from tests.web.conftest import Place, write_hostile_plan
-from tests.web.runs import IMAGE, SCRIPT, LiveRun, live_run
+from tests.web.runs import IMAGE, SCRIPT, LiveRun, hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
 
 
@@ -71,6 +80,20 @@ def test_runs_and_clusters_are_listed_with_their_names_as_they_are(site: Site) -
     assert (cluster["cluster_id"], cluster["run_count"], cluster["active_run"]) == (IMAGE, 1, None)
     assert site.ask("/api/v1/runs?cluster_id=other").document == {"runs": []}
     assert site.ask("/api/v1/runs?limit=0").document == {"runs": []}
+
+
+def test_clusters_that_have_names_are_listed_by_them_also_without_runs(tmp_path: Path) -> None:
+    hostile_journal(tmp_path / "prod")
+    prod = NamedCluster("prod", "broker-1:9092", (tmp_path / "prod").resolve())
+    settings = replace(with_control(tmp_path / "state"), clusters=(prod, NamedCluster("test", "t-1:9092")))
+    with serving_page(settings) as site:
+        first, second = checked(site.ask("/api/v1/clusters").document, f"{PREFIX}/clusters")["clusters"]
+        assert (first["name"], first["cluster_id"], first["run_count"]) == ("prod", IMAGE, 1)
+        assert (second["name"], second["bootstrap_server"], second["run_count"]) == ("test", "t-1:9092", 0)
+        page = site.ask("/").text
+        assert "kreassign plan --cluster test" in page
+        assert '<td class="name">prod</td>' in page
+        assert site.ask("/api/v1/runs/run-1").status == 200, "its own state directory is served, too"
 
 
 def test_a_run_has_its_moves_and_moves_come_in_parts(site: Site) -> None:
@@ -237,12 +260,20 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
         for wrong in ({"bytes_per_s": 0}, {"bytes_per_s": -1}, {"bytes_per_s": True}, {"bytes_per_s": "5MB/s"}, {}):
             assert site.post(f"/runs/{run.run_id}/throttle", wrong).status == 422
 
+        assert asked("pace", {"order": "name", "max_moves": 7, "max_moves_per_broker": 2}) == "PaceRequested"
+        pace = {"order": "name", "max_moves": 7, "max_moves_per_source": 2, "max_moves_per_destination": 2}
+        wait_until(lambda: events.runs[-1]["pace"] == pace, timeout_s=60, what="the pace")
+        assert asked("pace", {"max_moves": 0}) == "PaceRequested"
+        wait_until(lambda: events.runs[-1]["pace"] == pace | {"max_moves": None}, timeout_s=60, what="no limit")
+        for wrong in ({}, {"order": "best"}, {"max_moves": -1}, {"max_moves": 1.5}, {"max_copies": 1}):
+            assert site.post(f"/runs/{run.run_id}/pace", wrong).status == 422
+
         assert asked("cancel") == "CancelRequested"
         assert run.wait_for_end().state == "cancelled"
         wait_until(lambda: events.has_ended, timeout_s=60, what="the end of the stream")
     assert events.runs[-1]["summary"]["state"] == "cancelled"
     assert [type(event) for event in read_events(run.journal) if isinstance(event, Request)] == [
-        HoldRequested, ReleaseRequested, ThrottleRequested, CancelRequested,
+        HoldRequested, ReleaseRequested, ThrottleRequested, PaceRequested, PaceRequested, CancelRequested,
     ]  # fmt: skip
     ended = site.post(f"/runs/{run.run_id}/pause")
     assert (ended.status, "no process executes run" in ended.document["detail"]) == (422, True)

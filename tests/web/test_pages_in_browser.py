@@ -53,8 +53,13 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         page.get_by_role("button", name="Resume").click()
         page.locator("[data-list=held]").wait_for(state="hidden")
         page.fill("#rate", "0.03")
-        page.get_by_role("button", name="Change").click()
+        page.get_by_role("button", name="Change throttle").click()
         page.locator("[data-field=throttle]", has_text="30 kB/s").wait_for()
+        assert page.locator("[data-field=pace]").inner_text() == "makespan, no limit of moves"
+        page.select_option("#order", "small-first")
+        page.fill("#max_moves_per_broker", "3")
+        page.get_by_role("button", name="Change pace").click()
+        page.locator("[data-field=pace]", has_text="small-first, at most 3 per broker").wait_for()
 
         said: list[str] = []
 

@@ -96,6 +96,15 @@ def names_in(path: Path) -> frozenset[str]:
     return frozenset(_document(path).get("clusters", {})) if path.is_file() else frozenset()
 
 
+def shared_in(path: Path) -> dict[str, dict[str, str]]:
+    """What a file says of each of its clusters for all commands, by name, as it would be typed. Raises InputError."""
+    clusters = _document(path).get("clusters", {}) if path.is_file() else {}
+    return {
+        name: {key: str(_as_typed(value)) for key, value in table.items() if key in SHARED}
+        for name, table in clusters.items()
+    }
+
+
 def defaults_of(profile: Profile, name: str, command: click.Command) -> dict[str, Any]:
     """What a profile says of a command and of those below it, as a `default_map` of click. Raises InputError."""
     return {name: _of(profile, command, (name,), profile.commands.get(name, {}))}

@@ -11,6 +11,7 @@ from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import find_journals
 from kreassign.operations import steer
+from kreassign.operations.cluster_names import NamedCluster, name_of
 from kreassign.operations.journals import is_active
 
 
@@ -41,15 +42,20 @@ class RunSummary:
 
 @dataclass(slots=True)
 class RunList:
-    """The runs of a state directory. What has ended is read once, as long as its journal stays as it is."""
+    """The runs of state directories. What has ended is read once, as long as its journal stays as it is.
 
-    state_dir: Path
+    `names` has the clusters of the runs that were read, by id, as `named` calls them.
+    """
+
+    state_dirs: tuple[Path, ...]
+    named: tuple[NamedCluster, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
     _known: dict[Path, tuple[object, RunSummary]] = field(default_factory=dict)
 
     def newest(self, count: int, cluster_id: str | None = None) -> tuple[RunSummary, ...]:
         """So many runs at most, the newest first: of all clusters, or of one."""
         found: list[RunSummary] = []
-        for path in reversed(find_journals(self.state_dir)):
+        for path in sorted(self._journals(), key=lambda path: path.stem, reverse=True):
             if len(found) == count:
                 break
             summary = self._summary(path)
@@ -62,7 +68,7 @@ class RunList:
 
         Unlike on a command line, an id is never the path of a file.
         """
-        found = find_journals(self.state_dir, run_id)
+        found = self._journals(run_id)
         if len(found) == 1:
             return found[0]
         if found:
@@ -80,10 +86,22 @@ class RunList:
         known = self._known.get(path)
         if known is not None and known[0] == stamp and not active:
             return known[1]
-        found = _read(path, active=active)
+        found = self._read(path, active=active)
         if not active and stamp is not None and found.ended_ms is not None:
             self._known[path] = stamp, found
         return found
+
+    def _journals(self, *run_id: str) -> list[Path]:
+        folders = dict.fromkeys(folder.resolve() for folder in self.state_dirs)
+        return [path for folder in folders for path in find_journals(folder, *run_id)]
+
+    def _read(self, path: Path, *, active: bool) -> RunSummary:
+        found = steer.status_or_problem(path)
+        if isinstance(found, UnreadableJournal):
+            return _unreadable(found, active=active)
+        if (name := name_of(found, path, self.named)) is not None:
+            self.names[found.cluster_id] = name
+        return summary_of(found, active=active)
 
 
 def _stamp(path: Path) -> object:
@@ -95,15 +113,12 @@ def _stamp(path: Path) -> object:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _read(path: Path, *, active: bool) -> RunSummary:
-    found = steer.status_or_problem(path)
-    if isinstance(found, UnreadableJournal):
-        return RunSummary(
-            run_id=found.run_id, cluster_id=path.parent.name, plan_id="", state="unreadable", is_active=active,
-            is_held=False, can_be_resumed=False, started_ms=None, ended_ms=None, move_count=0, complete_count=0,
-            failed_count=0, copied_bytes=0, problem_count=1, problem=f"{found}. {found.remedy}",
-        )  # fmt: skip
-    return summary_of(found, active=active)
+def _unreadable(found: UnreadableJournal, *, active: bool) -> RunSummary:
+    return RunSummary(
+        run_id=found.run_id, cluster_id=found.path.parent.name, plan_id="", state="unreadable", is_active=active,
+        is_held=False, can_be_resumed=False, started_ms=None, ended_ms=None, move_count=0, complete_count=0,
+        failed_count=0, copied_bytes=0, problem_count=1, problem=f"{found}. {found.remedy}",
+    )  # fmt: skip
 
 
 def summary_of(found: RunHistory, *, active: bool) -> RunSummary:

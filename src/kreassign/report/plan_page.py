@@ -13,6 +13,7 @@ from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_ma
 from kreassign.report.chart import MOST_ROWS, Chart, Table, bars
 from kreassign.report.flows import matrix
 from kreassign.report.page import render_page
+from kreassign.report.plan_limits import limit_amount, unheeded_sentences
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_CHANGES = 300
@@ -43,6 +44,8 @@ class PlanView:
     more_remaining: int
     bound: str
     time: str
+    limits: tuple[tuple[str, str], ...]
+    unheeded: tuple[str, ...]
 
 
 def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
@@ -76,6 +79,8 @@ def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) ->
         more_remaining=max(0, len(facts.remaining) - SHOWN_REMAINING),
         bound=_bound(facts),
         time="no rate was given, so no time is predicted" if facts.prediction is None else _time(facts.prediction),
+        limits=tuple((limit_amount(one), one.source) for one in facts.limits),
+        unheeded=tuple(unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
     )
 
 

@@ -26,6 +26,7 @@ from kreassign.web.records import (
     Clusters,
     Moves,
     Nothing,
+    PaceRequest,
     Plan,
     Plans,
     Problem,
@@ -95,6 +96,10 @@ CALLS = (
     Call(
         "/runs/{run_id}/throttle", "Change the throttle of a run.", Accepted,
         lambda served, path, request: served.throttle(path["run_id"], request), ThrottleRequest,
+    ),
+    Call(
+        "/runs/{run_id}/pace", "Change the order and the limits of a run.", Accepted,
+        lambda served, path, request: served.pace(path["run_id"], request), PaceRequest,
     ),
     Call("/plans", "Plans of the directory that is served.", Plans, lambda served, _, __: served.plans()),
     Call("/plans/{name}", "A plan in detail.", Plan, lambda served, path, _: served.plan(path["name"])),

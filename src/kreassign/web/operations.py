@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kreassign.clock import Clock, SystemClock
+from kreassign.errors import InputError
 from kreassign.operations import approvals, steer
 from kreassign.operations.live_runs import LiveRun, RunFollower
 from kreassign.operations.monitoring import metrics_of_journals
@@ -21,6 +22,7 @@ from kreassign.web.records import (
     Clusters,
     Moves,
     Nothing,
+    PaceRequest,
     Plan,
     Plans,
     Run,
@@ -28,6 +30,7 @@ from kreassign.web.records import (
     ThrottleRequest,
     clusters_of,
     move_of,
+    pace_change_of,
     plan_of,
     run_of,
 )
@@ -51,13 +54,16 @@ class Served:
     _runs: RunList = field(init=False)
 
     def __post_init__(self) -> None:
-        self._runs = RunList(self.settings.state_dir)
+        named = self.settings.clusters
+        folders = (self.settings.state_dir, *(one.state_dir for one in named if one.state_dir is not None))
+        self._runs = RunList(folders, named)
 
     # --- runs ---
 
     def clusters(self) -> Clusters:
         """All clusters with runs."""
-        return clusters_of(self._runs.newest(MOST_RUNS))
+        runs = self._runs.newest(MOST_RUNS)
+        return clusters_of(runs, self.settings.clusters, self._runs.names)
 
     def runs(self, limit: int, cluster_id: str | None) -> Runs:
         """The newest runs."""
@@ -109,6 +115,14 @@ class Served:
         if limit is not None and limit <= 0:
             raise HttpError(422, "that cannot be done", f"with {limit} no move would ever end; give more, or null")
         return _accepted(run_id, steer.set_throttle(self._journal(run_id), limit, request.brokers))
+
+    def pace(self, run_id: str, request: PaceRequest) -> Accepted:
+        """Change the order and the limits of a run."""
+        try:
+            change = pace_change_of(request)
+        except InputError as error:
+            raise HttpError(422, "that cannot be done", str(error)) from error
+        return _accepted(run_id, steer.change_pace(self._journal(run_id), change))
 
     def _journal(self, run_id: str) -> Path:
         with not_found():

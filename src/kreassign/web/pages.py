@@ -16,7 +16,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from kreassign import __version__
+from kreassign.executor.scheduling import Order
 from kreassign.report.environment import page_environment
+from kreassign.report.plan_limits import limit_amount, unheeded_sentences
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX
 from kreassign.web.documents import text
 from kreassign.web.guard import Access, body_of, check_origin, cookie_name
@@ -86,13 +88,16 @@ class Pages:
     async def _index(self, _: Request) -> Response:
         runs = await run_in_threadpool(self._served.runs, SHOWN_RUNS, None)
         clusters = await run_in_threadpool(self._served.clusters)
-        return self._page("index.html", runs=runs.runs, clusters=clusters.clusters, shown_runs=SHOWN_RUNS)
+        names = {one.cluster_id: one.name for one in clusters.clusters if one.name}
+        return self._page(
+            "index.html", runs=runs.runs, clusters=clusters.clusters, cluster_names=names, shown_runs=SHOWN_RUNS
+        )
 
     async def _run(self, request: Request) -> Response:
         run = await run_in_threadpool(self._served.run, request.path_params["run_id"])
         return self._page(
             "run.html", run=run, shown=shown(run), broker_columns=BROKER_COLUMNS, move_columns=MOVE_COLUMNS,
-            shown_moves=SHOWN_MOVES,
+            shown_moves=SHOWN_MOVES, orders=[order.value for order in Order],
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
@@ -111,7 +116,9 @@ class Pages:
 
     async def _plan(self, request: Request) -> Response:
         plan = await run_in_threadpool(self._served.plan, request.path_params["name"])
-        return self._page("plan.html", plan=plan)
+        limits = None if plan.limits is None else [(limit_amount(one), one.source) for one in plan.limits]
+        unheeded = list(unheeded_sentences(plan.unknown_goals, plan.uneven_topics))
+        return self._page("plan.html", plan=plan, limits=limits, unheeded=unheeded)
 
     async def _api(self, _: Request) -> Response:
         return self._page("api.html", calls=CALLS, document_path=DOCUMENT_PATH)

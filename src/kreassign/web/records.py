@@ -6,10 +6,18 @@ Times are ms since the epoch, sizes bytes, rates bytes per second. What is not k
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from kreassign.errors import InputError
 from kreassign.executor.progress.meter import MoveProgress
+from kreassign.executor.scheduling import EndpointKind, Limit, Measure, Order, Pace, PaceChange
+from kreassign.model.plan_facts import Limit as PlanLimit
+from kreassign.model.plan_facts import UnevenTopic
+from kreassign.model.printable import printable, shortened
 from kreassign.operations.approvals import Approval
+from kreassign.operations.cluster_names import NamedCluster
 from kreassign.operations.live_runs import LiveRun, interesting
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_list import PlanSummary
@@ -17,6 +25,7 @@ from kreassign.operations.run_list import RunSummary, summary_of
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
+MOST_IN_FLIGHT = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +46,23 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster on which there were runs. `active_run` is executed now."""
+    """A cluster on which there were runs, or which the file of clusters names. `active_run` is executed now.
 
-    cluster_id: str
+    `name` is that of the file, `bootstrap_server` is where it says that the cluster is. Of a named cluster without a
+    run nobody knows the id: the page asks no cluster.
+    """
+
+    cluster_id: str | None
+    name: str | None
+    bootstrap_server: str | None
     run_count: int
     active_run: str | None
-    latest_run: RunSummary
+    latest_run: RunSummary | None
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters, the one of the newest run first."""
+    """Clusters, the one of the newest run first, then those without runs."""
 
     clusters: tuple[Cluster, ...]
 
@@ -74,6 +89,16 @@ class Broker:
     left_bytes: int
     out_of_sync_replicas: int
     in_sync_lag_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPace:
+    """The order of moves, and how many may be in flight; null for any number."""
+
+    order: str
+    max_moves: int | None
+    max_moves_per_source: int | None
+    max_moves_per_destination: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +131,7 @@ class Run:
     why_no_end: str | None
     throttle_bytes_per_s: int | None
     is_throttle_adaptive: bool
+    pace: RunPace
     why_held: str | None
     verdicts: tuple[str, ...]
     problems: tuple[str, ...]
@@ -147,7 +173,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan in detail. `changes` are the first ones; `remaining` is what it leaves undone."""
+    """A plan in detail. `changes` are the first ones; `remaining` is what it leaves undone.
+
+    `limits` are those of brokers, null where the plan has no facts. `unknown_goals` were left out because no load of
+    them is known; `uneven_topics` have partitions of unequal size.
+    """
 
     summary: PlanSummary
     moves: int | None
@@ -156,6 +186,9 @@ class Plan:
     predicted_s: float | None
     loads: str | None
     remaining: tuple[str, ...]
+    limits: tuple[PlanLimit, ...] | None
+    unknown_goals: tuple[str, ...]
+    uneven_topics: tuple[UnevenTopic, ...]
     changes: tuple[Change, ...]
 
 
@@ -173,6 +206,19 @@ class ThrottleRequest:
 
     bytes_per_s: int | None
     brokers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRequest:
+    """What to change of the order and the limits of a run; null leaves it as it is, a limit of 0 removes it.
+
+    `order` is one of makespan, relief, small-first, large-first, name; `max_moves_per_broker` is from each broker, and
+    to each.
+    """
+
+    order: str | None = None
+    max_moves: int | None = None
+    max_moves_per_broker: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +250,10 @@ class Approved:
     approval: Approval | None
 
 
-def clusters_of(runs: tuple[RunSummary, ...]) -> Clusters:
-    """The clusters of these runs, of which the newest comes first."""
+def clusters_of(
+    runs: tuple[RunSummary, ...], named: tuple[NamedCluster, ...] = (), names: Mapping[str, str] = MappingProxyType({})
+) -> Clusters:
+    """The clusters of these runs, of which the newest comes first, and those that are named; `names` are by id."""
     counts = Counter(run.cluster_id for run in runs)
     latest: dict[str, RunSummary] = {}
     active: dict[str, str] = {}
@@ -213,7 +261,14 @@ def clusters_of(runs: tuple[RunSummary, ...]) -> Clusters:
         latest.setdefault(run.cluster_id, run)
         if run.is_active:
             active[run.cluster_id] = run.run_id
-    return Clusters(tuple(Cluster(name, counts[name], active.get(name), run) for name, run in latest.items()))
+    addresses = {one.name: one.bootstrap_server for one in named}
+    found = [
+        Cluster(one, names.get(one), addresses.get(names.get(one, "")), counts[one], active.get(one), run)
+        for one, run in latest.items()
+    ]
+    known = {one.name for one in found}
+    others = (one for one in named if one.name not in known)
+    return Clusters((*found, *(Cluster(None, one.name, one.bootstrap_server, 0, None, None) for one in others)))
 
 
 def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
@@ -231,6 +286,7 @@ def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
         why_no_end=progress.why_no_end,
         throttle_bytes_per_s=found.rates.bytes_per_s,
         is_throttle_adaptive=found.rates.adaptive is not None,
+        pace=pace_of(found.pace),
         why_held=metrics.why_held,
         verdicts=metrics.verdicts,
         problems=found.problems,
@@ -247,6 +303,30 @@ def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
         ),
         moves=tuple(map(move_of, interesting(progress.moves)[:shown])),
     )  # fmt: skip
+
+
+def pace_of(pace: Pace) -> RunPace:
+    """The order and limits of a run."""
+    caps = pace.caps
+    return RunPace(pace.order.value, caps.cluster.moves, caps.source.moves, caps.destination.moves)
+
+
+def pace_change_of(request: PaceRequest) -> PaceChange:
+    """What a request changes. Raises InputError for what cannot be meant."""
+    orders = [order.value for order in Order]
+    if request.order is not None and request.order not in orders:
+        raise InputError(f"{shortened(printable(request.order))!r} is no order; it is one of {', '.join(orders)}")
+    ends = (
+        (request.max_moves, EndpointKind.CLUSTER),
+        (request.max_moves_per_broker, EndpointKind.SOURCE),
+        (request.max_moves_per_broker, EndpointKind.DESTINATION),
+    )
+    if any(count is not None and not 0 <= count <= MOST_IN_FLIGHT for count, _ in ends):
+        raise InputError(f"a limit is a number of moves up to {MOST_IN_FLIGHT:,}, or 0 for none")
+    limits = tuple(Limit(end, Measure.MOVES, count or None) for count, end in ends if count is not None)
+    if request.order is None and not limits:
+        raise InputError("specify at least one change, for example max_moves_per_broker")
+    return PaceChange(None if request.order is None else Order(request.order), limits)
 
 
 def move_of(move: MoveProgress) -> Move:
@@ -280,5 +360,8 @@ def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
         predicted_s=None if prediction is None else prediction.seconds,
         loads=None if facts is None or facts.loads is None else str(facts.loads),
         remaining=() if facts is None else facts.remaining,
+        limits=None if facts is None else facts.limits,
+        unknown_goals=() if facts is None else facts.unknown_goals,
+        uneven_topics=() if facts is None else facts.uneven_topics,
         changes=tuple(changes),
     )

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from kreassign.errors import InputError
+from kreassign.operations.cluster_names import NamedCluster
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
@@ -53,7 +54,7 @@ class WebSettings:
 
     `names` are host names by which browsers may ask besides those of this machine: all others are refused, because a
     page of somebody else could have led a browser here by one (DNS rebinding). `plans` is a directory of plans, `data`
-    one of tables, for reports.
+    one of tables, for reports. `clusters` are those that have names.
     """
 
     state_dir: Path
@@ -65,6 +66,7 @@ class WebSettings:
     token: Token | None = None
     allows_control: bool = False
     tls: Tls | None = None
+    clusters: tuple[NamedCluster, ...] = ()
     hosts: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_replicas, format_time
-from kreassign.web.records import Broker, Move, Run
+from kreassign.web.records import Broker, Move, Run, RunPace
 
 GOOD, BAD, BUSY, IDLE = "good", "bad", "busy", "idle"
 _TONES = {"done": GOOD, "failed": BAD, "cancelled": BAD, "unreadable": BAD, "paused": IDLE}
@@ -50,6 +50,7 @@ def shown(run: Run) -> ShownRun:
             "rate": format_rate(run.rate_bytes_per_s),
             "eta": eta_text(run),
             "throttle": throttle,
+            "pace": pace_text(run.pace),
             "at": format_time(run.at_ms),
             "ended": format_time(summary.ended_ms),
         },
@@ -62,6 +63,15 @@ def shown(run: Run) -> ShownRun:
         },
         tables={"brokers": tuple(map(_broker_cells, run.brokers)), "moves": tuple(map(_move_cells, run.moves))},
     )
+
+
+def pace_text(pace: RunPace) -> str:
+    """The order and the limits of a run."""
+    source, destination = pace.max_moves_per_source, pace.max_moves_per_destination
+    limits = [(pace.max_moves, "in flight")]
+    limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
+    told = ", ".join(f"at most {format_count(count)} {where}" for count, where in limits if count is not None)
+    return f"{pace.order}, {told or 'no limit of moves'}"
 
 
 def tone(state: str, *, is_active: bool) -> str:

@@ -13,8 +13,10 @@ from kreassign.cli.options.data_dir import optional_data_option
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import ReadBy
 from kreassign.cli.output import examples
+from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.strict_json import is_half
+from kreassign.operations.cluster_names import NamedCluster
 from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
 
 Serve = Callable[[WebSettings, Callable[[str], None]], None]
@@ -59,7 +61,7 @@ def listen_address(text: str) -> Address:
 )  # fmt: skip
 @click.option(
     "--allow-control", is_flag=True,
-    help="Let whoever has the token pause, resume, throttle and cancel runs, and approve plans.",
+    help="Let whoever has the token pause, resume, throttle, pace and cancel runs, and approve plans.",
 )  # fmt: skip
 @click.option(
     "--token-file", type=_FILE, metavar="FILE",
@@ -82,19 +84,34 @@ def web(
 ) -> None:
     """Serve a page of runs, live, with their reports and history, and of plans; and an HTTP API behind it.
 
-    It only shows, on this machine only, unless you say otherwise. It asks no cluster: all is in the journals of runs.
+    It only shows, on this machine only, unless you say otherwise. It asks no cluster: all is in the journals of runs,
+    of --state-dir and of the clusters that have names (config.toml).
     """
     if (certificate is None) != (key is None):
         raise click.UsageError("TLS needs both --certificate and --key")
     tls = Tls(certificate, key) if certificate is not None and key is not None else None
     try:
         token = _token(token_file)
-        settings = WebSettings(state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls)
+        settings = WebSettings(
+            state_dir, listen.host, listen.port, names, plans, data, token, allow_control, tls, _clusters()
+        )
     except InputError as error:
         raise click.UsageError(str(error)) from error
     if serve is None:
         raise KreassignError("the page needs more packages: pip install 'kreassign[web]'")
     serve(settings, lambda address: click.echo(f"serving {address} (Ctrl-C ends)"))
+
+
+def _clusters() -> tuple[NamedCluster, ...]:
+    """The clusters that have names. Raises InputError."""
+    return tuple(
+        NamedCluster(name, shared.get("bootstrap-server"), _folder(shared.get("state-dir")))
+        for name, shared in shared_in(config_path()).items()
+    )
+
+
+def _folder(text: str | None) -> Path | None:
+    return None if text is None else Path(text).resolve()
 
 
 def _token(file: Path | None) -> Token | None:

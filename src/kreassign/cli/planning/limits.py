@@ -1,11 +1,11 @@
-"""What limits a plan, whence that is known, and what it could not heed."""
+"""What limits a plan, whence that is known, and what it could not heed, in lines of a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Limit, PlanFacts
+from kreassign.report.plan_limits import limit_amount, uneven_parts, unheeded_sentences
 
 SHOWN_TOPICS = 3
 
@@ -15,19 +15,16 @@ def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
     if not limits:
         yield "limits: none of the brokers is known"
     for one in limits:
-        least, most = (format_amount(value, one.unit) for value in (one.least, one.most))
-        amount = least if least == most else f"{least} to {most}"
-        yield f"limit: {one.goal} {amount}, {one.brokers} broker{'s' if one.brokers > 1 else ''}"
+        yield f"limit: {limit_amount(one)}"
         yield f"  {one.source}"
 
 
 def unheeded(facts: PlanFacts) -> Iterator[str]:
     """Goals of which no load is known, and topics whose partitions are of unequal size."""
-    if facts.unknown_goals:
-        yield f"not balanced, no load is known: {', '.join(facts.unknown_goals)}"
+    yield from unheeded_sentences(facts.unknown_goals, ())
     for one in facts.uneven_topics[:SHOWN_TOPICS]:
-        largest, others = (format_amount(size, "B") for size in (one.size_bytes, one.other_bytes))
-        yield f"unequal partitions: {one.partition} has {largest},"
-        yield f"  the {one.partitions - 1} others of its topic {others} on the average"
+        first, second = uneven_parts(one)
+        yield first
+        yield f"  {second}"
     if (more := len(facts.uneven_topics) - SHOWN_TOPICS) > 0:
         yield f"unequal partitions: {more} topics more"

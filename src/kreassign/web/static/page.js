@@ -118,6 +118,10 @@ document.addEventListener("submit", async (event) => {
     form.reset();
   } else if ("throttle" in form.dataset) {
     await post(`${subject()}/throttle`, { bytes_per_s: Math.round(Number(form.rate.value) * 1e6) });
+  } else if ("pace" in form.dataset) {
+    const asked = (field) => (field.value === "" ? null : Number(field.value));
+    const wanted = { max_moves: asked(form.max_moves), max_moves_per_broker: asked(form.max_moves_per_broker) };
+    if (await post(`${subject()}/pace`, { ...wanted, order: form.order.value || null })) form.reset();
   } else if ("approve" in form.dataset) {
     const wanted = { plan_id: form.dataset.planId, approved_by: form.approved_by.value, note: form.note.value };
     if (await post(`${subject()}/approve`, wanted)) location.reload();

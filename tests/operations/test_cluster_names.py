@@ -1,0 +1,43 @@
+"""Clusters have the names by which operators reach them, or none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import Operator
+from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.operations.cluster_names import NamedCluster, name_of
+from tests.executor.run_events import WHOLE, replayed
+
+PROD = NamedCluster("prod", "broker-1:9092", Path("/srv/prod"))
+NAMED = (PROD, NamedCluster("test", "t-1:9092"), NamedCluster("twin", "t-2:9092"), NamedCluster("copy", "t-2:9092"))
+
+
+def run(*commands: str) -> RunHistory:
+    return replace(
+        history(replayed(*WHOLE)[0]), operators=tuple(Operator("ann", "h1", tuple(one.split())) for one in commands)
+    )
+
+
+@pytest.mark.parametrize(
+    ("commands", "journal", "name"),
+    [
+        (["kreassign run plan.json --cluster prod --yes"], "/var/c/run-1", "prod"),
+        (["kreassign run plan.json --cluster=test"], "/srv/prod/c/run-1", "test"),
+        (["kreassign run plan.json --cluster other"], "/srv/prod/c/run-1", None),
+        (["kreassign run plan.json --bootstrap-server t-1:9092"], "/var/c/run-1", "test"),
+        (["kreassign run plan.json --bootstrap-server t-2:9092"], "/var/c/run-1", None),
+        (["kreassign run plan.json --cluster test", "kreassign resume --cluster prod"], "/var/c/run-1", "prod"),
+        (["kreassign run plan.json --cluster test", "kreassign resume"], "/var/c/run-1", "test"),
+        (["kreassign run plan.json"], "/srv/prod/c/run-1", "prod"),
+        (["kreassign run plan.json"], "/var/c/run-1", None),
+        ([], "/var/c/run-1", None),
+    ],
+)
+def test_a_run_is_of_the_cluster_that_its_operator_named_or_whose_state_directory_it_is_in(
+    commands: list[str], journal: str, name: str | None
+) -> None:
+    assert name_of(run(*commands), Path(journal), NAMED) == name
