@@ -12,7 +12,7 @@ COMMANDS = {
     "kreassign plan factor 3": "No such command 'factor'",
 }
 OPTIONS = {
-    "kreassign run plan.json": ("--rates-over",),
+    "kreassign run plan.json": ("--rates-over", "--resume"),
     "kreassign cancel run-1": ("--now",),
     "kreassign snapshot": ("--rates-over",),
     "kreassign plan what-if": ("--factor",),

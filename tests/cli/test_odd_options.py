@@ -78,7 +78,7 @@ NEEDED = {"import-metrics": {"--broker": ["1"]}, "pace": {"--max-moves": ["5"]},
 ONLY_REFUSED = {"load", "audit compare", "compact", "convert-tables", "web"}
 """What is accepted there starts Spark, or does something."""
 
-IN_PLACE_OF = {("plan restore", "--run"): "file", ("run", "--resume"): "plan"}
+IN_PLACE_OF = {("plan restore", "--run"): "file"}
 """Options that are given instead of an argument."""
 
 HOSTS = TEXT - {"5,000 digits", "ESC", "directory", "nowhere"}

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 import kreassign as kreassign_api
@@ -13,6 +14,7 @@ from kreassign.operations.plan_files import read_plan, read_plan_file
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
 from kreassign.pipeline.tables.schemas import BROKERS, PLAN_INPUTS
+from tests.cli.commands.test_confirm import at_terminal
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
 
@@ -166,7 +168,7 @@ def test_an_even_cluster_needs_no_plan_and_says_so(tmp_path: Path) -> None:
     tables(tmp_path, ([0], 10), ([1], 10), ([2], 10))
     result = plan(tmp_path, "--out", tmp_path / "plan.json")
     assert result.exit_code == 0
-    assert result.stdout.startswith("rebalance: nothing to do\n")
+    assert result.stdout.startswith("rebalance: nothing to do, for all brokers are within their bands\n")
     assert len(read_plan(tmp_path / "plan.json")) == 0
 
 
@@ -184,3 +186,14 @@ def test_missing_tables_name_the_command_that_makes_them(tmp_path: Path) -> None
     result = plan(tmp_path)
     assert result.exit_code == 6
     assert "kreassign load" in result.stderr
+
+
+@pytest.mark.thorough
+def test_at_a_terminal_the_passes_of_the_search_are_shown_while_they_run(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    code, shown = at_terminal(["plan", "--data", str(tmp_path), "--out", str(tmp_path / "plan.json")])
+    assert code == 0, shown
+    lines = shown.split("\r\x1b[2K")
+    assert lines[1:3] == ["searching a plan", "searching a plan: forced changes"]
+    assert lines[-2] == "checking the plan, and finding the reason of each change"
+    assert lines[-1].startswith("rebalance: "), "the result takes its place"

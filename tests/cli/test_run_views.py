@@ -223,9 +223,11 @@ def invoke(*arguments: str | Path) -> tuple[int, str]:
 
 def test_status_tells_how_a_run_ended(tmp_path: Path) -> None:
     written(tmp_path, *WHOLE)
-    assert invoke("status", "run-1", "--state-dir", tmp_path) == (
-        0, "run run-1: done; 2 of 2 moves complete, 1.5 kB copied in 0:12, throttled to 1 MB/s per broker\n"
-    )  # fmt: skip
+    code, text = invoke("status", "run-1", "--state-dir", tmp_path)
+    assert (code, text.splitlines()) == (0, [
+        "run run-1: done; 2 of 2 moves complete, 1.5 kB copied in 0:12, throttled to 1 MB/s per broker",
+        f"next: kreassign verify run-1 --bootstrap-server HOST:PORT --state-dir {tmp_path}",
+    ])  # fmt: skip
 
 
 def test_status_of_a_paused_run_names_the_throttle_in_force_and_both_ways_to_go_on(tmp_path: Path) -> None:
@@ -298,7 +300,8 @@ def test_a_run_that_is_executed_leaves_nothing_behind_and_need_not_be_continued(
     assert "ETA 0:15" in text
     assert "throttle in force: 1 MB/s per broker" in text
     assert "\n  healthy\n" in text
-    assert not [word for word in ("left behind", "next:", "is gone") if word in text]
+    assert not [word for word in ("left behind", "resume", "is gone") if word in text]
+    assert f"next: kreassign watch run-1 --state-dir {tmp_path}\n" in text
 
 
 def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
@@ -349,7 +352,8 @@ def test_watch_ends_with_the_summary_when_no_process_executes_the_run(tmp_path: 
     written(tmp_path, *WHOLE)
     code, text = invoke("watch", "run-1", "--state-dir", tmp_path)
     assert code == 0
-    assert text.splitlines()[-1].startswith("run run-1: done; 2 of 2 moves complete")
+    assert text.splitlines()[-2].startswith("run run-1: done; 2 of 2 moves complete")
+    assert text.splitlines()[-1].startswith("next: kreassign verify run-1 ")
 
 
 def test_a_journal_can_be_named_by_its_file(tmp_path: Path) -> None:
@@ -363,9 +367,7 @@ def test_a_journal_can_be_named_by_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "specify either a plan to execute or --resume RUN_ID"),
-        (["PLAN", "--resume", "x"], "specify either a plan to execute or --resume RUN_ID"),
-        (["--resume", "x", "--throttle", "5MB/s"], "a resumed run keeps plan, throttle, guards and pace"),
+        ([], "Missing argument 'PLAN'"),
         (["PLAN", "--throttle", "fast"], "'fast' is not an amount"),
     ],
 )

@@ -24,7 +24,7 @@ from kreassign.operations.decommission import (
     DecommissionRequest,
     DecommissionResult,
     cancel_decommission,
-    next_of_decommission,
+    preview_decommission,
 )
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext
@@ -151,8 +151,13 @@ def test_a_broker_is_cordoned_drained_proven_empty_and_unregistered_once_it_is_s
 
 
 def test_the_first_step_is_shown_and_nothing_is_changed(operators: Operators) -> None:
-    step, open_ways = next_of_decommission(operators.rig.client, DecommissionRequest((3,)))
-    assert (str(step), open_ways, operators.cordon) == ("cordon the log directories of broker 3", (), None)
+    request, context = DecommissionRequest((3,)), RunContext(operators.rig.state_dir)
+    found = preview_decommission(operators.rig.client, request, context, operators.rig.transport)
+    assert (str(found.next_step), found.open_ways) == ("cordon the log directories of broker 3", ())
+    assert found.drain is not None
+    assert (found.drain.partitions, found.drain.copies) == (2, 2)
+    assert operators.cordon is None
+    assert operators.rig.client.list_partition_reassignments() == {}
 
 
 def test_a_broker_is_swapped_for_another_in_the_same_places(operators: Operators) -> None:

@@ -20,12 +20,18 @@ _started: list[tuple[KafkaCluster, Forked]] = []
 
 
 def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked:
-    """`kreassign run` with these arguments and its journals in the folder."""
-    options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    words = ["run", "--yes", "--measure-for", "0", *options, cluster.bootstrap_servers]
+    """`kreassign run` with these arguments and its journals in the folder; `resume` and an id go on with a run."""
+    options = ["--state-dir", str(folder / "state"), "--bootstrap-server", cluster.bootstrap_servers]
+    words = [*words_of_run(*arguments), *options]
     process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
     _started.append((cluster, process))
     return process
+
+
+def words_of_run(*arguments: object) -> tuple[str, ...]:
+    """The command that begins a run with these arguments, or that resumes one."""
+    words = tuple(map(str, arguments))
+    return words if words[0] == "resume" else ("run", "--yes", "--measure-for", "0", *words)
 
 
 def throttles(client: AdminClient, topics: Iterable[str], brokers: Iterable[int]) -> dict[str, str]:

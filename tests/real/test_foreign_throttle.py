@@ -167,7 +167,7 @@ def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when
     assert found is not None
     before = len(begun(tmp_path))
     delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
-    process = start_run(kafka, tmp_path, "--resume", found["run_id"])
+    process = start_run(kafka, tmp_path, "resume", found["run_id"])
     wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
     assert len(begun(tmp_path)) == before
     steer(tmp_path, "throttle", "5MB/s")

@@ -97,7 +97,7 @@ def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile
     process.kill()
     process.communicate()
     recreate(kafka, topic_name, HOME)
-    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
     assert [(move["status"], ANOTHER in move["problem"]) for move in found["moves"]] == [("failed", True)] * 2
     assert is_untouched(kafka, topic_name, HOME)
     assert throttles(kafka, topic_name) == {}
@@ -110,7 +110,7 @@ def test_a_rollback_leaves_a_topic_alone_that_was_recreated_as_the_run_had_left_
     found = run_to_the_end(kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", "5MB/s")
     assert found["state"] == "done"
     recreate(kafka, topic_name, AWAY)
-    undone = invoke(kafka, "rollback", found["run_id"], "--state-dir", tmp_path / "state")
+    undone = invoke(kafka, "rollback", "--yes", found["run_id"], "--state-dir", tmp_path / "state")
     assert undone.exit_code == 5, undone.output
     assert undone.output.count(ANOTHER) == len(AWAY)
     assert is_untouched(kafka, topic_name, AWAY)

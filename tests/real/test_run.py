@@ -24,7 +24,7 @@ from testbed import KafkaCluster
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import wait_until
 from tests.real import run_processes
-from tests.real.run_processes import start_run
+from tests.real.run_processes import start_run, words_of_run
 
 pytestmark = pytest.mark.usefixtures("calm")
 
@@ -56,9 +56,7 @@ def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
 
 def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
     """What a run says of itself at its end."""
-    result = invoke(
-        cluster, "run", "--yes", *arguments, "--measure-for", 0, "--state-dir", folder / "state", "--format", "json"
-    )
+    result = invoke(cluster, *words_of_run(*arguments), "--state-dir", folder / "state", "--format", "json")
     assert result.exit_code in {0, 5}, result.output
     assert result.stdout, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
@@ -211,7 +209,7 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
     assert (left["state"], left["is_active"]) == ("moving", False)
     assert throttles(kafka, topic_name)
 
-    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
 
     assert (found["run_id"], found["state"], found["throttle_residue"]) == (run_id, "done", [])
     assert assignments(kafka, topic_name) == {0: (2, 1)}
@@ -219,7 +217,7 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
     (journal,) = find_journals(tmp_path / "state")
     sent = [event for event in read_events(journal) if isinstance(event, SubmissionIntended)]
     assert len(sent) == 1
-    again = invoke(kafka, "run", "--resume", run_id, "--state-dir", tmp_path / "state")
+    again = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
     assert again.exit_code == 5
     assert "there is nothing to resume" in again.stderr
 
@@ -248,7 +246,7 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     assert "throttle in force: 300 kB/s per broker" in stdout
     assert f"kreassign resume {run_id}" in stdout
     assert "moving" in stdout.splitlines()
-    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
     assert found["state"] == "done"
     assert throttles(kafka, topic_name) == {}
 

@@ -80,7 +80,7 @@ def test_runs_that_are_killed_thirty_times_come_to_the_same_end_and_leave_no_thr
             kills += is_killed
             left = status(folder)
             if left is not None:
-                arguments = ("--resume", left["run_id"])
+                arguments = ("resume", left["run_id"])
             # It may have been killed after its end.
             is_over = not is_killed or (left is not None and left["state"] == "done")
             if is_killed and (left is None or is_over):

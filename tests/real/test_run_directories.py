@@ -60,7 +60,7 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
     )
     assert throttles(kafka, topic_name) == at_home
 
-    undone = invoke(kafka, "rollback", found["run_id"], "--state-dir", tmp_path / "state")
+    undone = invoke(kafka, "rollback", "--yes", found["run_id"], "--state-dir", tmp_path / "state")
 
     assert undone.exit_code == 0, undone.output
     assert assignments(kafka, topic_name) == dict.fromkeys(range(3), (0, 1))

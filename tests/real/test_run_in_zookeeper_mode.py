@@ -50,7 +50,7 @@ def test_a_run_in_zookeeper_mode_moves_elects_restores_every_throttle_and_can_be
     copying = {TopicPartition(topic_name, number) for number in (0, 1)}
     assert {frozenset(copying & step) for step in submitted} == {frozenset({key}) for key in copying}
 
-    back = invoke(zookeeper_mode, "rollback", found["run_id"], *state)
+    back = invoke(zookeeper_mode, "rollback", "--yes", found["run_id"], *state)
     assert back.exit_code == 0, back.output
     assert assignments(zookeeper_mode, topic_name) == BEFORE
     assert throttles(zookeeper_mode, topic_name) == before

@@ -1,9 +1,9 @@
-"""The last look before a run begins: what it will do, in words, and the question whether it shall."""
+"""The last look before a cluster is changed: what will happen, in words, and the question whether it shall."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -16,26 +16,32 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 NAMED = 8
 
 
-def refuse_unless_asked(*, is_agreed: bool) -> None:
+yes_option = click.option(
+    "--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked."
+)
+"""Add `--yes`: parameter `is_agreed: bool`."""
+
+
+def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
     """Raise InputError where the question has no answer yet and nobody is there to give one."""
     if not (is_agreed or sys.stdin.isatty()):
         raise InputError(
-            "nobody can be asked whether the run shall begin, for standard input is no terminal: --yes begins it, "
+            f"nobody can be asked whether {what} shall begin, for standard input is no terminal: --yes begins it, "
             "--dry-run shows what it would do"
         )
 
 
-def ask(found: RunPreview) -> None:
-    """Print what a run will do and ask whether it shall begin. Raises click.exceptions.Exit if not."""
-    show(found)
+def ask(told: Iterable[str]) -> None:
+    """Print what will happen and ask whether it shall begin. Raises click.exceptions.Exit if not."""
+    show(told)
     if not click.confirm("begin?", default=False, err=True):
         click.echo("nothing was sent", err=True)
         raise click.exceptions.Exit(1)
 
 
-def show(found: RunPreview) -> None:
-    """Print what a run will do, on stderr: stdout belongs to the run."""
-    for line in lines(found):
+def show(told: Iterable[str]) -> None:
+    """Print what will happen, on stderr: stdout belongs to what was asked for."""
+    for line in told:
         console(stderr=True).print(line, soft_wrap=True)
 
 

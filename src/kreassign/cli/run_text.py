@@ -76,16 +76,23 @@ def print_state(console: Console, history: RunHistory, *, is_active: bool = Fals
 
 
 def print_ways(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
-    """The command to give next, if there is something left to do."""
+    """The command to give next."""
+    for number, command in enumerate(commands_after(history, is_active=is_active)):
+        console.print(f"{'  or' if number else 'next'}: {command}", soft_wrap=True)
+
+
+def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
+    """The commands of which one comes next for a run as it is, or ended."""
+    takes = (*CLUSTER, *STATE)
     if is_active:
-        if history.is_held:
-            console.print(f"next: {next_command('resume', history.run_id, takes=STATE)}", soft_wrap=True)
-    elif history.ended_ms is None or history.throttle_residue:
-        takes = (*CLUSTER, *STATE)
-        ways = ("resume",) if history.ended_ms is not None else ("resume", "cancel")
-        for number, word in enumerate(ways):
-            command = next_command(word, history.run_id, takes=takes, of=history)
-            console.print(f"{'  or' if number else 'next'}: {command}", soft_wrap=True)
+        return (next_command("resume" if history.is_held else "watch", history.run_id, takes=STATE),)
+    if history.ended_ms is None:
+        return tuple(next_command(word, history.run_id, takes=takes, of=history) for word in ("resume", "cancel"))
+    if history.throttle_residue:
+        return (next_command("resume", history.run_id, takes=takes, of=history),)
+    if history.state == "done":
+        return (next_command("verify", history.run_id, takes=takes, of=history),)
+    return (next_command("rollback", history.run_id, "--dry-run", takes=takes, of=history),)
 
 
 def state_text(found: RunHistory, *, is_active: bool) -> str:

@@ -47,6 +47,7 @@ from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.twin import faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.planner.problem.policy import PlanPolicy
@@ -149,12 +150,15 @@ def rehearse(
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: Pace = NO_LIMITS,
     speeds: Speeds = rehearsals.TYPICAL,
+    faults: Sequence[str] = (),
 ) -> Rehearsal:
     """The same run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
 
-    Raises IllegalPlan when the cluster in the snapshot is not what the plan needs.
+    `faults` happen meanwhile, as for `kreassign rehearse --fault`. Raises IllegalPlan when the cluster in the snapshot
+    is not what the plan needs, InputError for a fault that it cannot have.
     """
-    return rehearsals.rehearse(RunRequest(_plan_file(plan), _rates(throttle), guards, pace), snapshot, speeds)
+    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace)
+    return rehearsals.rehearse(request, snapshot, speeds, faults=faults_of(faults))
 
 
 def run(

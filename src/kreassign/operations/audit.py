@@ -19,8 +19,8 @@ from kreassign.model import ConfigResource, OffsetSpec
 from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.spark.client_properties import by_reference
-from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.parquet import refuse_former, write_rows
+from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.parquet import read_rows, refuse_former, write_rows
 from kreassign.pipeline.tables.schemas import Row
 
 CLEANUP_POLICY = "cleanup.policy"
@@ -113,6 +113,12 @@ def read_records(
             taken_ms=taken_ms,
         )
     return Reading(found, len(partitions))
+
+
+def labels_of_readings(data: Path | str) -> tuple[str, ...]:
+    """The labels of the readings that were stored, the earliest first."""
+    taken = {row["label"]: row["taken_ms"] for row in read_rows(data, AUDITED_PARTITIONS)}
+    return tuple(sorted(taken, key=lambda label: (taken[label], label)))
 
 
 def compare_readings(before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:

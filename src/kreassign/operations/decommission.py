@@ -32,8 +32,9 @@ from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
+from kreassign.operations.preview import RunPreview, preview_run
 from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
-from kreassign.operations.run import RunContext, RunRequest
+from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 
@@ -132,11 +133,55 @@ def decommission(
     return Decommissioning(client, request, context, executed, SYSTEM_CLOCK, tell).go_on()
 
 
-def next_of_decommission(client: AdminClient, request: DecommissionRequest) -> tuple[Step, tuple[str, ...]]:
-    """What `decommission` would do first, and what could still land on the brokers after it; changes nothing."""
+@dataclass(frozen=True, slots=True)
+class DecommissionPreview:
+    """What a decommission would do: its first step, what could still land on the brokers after that, and the drain.
+
+    `resumed` are interrupted runs that it would go on with. `drain` is None where nothing is to be moved, or nobody can
+    say yet what.
+    """
+
+    next_step: Step
+    open_ways: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    drain: RunPreview | None = None
+
+
+def preview_decommission(
+    client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
+) -> DecommissionPreview:
+    """What `decommission` would do, as the cluster is now; changes nothing. Raises what planning the drain raises."""
     wanted, found = Decommission(request.unregisters), read_brokers(client, request.brokers)
     step = wanted.next_step(found)
-    return step, () if isinstance(step, Cordon) else wanted.open_ways(found)
+    ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
+    resumed = interrupted_drains(context.state_dir, client.describe_cluster().cluster_id, request.brokers)
+    ahead = replace(wanted, uncordoned=dict.fromkeys(request.brokers, "")).next_step(found)
+    if resumed or isinstance(step, Blocked | Finished) or not isinstance(ahead, Drain):
+        return DecommissionPreview(step, ways, resumed)
+    asked = replace(request.run, plan=drain_plan(client, request, ahead, context, clock), measure_for_s=0.0)
+    return DecommissionPreview(step, ways, (), preview_run(client, prepare_run(client, asked, context, clock), asked))
+
+
+def drain_plan(
+    client: AdminClient, request: DecommissionRequest, step: Drain, context: RunContext, clock: Clock
+) -> PlanFile:
+    """The plan that takes everything off the brokers. Raises what `make_plan` raises, InputError."""
+    seen = observe(client, clock.now_ms(), context.warn)
+    snapshot = whole_snapshot(client, seen, clock, 0, context.warn)
+    outcome = make_plan(inputs_of_snapshot(snapshot, request.policy, "cluster"), _task(request, step.brokers))
+    if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
+        raise InputError(
+            f"the plan would leave {', '.join(map(str, left))} on {listed(step.brokers)}, for these topics are "
+            "excluded (goals file); nothing was moved"
+        )
+    return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
+
+
+def _task(request: DecommissionRequest, named: Collection[int]) -> Task:
+    pairs = dict(zip(request.brokers, request.successors, strict=False))
+    if not pairs:
+        return DrainBrokers(tuple(named))
+    return ReplaceBrokers(tuple(named), tuple(pairs[broker] for broker in named))
 
 
 class Decommissioning:
@@ -234,21 +279,8 @@ class Decommissioning:
 
     def _drain(self, step: Drain) -> Blocked | None:
         """Plan and execute; what is in the way after that. Raises what `make_plan` and the run raise."""
-        seen = observe(self._client, self._clock.now_ms(), self._context.warn)
-        snapshot = whole_snapshot(self._client, seen, self._clock, 0, self._context.warn)
-        outcome = make_plan(inputs_of_snapshot(snapshot, self._request.policy, "cluster"), self._task(step.brokers))
-        if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
-            raise InputError(
-                f"the plan would leave {', '.join(map(str, left))} on {listed(step.brokers)}, for these topics are "
-                "excluded (goals file); nothing was moved"
-            )
-        return self._after(self._runs.execute(PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)))
-
-    def _task(self, named: Collection[int]) -> Task:
-        pairs = dict(zip(self._request.brokers, self._request.successors, strict=False))
-        if not pairs:
-            return DrainBrokers(tuple(named))
-        return ReplaceBrokers(tuple(named), tuple(pairs[broker] for broker in named))
+        plan = drain_plan(self._client, self._request, step, self._context, self._clock)
+        return self._after(self._runs.execute(plan))
 
     def _unregister(self, broker: int) -> None:
         with sole_change(self._client, self._context, "decommission", self._clock):

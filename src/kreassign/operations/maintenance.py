@@ -22,6 +22,8 @@ from kreassign.executor.brokers.maintenance import (
     Reorder,
     Step,
     Uncordon,
+    due_to_enter,
+    due_to_exit,
     next_to_enter,
     next_to_exit,
 )
@@ -81,12 +83,24 @@ def maintain(
     return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way])
 
 
-def next_of_maintenance(client: AdminClient, brokers: tuple[int, ...], way: Way, context: RunContext) -> Step:
-    """What `maintain` would do first; changes nothing. Raises InputError, ClusterError."""
-    return _DECISIONS[way](Maintenance(client, brokers, context).facts())
+@dataclass(frozen=True, slots=True)
+class MaintenancePreview:
+    """What is next, and all steps that are due as the cluster is now; none where nothing is left, or nothing helps."""
+
+    next_step: Step
+    due: tuple[Step, ...]
+
+
+def preview_maintenance(
+    client: AdminClient, brokers: tuple[int, ...], way: Way, context: RunContext
+) -> MaintenancePreview:
+    """What `maintain` would do; changes nothing. Raises InputError, ClusterError."""
+    facts = Maintenance(client, brokers, context).facts()
+    return MaintenancePreview(_DECISIONS[way](facts), _DUE[way](facts))
 
 
 _DECISIONS: Mapping[Way, Callable[[MaintenanceFacts], Step]] = {Way.ENTER: next_to_enter, Way.EXIT: next_to_exit}
+_DUE: Mapping[Way, Callable[[MaintenanceFacts], tuple[Step, ...]]] = {Way.ENTER: due_to_enter, Way.EXIT: due_to_exit}
 
 
 @dataclass

@@ -21,6 +21,7 @@ from kreassign.operations.snapshot import Observation, observe
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
+from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 
@@ -98,16 +99,22 @@ class Observer:
 
 
 def rehearse(
-    request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TYPICAL, recording: Recording | None = None
+    request: RunRequest,
+    snapshot: ClusterSnapshot,
+    speeds: Speeds = TYPICAL,
+    recording: Recording | None = None,
+    faults: Iterable[PlannedFault] = (),
 ) -> Rehearsal:
     """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
     `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all that happens.
-    Raises IllegalPlan when that cluster is not what the plan needs.
+    `faults` happen to it, counted from the start. Raises IllegalPlan when that cluster is not what the plan needs,
+    InputError for a fault that it cannot have.
     """
     blueprint = blueprint_of(snapshot, speeds)
     settings = request.settings("rehearsal", snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
+    schedule_faults(twin, faults)
     transport, observer = TwinTransport(twin), Observer(kept=None if recording is None else recording.events)
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)

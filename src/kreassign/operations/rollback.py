@@ -25,6 +25,7 @@ from kreassign.model import TopicPartition
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal, is_active
 from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.preview import RunPreview, preview_run
 from kreassign.operations.run import (
     RunContext,
     RunRequest,
@@ -80,17 +81,43 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     """Undo, by a run that is checked, throttled, journalled and resumable like any other, if there is anything to."""
     if not len(prepared.plan.plan):
         return prepared
+    started, _ = _prepared_run(client, prepared, request, context)
+    return replace(prepared, run=start_run(client, started, context))
+
+
+def preview_rollback_run(
+    client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
+) -> RunPreview | None:
+    """What the run that undoes would do; None where none is needed, or where the run that is undone must end first.
+
+    Changes nothing. Raises what `start_rollback` would raise before it begins.
+    """
+    if not len(prepared.plan.plan) or not is_settled(prepared.undone):
+        return None
+    started, of = _prepared_run(client, prepared, request, context)
+    return preview_run(client, started, replace(of, measure_for_s=0.0))
+
+
+def is_settled(run: RunHistory) -> bool:
+    """Whether the run is at its end and has restored its throttle, so that a rollback need not end it first."""
+    return run.ended_ms is not None and not run.throttle_residue
+
+
+def _prepared_run(
+    client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
+) -> tuple[RunStarted, RunRequest]:
+    """The run that undoes, checked against the cluster, and as what it was requested."""
     refuse_unless_free(client, context)
     now_ms = SYSTEM_CLOCK.now_ms()
     first = first_event(find_journal(context.state_dir, request.run_id))
-    chosen = _request(request, first, prepared).settings(new_run_id(now_ms), now_ms)
+    asked = _request(request, first, prepared)
+    chosen = asked.settings(new_run_id(now_ms), now_ms)
     done = prepared.undone
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
     found = first.found if request.found is FoundThrottles.REFUSE else request.found
-    started = agreed(started, read_others(client, started), found, context.original_settings(client))
-    return replace(prepared, run=start_run(client, started, context))
+    return agreed(started, read_others(client, started), found, context.original_settings(client)), asked
 
 
 def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:
@@ -130,6 +157,6 @@ def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
                     show(progress)
         return read_history(path)
     found = read_history(path)
-    if found.ended_ms is None or found.throttle_residue:
+    if not is_settled(found):
         return cancel_interrupted_run(client, path, context, is_now=True)
     return found

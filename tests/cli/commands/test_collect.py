@@ -6,9 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.commands.collect import line
+from kreassign.cli.main import kreassign
 from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
@@ -18,6 +20,7 @@ from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving as serving_twin
 from kreassign.twin.network.transport import TwinTransport
 from testbed.fork_server import fork_server
 from testbed.waiting import wait_until
@@ -113,3 +116,21 @@ def test_a_collector_that_is_killed_leaves_whole_files_only_and_a_restart_goes_o
         own = {"snapshot_id": seal["snapshot_id"]}
         assert len(read_rows(tmp_path, BROKERS, only=own)) == seal["broker_count"]
         assert len(read_rows(tmp_path, PARTITIONS, only=own)) == seal["partition_count"]
+
+
+@pytest.mark.thorough
+def test_its_end_names_the_next_command_with_its_arguments(tmp_path: Path) -> None:
+    with serving_twin(Twin(cluster({"t": [[0, 1]]}), TwinSettings())) as thread:
+        words = [
+            "collect",
+            "--bootstrap-server",
+            thread.bootstrap_servers,
+            "--data",
+            str(tmp_path),
+            "--interval",
+            "1ms",
+        ]
+        two, one = (CliRunner().invoke(kreassign, [*words, "--rounds", rounds]) for rounds in ("2", "1"))
+        assert (two.exit_code, two.stderr) == (0, f"next: kreassign load --data {tmp_path}\n")
+        again = f"next: kreassign collect --bootstrap-server {thread.bootstrap_servers} --data {tmp_path}\n"
+        assert one.stderr == again, "one round has no rates"

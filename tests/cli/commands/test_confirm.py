@@ -1,4 +1,4 @@
-"""Before a run begins: what it will do is shown, and somebody has to agree."""
+"""Before a cluster is changed: what will happen is shown, and somebody has to agree."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.model import ConfigResource
 from kreassign.operations.connect import connect
 from tests.cli.commands.test_lost_terminal import PROGRAM
 from tests.cli.commands.test_steering import Terminal, serving_terminal
@@ -33,11 +34,19 @@ def is_moving(terminal: Terminal) -> bool:
 
 def answered(terminal: Terminal, answer: str, *options: str) -> tuple[int, str]:
     """A run that is started at a terminal of its own, where somebody types this; its exit code and what was shown."""
+    return typed(terminal, answer, "run", str(terminal.plan), *QUICK, *options)
+
+
+def typed(terminal: Terminal, answer: str, *command: str) -> tuple[int, str]:
+    """The same of any command."""
+    return at_terminal([*command, "--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)], answer)
+
+
+def at_terminal(words: list[str], answer: str = "") -> tuple[int, str]:
+    """The same of a whole command line."""
     ours, theirs = pty.openpty()
-    where = ["--bootstrap-server", terminal.bootstrap, "--state-dir", str(terminal.state)]
-    words = [*PROGRAM, "run", str(terminal.plan), *QUICK, *options, *where]
     environment = os.environ | {"TERM": "dumb", "COLUMNS": "80"}
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with subprocess.Popen([*PROGRAM, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         os.write(ours, answer.encode())
         shown = b""
@@ -93,4 +102,41 @@ def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(termina
     found = json.loads(terminal.ask_cluster("run", terminal.plan, "--dry-run", *QUICK, "--format", "json").stdout)
     assert (found["copies"], found["copied_bytes"], found["proposal"]) == (4, 40_000_000, None)
     assert not is_moving(terminal)
+    assert not terminal.runs
+
+
+def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(terminal: Terminal) -> None:
+    done = json.loads(terminal.ask_cluster("run", terminal.plan, "--yes", *QUICK, "--format", "json").stdout)
+    unasked = terminal.ask_cluster("rollback")
+    assert (unasked.exit_code, "whether the rollback shall begin" in unasked.stderr) == (2, True)
+    priced = terminal.ask_cluster("rollback", "--dry-run")
+    assert f"rollback of run {done['run_id']}: 2 of 2 partitions move back, 4 copies, 40 MB\n" in priced.stdout
+    assert "  brokers: from 3 to 0, 1\n" in priced.stdout
+    assert priced.stderr.startswith("next: kreassign rollback ")
+    assert "--dry-run" not in priced.stderr
+    command = ("rollback", "--throttle", "50MB/s", "--poll-interval", "0.1")
+    code, shown = typed(terminal, "n\n", *command)
+    assert code == 1, shown
+    assert "this run changes 2 partitions: 4 copies, 40 MB\n" in shown
+    assert "  throttle: 50 MB/s per broker\n" in shown
+    assert "begin? [y/N]: " in shown
+    assert "nothing was sent" in shown
+    assert (is_moving(terminal), len(terminal.runs)) == (False, 1)
+    code, shown = typed(terminal, "y\n", *command)
+    assert (code, [run["state"] for run in terminal.runs]) == (0, ["done", "done"]), shown
+    code, shown = typed(terminal, "", "rollback", done["run_id"])
+    assert (code, "begin?" in shown) == (0, False), "nothing is left to move back, so nobody is asked"
+
+
+def test_brokers_leave_service_only_if_somebody_agrees(terminal: Terminal) -> None:
+    code, shown = typed(terminal, "n\n", "maintenance", "enter", "1")
+    assert code == 1, shown
+    assert "then: elect the preferred leaders of t-1\nbegin? [y/N]: " in shown
+    code, shown = typed(terminal, "n\n", "decommission", "1", "--measure-for", "0")
+    assert code == 1, shown
+    assert "next: cordon the log directories of broker 1\nto drain:\n  this run changes 2 partitions: " in shown
+    with connect(terminal.bootstrap) as client:
+        assert {one.leader for one in client.describe_topics(["t"]).ok["t"].partitions} == {0, 1}
+        key = ConfigResource.broker(1)
+        assert not client.describe_configs([key], names=("cordoned.log.dirs",)).ok[key]["cordoned.log.dirs"].value
     assert not terminal.runs

@@ -33,9 +33,13 @@ def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
         options = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
         return CliRunner().invoke(kreassign, ["decommission", "3", *words, *options, "--poll-interval", "0.1"])
 
-    assert type_in("--dry-run").stdout == "next: cordon the log directories of broker 3\n"
-
-    emptied = type_in("--unregister", "--format", "json")
+    priced = type_in("--dry-run").stdout.splitlines()
+    assert priced[:3] == [
+        "next: cordon the log directories of broker 3", "to drain:", "  this run changes 2 partitions: 2 copies, 20 MB"
+    ]  # fmt: skip
+    unasked = type_in("--unregister")
+    assert (unasked.exit_code, "--yes begins it" in unasked.stderr) == (2, True)
+    emptied = type_in("--unregister", "--yes", "--format", "json")
     found = json.loads(emptied.stdout)
     assert emptied.exit_code == 5
     assert found["steps"][:2] == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]
@@ -52,7 +56,7 @@ def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
     wait_until(
         lambda: server.do(lambda twin: twin.metadata.brokers[3].fenced), timeout_s=30, what="broker 3 to be gone"
     )
-    gone = type_in("--unregister")
+    gone = type_in("--unregister", "--yes")
     assert gone.exit_code == 0, gone.output
     assert gone.stdout.startswith("unregister broker 3\n")
     assert gone.stdout.endswith("its log directories were not asked, it is not registered\n")

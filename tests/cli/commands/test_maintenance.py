@@ -21,22 +21,36 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
             options = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
             return CliRunner().invoke(kreassign, ["maintenance", verb, str(broker), *words, *options])
 
-        assert type_in("enter", 3, "--dry-run").stdout == "next: begin the maintenance of broker 3\n"
-        entered = type_in("enter", 3, "--poll-interval", "0.1")
+        assert type_in("enter", 3, "--dry-run").stdout.splitlines() == [
+            "next: begin the maintenance of broker 3",
+            "then: cordon the log directories of broker 3",
+            "then: put another replica first in the lists of t-0",
+            "then: elect the preferred leaders of t-0",
+        ]
+        unasked = type_in("enter", 3)
+        assert (unasked.exit_code, "--yes begins it" in unasked.stderr) == (2, True)
+        entered = type_in("enter", 3, "--yes", "--poll-interval", "0.1")
         assert entered.exit_code == 0, entered.output
         assert entered.stdout.splitlines()[-1].startswith(
             "broker 3 may be stopped: it leads nothing, 1 partition keeps"
         )
         assert "warning: the maintenance is written down on this machine only" in entered.stderr
 
-        refused = type_in("enter", 2, "--format", "json")
+        refused = type_in("enter", 2, "--yes", "--format", "json")
         assert refused.exit_code == 5
         assert json.loads(refused.stdout)["next"].startswith(
             "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose min.insync.replicas: alone-0 "
         )
 
-        left = json.loads(type_in("exit", 3, "--poll-interval", "0.1", "--format", "json").stdout)
+        assert json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout)["due"] == [
+            "put another replica first in the lists of t-0",
+            "elect the preferred leaders of t-0",
+            "uncordon broker 3",
+            "end the maintenance of broker 3",
+        ]
+        left = json.loads(type_in("exit", 3, "--yes", "--poll-interval", "0.1", "--format", "json").stdout)
         assert (left["is_finished"], left["next"]) == (True, "broker 3 is in service")
         assert json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout) == {
-            "next": "broker 3 is in service"
+            "next": "broker 3 is in service",
+            "due": [],
         }

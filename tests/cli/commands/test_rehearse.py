@@ -99,3 +99,16 @@ def test_a_rehearsal_has_a_page_with_brokers_before_and_after(tmp_path: Path) ->
         "The throttle was 10 MB/s.",
     ):
         assert told in words, told
+
+
+def test_a_rehearsal_has_the_faults_that_are_wanted_at_their_time(tmp_path: Path) -> None:
+    fault = ("--fault", "crash:2@100s+1h")
+    crashed = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s", "--format", "json", *fault)
+    found = json.loads(crashed.stdout)
+    assert (crashed.exit_code, found["history"]["state"]) == (5, "failed")
+    assert 100 < found["seconds"] < 1_000, "the move was given up, long before the copy would have been there"
+    assert found["verdicts"] == [
+        "broker: brokers [2], which were there when the run began, are gone. Start them, or remove them from plans"
+    ]
+    refused = rehearse(tmp_path, snapshot(), "--fault", "crash:7@100s")
+    assert (refused.exit_code, "7" in refused.stderr) == (2, True)

@@ -20,7 +20,7 @@ from kreassign.operations.rollback import plan_rollback
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.executor.twin_runs import TwinRig, tp
 
-AT_ONCE = ("--poll-interval", 0.1, "--format", "json")
+AT_ONCE = ("--yes", "--poll-interval", 0.1, "--format", "json")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def begun(terminal: Terminal, run_id: str) -> RunStarted:
 
 def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_hours(terminal: Terminal) -> None:
     chosen = ("--guard", "stall=cancel", "--guard", "rate=rollback", "--max-moves", 1, "--deadline", "2099-01-31T06:00")
-    done = json.loads(terminal.ask_cluster("run", "--yes", terminal.plan, *chosen, *AT_ONCE).stdout)
+    done = json.loads(terminal.ask_cluster("run", terminal.plan, *chosen, *AT_ONCE).stdout)
     result = terminal.ask_cluster("rollback", done["run_id"], "--guard", "disk=warn", "--order", "name", *AT_ONCE)
     undone = json.loads(result.stdout)
     assert (result.exit_code, undone["run_id"], undone["rollback_run"]["state"]) == (0, done["run_id"], "done")
@@ -59,7 +59,7 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(termina
         directories = client.describe_log_dirs([3]).raise_if_any()[3]
         cordon = ConfigChange.set("cordoned.log.dirs", ",".join(log_dir.path for log_dir in directories))
         client.incremental_alter_configs({ConfigResource.broker(3): [cordon]}).raise_if_any()
-    result = terminal.ask_cluster("run", "--yes", terminal.plan, "--guard", "cordoned=rollback", *AT_ONCE)
+    result = terminal.ask_cluster("run", terminal.plan, "--guard", "cordoned=rollback", *AT_ONCE)
     found = json.loads(result.stdout)
     assert (result.exit_code, found["state"], found["wants_rollback"]) == (5, "cancelled", True)
     assert (found["rollback"]["run_id"], found["rollback"]["rollback_run"]) == (found["run_id"], None)

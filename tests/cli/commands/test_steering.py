@@ -44,18 +44,19 @@ class Terminal:
     def ask_cluster(self, command: str, *arguments: object) -> Result:
         return self.type(command, *arguments, "--bootstrap-server", self.bootstrap)
 
-    def start_run(self) -> Forked:
+    def start_run(self, *more: str, throttle: str = "200kB/s") -> Forked:
         options = [
             "--measure-for",
             "0.2",
             "--throttle",
-            "200kB/s",
+            throttle,
             "--poll-interval",
             "0.1",
             "--format",
             "json",
             "--state-dir",
             str(self.state),
+            *more,
         ]
         words = ["run", "--yes", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
         return fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
@@ -132,6 +133,8 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert f"run {run_id} is active on this cluster" in second.stderr
         assert f"take it over with `kreassign resume {run_id}`" in second.stderr
 
+        elsewhere = terminal.type("cancel", "--metrics-port", "0")
+        assert (elsewhere.exit_code, "only that one can be monitored" in elsewhere.stderr) == (2, True)
         assert "cancelling 2 moves in flight" in terminal.type("cancel").stdout
         output, _ = process.communicate(timeout=60)
         assert (process.returncode, json.loads(output)["state"]) == (5, "cancelled")
@@ -146,8 +149,32 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
 
     priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)
     assert priced["copied_bytes"] == 0
-    undone = terminal.ask_cluster("rollback", run_id, "--poll-interval", "0.1")
+    undone = terminal.ask_cluster("rollback", run_id, "--yes", "--poll-interval", "0.1")
     assert undone.exit_code == 0, undone.output
+
+
+def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_else_has_begun(terminal: Terminal) -> None:
+    process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
+            timeout_s=30,
+            what="a move to be in flight",
+        )
+        run_id = terminal.runs[0]["run_id"]
+        drained = terminal.type("pause", "--drain")
+        assert drained.exit_code == 0, drained.output
+        assert "starts no new moves; 1 in flight continue" in drained.stdout
+        assert drained.stdout.endswith(f"run {run_id}: nothing is in flight\n")
+        assert drained.stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
+        (held,) = terminal.runs
+        assert held["is_held"]
+        assert sorted(move["status"] for move in held["moves"]) == ["complete", "planned"]
+        terminal.type("cancel")
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Terminal) -> None:
@@ -163,8 +190,9 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
         process.communicate()
     run_id = terminal.runs[0]["run_id"]
     assert "specify --bootstrap-server" in terminal.type("cancel", run_id).output
-    ended = terminal.ask_cluster("cancel", "--poll-interval", "0.1", "--format", "json")
+    ended = terminal.ask_cluster("cancel", "--poll-interval", "0.1", "--metrics-port", "0", "--format", "json")
     assert ended.exit_code == 5, ended.output
+    assert re.search(r"^metrics: http://127\.0\.0\.1:\d+/metrics$", ended.stderr, re.MULTILINE)
     found = json.loads(ended.stdout)
     assert (found["state"], found["throttle_residue"]) == ("cancelled", [])
     assert {move["status"] for move in found["moves"]} == {"cancelled"}

@@ -116,3 +116,16 @@ def test_what_cannot_be_asked_is_an_error_of_its_own(terminal: Terminal) -> None
     assert terminal.ask_cluster("verify", "nothing.json").stderr == "error: there is no plan nothing.json\n"
     unknown = terminal.ask_cluster("verify", "run-9")
     assert (unknown.exit_code, "there is no run run-9" in unknown.stderr) == (2, True)
+
+
+def test_what_comes_after_it_is_named_with_its_arguments(terminal: Terminal) -> None:
+    where, state = f"--bootstrap-server {terminal.bootstrap}", f"--state-dir {terminal.state}"
+    assert terminal.ask_cluster("verify", terminal.plan).stderr == f"next: kreassign doctor {where}\n"
+    quick = ("--measure-for", 0, "--poll-interval", 0.1)
+    ended = terminal.ask_cluster("run", "--yes", terminal.plan, *quick)
+    (run_id,) = (run["run_id"] for run in terminal.runs)
+    assert ended.stdout.endswith(f"next: kreassign verify {run_id} {where} {state}\n")
+    for subject, report in ((terminal.plan, "report"), (run_id, f"report --run {run_id}")):
+        assert terminal.ask_cluster("verify", subject).stderr == f"next: kreassign {report} {state}\n"
+    reported = terminal.type("report", "--out", terminal.state / "report.html")
+    assert reported.stderr == "next: kreassign doctor --bootstrap-server HOST:PORT\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.output import examples
 from kreassign.clock import SystemClock
 from kreassign.model.plan_facts import plan_id
@@ -37,3 +38,4 @@ def approve(plan: Path, note: str, is_revoked: bool) -> None:
     seen = plan_id(read_plan_file(plan).plan)
     found = approve_plan(plan, seen, this_operator().user, note, SystemClock().now_ms())
     click.echo(f"{plan.name}: plan {found.plan_id} approved by {found.approved_by}")
+    print_next(next_command("run", plan, "--require-approval", takes=CLUSTER))

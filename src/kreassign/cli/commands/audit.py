@@ -9,16 +9,18 @@ from typing import Any
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import OUTPUT_FILE, REGEX
 from kreassign.cli.output import examples, format_option, print_json, warn
+from kreassign.cli.typed import typed_words
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.printable import shortened
 from kreassign.model.spark_options import SparkOptions
-from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records
+from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, labels_of_readings, read_records
 from kreassign.operations.journals import find_journal
 from kreassign.operations.report import audit_page
 from kreassign.report.text import format_bytes, format_duration, format_rate
@@ -26,6 +28,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 Row = dict[str, Any]
 
 _LABEL = re.compile(r"[A-Za-z0-9._-]{1,100}")
+SECOND = "after"
 _COUNTS = ("expired", "compacted", "appended")
 
 
@@ -94,6 +97,11 @@ def audit_run(
     else:
         for run in found:
             click.echo("\n".join(lines(run)))
+        bad = next((run["run_id"] for run in found if run["findings"]), None)
+        if bad is None:
+            print_next(next_command("report", "--run", found[-1]["run_id"], takes=(*DATA, *STATE)))
+        else:
+            print_next(next_command("rollback", bad, "--dry-run", takes=(*CLUSTER, *STATE)))
     context.exit(1 if is_bad else 0)
 
 
@@ -132,6 +140,17 @@ def records(
     with cluster.connect() as client:
         found = read_records(client, request, data, SparkOptions(master, dict(conf)))
     click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
+    print_next(_after_reading(label, data))
+
+
+def _after_reading(label: str, data: Path | str) -> str:
+    """The comparison with the reading before this one; without one, the second reading, after the move."""
+    stored = labels_of_readings(data)
+    earlier = stored[: stored.index(label)]
+    if earlier:
+        return next_command("audit", "compare", earlier[-1], label, takes=DATA)
+    second = {label: SECOND, f"--label={label}": f"--label={SECOND}"}
+    return next_command(*(second.get(word, word) for word in typed_words()))
 
 
 @audit.command(
@@ -168,6 +187,10 @@ def compare(
         for row in wrong:
             click.echo(_sentence(row))
         click.echo(_summary(rows, len(wrong)))
+        # What moved is undone by the run that moved it; of what is the same there is a report.
+        print_next(
+            next_command("rollback", "--dry-run", takes=CLUSTER) if wrong else next_command("report", takes=DATA)
+        )
     context.exit(1 if wrong else 0)
 
 

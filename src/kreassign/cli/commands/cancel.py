@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
+from kreassign.cli.options.monitoring import announce, monitoring_options, refuse_monitoring_of_others
 from kreassign.cli.options.run import run_context_options
 from kreassign.cli.options.run_id import run_id_argument
 from kreassign.cli.output import examples, format_option
@@ -12,6 +13,7 @@ from kreassign.cli.run_text import exit_code, in_flight, print_accepted, print_e
 from kreassign.cli.signals import on_terminal
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal, is_active
+from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.run import RunContext, cancel_interrupted_run
 
 
@@ -26,6 +28,7 @@ from kreassign.operations.run import RunContext, cancel_interrupted_run
 @click.option("--drain", "drains", is_flag=True, help="Let moves in flight finish; start no new ones.")
 @interrupted_run_cluster_options
 @run_context_options
+@monitoring_options
 @format_option
 @click.pass_context
 def cancel(
@@ -35,6 +38,7 @@ def cancel(
     drains: bool,
     cluster: ClusterOptions,
     run_context: RunContext,
+    monitoring: Monitoring,
     output_format: str,
 ) -> None:
     """Cancel run RUN_ID, or the only or latest one: cancel moves in flight, start no new ones, restore the throttle.
@@ -44,6 +48,7 @@ def cancel(
     """
     path = find_journal(run_context.state_dir, run_id)
     if is_active(path):
+        refuse_monitoring_of_others(path.stem)
         flying = in_flight(steer.status(path))
         sentence = (
             f"draining: {flying} moves in flight finish, then it ends"
@@ -55,7 +60,8 @@ def cancel(
     is_quiet = output_format == "json"
     with (
         cluster.connect_to_resume(path.stem) as client,
-        on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
+        on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
+        monitored(shown, monitoring, announce) as watched,
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=not drains)
         print_end(found, is_quiet=is_quiet)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_or_out_option
 from kreassign.cli.options.values import WholeRange, parse_interval
@@ -38,9 +39,22 @@ def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: 
     of its date and hour. Files are written atomically: stop it at any time, start it again at any time. A round that
     the cluster does not answer is reported and skipped; only the first must succeed. Rates need at least two rounds.
     """
+    stored = 0
     with cluster.connect() as client:
-        for done in collect_rounds(client, data, rounds=rounds, interval_s=interval, warn=warn):
-            click.echo(line(done, rounds, data))
+        try:
+            for done in collect_rounds(client, data, rounds=rounds, interval_s=interval, warn=warn):
+                click.echo(line(done, rounds, data))
+                stored += done.partitions is not None
+        finally:  # Ctrl-C is the usual end of it
+            _print_next(stored)
+
+
+def _print_next(stored: int) -> None:
+    """The load model, or another round where this one alone has no rates."""
+    if stored > 1:
+        print_next(next_command("load", takes=DATA))
+    elif stored:
+        print_next(next_command("collect", takes=(*CLUSTER, *DATA)))
 
 
 def line(done: Round, rounds: int | None, data: Path | str) -> str:

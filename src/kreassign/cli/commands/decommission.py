@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
+from kreassign.cli.confirm import ask, lines, refuse_unless_asked, yes_option
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
@@ -14,11 +16,11 @@ from kreassign.cli.options.run import found_options, guards_option, replan_optio
 from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.options.values import LONGEST_S, FiniteRange
 from kreassign.cli.output import console, examples, format_option, print_json
-from kreassign.cli.run_text import document, exit_code, print_summary
+from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
-from kreassign.executor.brokers.decommission import Step
+from kreassign.executor.brokers.steps import Blocked, Finished
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import ThrottleRates
@@ -26,6 +28,7 @@ from kreassign.operations import decommission as operation
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,
     CancelledDecommission,
+    DecommissionPreview,
     DecommissionRequest,
     DecommissionResult,
 )
@@ -53,6 +56,7 @@ from kreassign.operations.run import RunContext
 )
 @click.option("--unregister", is_flag=True, help="Unregister the brokers when they are empty and stopped.")
 @click.option("--cancel", "is_cancelled", is_flag=True, help="Call it off: cancel the run, uncordon the brokers.")
+@yes_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show the next step; change nothing.")
 @goals_file_option
 @throttle_options("no limit")
@@ -79,6 +83,7 @@ def command(
     successors: tuple[int, ...],
     unregister: bool,
     is_cancelled: bool,
+    is_agreed: bool,
     is_dry: bool,
     goals_file: Path | None,
     throttle: ThrottleRates,
@@ -94,9 +99,11 @@ def command(
 
     Where it stands is read from the cluster: the same command, given again by anybody from anywhere, goes on where an
     earlier one was left. With --unregister, stop the brokers once they are empty, and give it once more.
+    What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
     if is_cancelled and is_dry:
         raise click.UsageError("specify either --cancel or --dry-run")
+    refuse_unless_asked("it", is_agreed=is_agreed or is_dry or is_cancelled)
     how = replace(
         WITHOUT_PLAN,
         throttle=throttle,
@@ -112,15 +119,35 @@ def command(
         if is_cancelled:
             _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
         elif is_dry:
-            _print_next(*operation.next_of_decommission(client, request), is_quiet=is_quiet)
+            _print_preview(operation.preview_decommission(client, request, watched), is_quiet=is_quiet)
         else:
+            if not is_agreed:
+                _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
             done = operation.decommission(client, request, watched, _silence if is_quiet else click.echo)
             _print_result(done, is_quiet=is_quiet)
             context.exit(_exit_code(done))
 
 
 def _silence(_: str) -> None:
-    """Programs get one document at the end."""
+    """Programs get one document at the end, and what was said before somebody agreed is not said again."""
+
+
+def _ask(seen: DecommissionPreview) -> None:
+    """Ask whether it shall begin; where nothing is to be done, or can be, nobody is asked."""
+    if not isinstance(seen.next_step, Blocked | Finished):
+        ask(_lines(seen))
+
+
+def _lines(seen: DecommissionPreview) -> Iterator[str]:
+    yield f"next: {seen.next_step}"
+    for sentence in seen.open_ways:
+        yield f"  {sentence}"
+    if seen.resumed:
+        yield f"  run {', '.join(seen.resumed)} is resumed first"
+    if seen.drain is not None:
+        yield "to drain:"
+        for line in lines(seen.drain):
+            yield f"  {line}"
 
 
 def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
@@ -133,17 +160,17 @@ def _print_result(done: DecommissionResult, *, is_quiet: bool) -> None:
         })  # fmt: skip
         return
     for run in done.runs:
-        print_summary(console(), run)
+        print_state(console(), run)
     click.echo(str(done.next_step))
 
 
-def _print_next(step: Step, open_ways: tuple[str, ...], *, is_quiet: bool) -> None:
+def _print_preview(seen: DecommissionPreview, *, is_quiet: bool) -> None:
     if is_quiet:
-        print_json({"next": str(step), "open_ways": list(open_ways)})
+        drain = None if seen.drain is None else asdict(seen.drain)
+        print_json({"next": str(seen.next_step), "open_ways": list(seen.open_ways), "drain": drain})
         return
-    click.echo(f"next: {step}")
-    for sentence in open_ways:
-        click.echo(sentence)
+    for line in _lines(seen):
+        click.echo(line)
 
 
 def _print_cancelled(done: CancelledDecommission, *, is_quiet: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import BROKER_ID
 from kreassign.cli.output import examples, format_option, print_json
@@ -53,7 +54,8 @@ def _forget_brokers(path: Path, brokers: tuple[int, ...], output_format: str) ->
         click.echo(f"given up: {sentence}")
     click.echo("should such a broker come back, delete these with kafka-configs")
     if found.residue:
-        click.echo(f"{len(found.residue)} settings are still to be restored: kreassign resume {path.stem}")
+        click.echo(f"{len(found.residue)} settings are still to be restored")
+        print_next(next_command("resume", path.stem, takes=(*CLUSTER, *STATE)))
 
 
 def _forget_journal(path: Path, output_format: str) -> None:
@@ -63,3 +65,4 @@ def _forget_journal(path: Path, output_format: str) -> None:
         return
     click.echo(f"run {found.run_id} no longer stands in the way of others; its journal is kept as {kept}")
     click.echo("what it left on the cluster stays: `kreassign doctor` names reassignments and throttles")
+    print_next(next_command("doctor", takes=CLUSTER))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import click
 
+from kreassign.cli.confirm import ask, refuse_unless_asked, yes_option
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.group import option_group
 from kreassign.cli.options.plan import parse_brokers
@@ -15,7 +17,7 @@ from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.errors import ExecutionError
 from kreassign.operations import maintenance as operation
 from kreassign.operations.decommission import tell_nobody
-from kreassign.operations.maintenance import WAIT_S, Way
+from kreassign.operations.maintenance import WAIT_S, MaintenancePreview, Way
 from kreassign.operations.run import RunContext
 
 BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
@@ -23,10 +25,11 @@ BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 
 @dataclass(frozen=True, slots=True)
 class HowFar:
-    """How long to wait, and whether anything is changed at all."""
+    """How long to wait, and whether anything is changed at all, or without asking."""
 
     wait_s: float
     is_dry: bool
+    is_agreed: bool
 
 
 how_far_options = option_group(
@@ -41,7 +44,8 @@ how_far_options = option_group(
             metavar="SECONDS",
             help="How long to wait for replicas to be in sync and for moves to end.",
         ),
-        click.option("--dry-run", "is_dry", is_flag=True, help="Show the next step; change nothing."),
+        click.option("--dry-run", "is_dry", is_flag=True, help="Show what is due; change nothing."),
+        yes_option,
     ),
     HowFar,
 )
@@ -81,7 +85,8 @@ def enter(
     """Take leading off brokers IDS, until every partition keeps min.insync.replicas without them.
 
     They are cordoned, too, so that runs and the controller place nothing on them (Kafka 4.3). Where a partition would
-    lose min.insync.replicas, it is named, and nothing is changed.
+    lose min.insync.replicas, it is named, and nothing is changed. What is due is shown first, and it begins when you
+    agree; without a terminal, --yes is needed.
     """
     context.exit(_go(Way.ENTER, brokers, cluster, how_far, run_context, output_format))
 
@@ -115,13 +120,17 @@ def _go(
     output_format: str,
 ) -> int:
     """Go this way, print how far it went, and return the exit code."""
+    refuse_unless_asked("it", is_agreed=how_far.is_agreed or how_far.is_dry)
     is_quiet = output_format == "json"
     context = replace(context, warn=warn)
     with cluster.connect() as client:
         if how_far.is_dry:
-            step = operation.next_of_maintenance(client, brokers, way, context)
-            _print_next(str(step), is_quiet=is_quiet)
+            _print_preview(operation.preview_maintenance(client, brokers, way, context), is_quiet=is_quiet)
             return 0
+        if not how_far.is_agreed:
+            seen = operation.preview_maintenance(client, brokers, way, replace(context, warn=tell_nobody))
+            if seen.due:
+                ask(_lines(seen))
         tell = tell_nobody if is_quiet else click.echo
         done = operation.maintain(client, brokers, way, context, tell, wait_s=how_far.wait_s)
     if is_quiet:
@@ -131,8 +140,15 @@ def _go(
     return 0 if done.is_finished else ExecutionError.exit_code
 
 
-def _print_next(sentence: str, *, is_quiet: bool) -> None:
+def _print_preview(seen: MaintenancePreview, *, is_quiet: bool) -> None:
     if is_quiet:
-        print_json({"next": sentence})
-    else:
-        click.echo(f"next: {sentence}")
+        print_json({"next": str(seen.next_step), "due": list(map(str, seen.due))})
+        return
+    for line in _lines(seen):
+        click.echo(line)
+
+
+def _lines(seen: MaintenancePreview) -> Iterator[str]:
+    yield f"next: {seen.next_step}"
+    for step in seen.due[1:]:
+        yield f"then: {step}"

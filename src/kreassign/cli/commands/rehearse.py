@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
+from kreassign.cli.options.faults import fault_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
 from kreassign.cli.options.throttle import throttle_options
@@ -22,6 +23,7 @@ from kreassign.operations.rehearse import Recording, Rehearsal, Speeds
 from kreassign.operations.report import rehearsal_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
+from kreassign.operations.twin import PlannedFault
 from kreassign.report.text import format_bytes, format_duration
 
 
@@ -30,6 +32,7 @@ from kreassign.report.text import format_bytes, format_duration
         "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s",
         "kreassign rehearse plan.json --snapshot cluster.json.gz --max-moves-per-broker 5",
         "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --report rehearsal.html",
+        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --fault crash:2@60s+10m",
     )
 )
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -43,6 +46,7 @@ from kreassign.report.text import format_bytes, format_duration
 @throttle_options("no limit")
 @guards_option
 @pace_options
+@fault_options
 @click.option(
     "--speeds",
     type=(parse_speed, parse_speed),
@@ -67,18 +71,20 @@ def rehearse(
     throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
     pace: PaceOptions,
+    faults: tuple[PlannedFault, ...],
     speeds: tuple[int, int],
     report: Path | None,
     output_format: str,
 ) -> None:
     """Execute PLAN on the twin of a cluster, in virtual time: how long it takes, and what guards would report.
 
-    It is the run that `kreassign run` would make, with the same options; only the cluster is simulated.
+    It is the run that `kreassign run` would make, with the same options; only the cluster is simulated. Faults, such as
+    a broker that dies meanwhile, are counted from the start of the rehearsal.
     """
     seen = read_snapshot(snapshot)
     request = RunRequest(read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms))
     recording = None if report is None else Recording()
-    shown = operation.rehearse(request, seen, Speeds(*speeds), recording)
+    shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
     if report is not None and recording is not None:
         report.write_text(rehearsal_page(shown, recording, seen, plan.name), encoding="utf-8")
     if output_format == "json":

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.data_dir import optional_data_option
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import OUTPUT_FILE
 from kreassign.cli.output import examples, warn
+from kreassign.cli.run_text import commands_after
 from kreassign.errors import InputError
-from kreassign.operations.journals import find_journal
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal, is_active
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.report import plan_page, report_page
 
@@ -57,7 +60,13 @@ def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan:
     if plan is not None:
         out.write_text(plan_page(read_plan_file(plan), plan.name), encoding="utf-8")
         click.echo(f"report of plan {plan.name}: {out}")
+        print_next(next_command("approve", plan), next_command("run", plan, "--dry-run", takes=CLUSTER))
         return
     journal = find_journal(state_dir, run_name)
     out.write_text(report_page(journal, data, warn), encoding="utf-8")
     click.echo(f"report of run {journal.stem}: {out}")
+    found = steer.status(journal)
+    if found.state == "done" and not found.throttle_residue:
+        print_next(next_command("doctor", takes=CLUSTER, of=found))
+    else:
+        print_next(*commands_after(found, is_active=is_active(journal)))

@@ -6,7 +6,7 @@ import click
 
 from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
-from kreassign.cli.options.monitoring import announce, is_monitoring_asked_for, monitoring_options
+from kreassign.cli.options.monitoring import announce, monitoring_options, refuse_monitoring_of_others
 from kreassign.cli.options.run import replan_option, run_context_options
 from kreassign.cli.options.run_id import run_id_argument
 from kreassign.cli.output import examples, format_option
@@ -49,11 +49,7 @@ def resume(
     """
     path = find_journal(run_context.state_dir, run_id)
     if is_active(path):
-        if is_monitoring_asked_for():
-            raise InputError(
-                f"a process executes run {path.stem}, and only that one can be monitored by --metrics-port and "
-                "--webhook; leave them out"
-            )
+        refuse_monitoring_of_others(path.stem)
         if replan:
             raise InputError(
                 f"a process executes run {path.stem}; --replan is for a run that is resumed: end that process "

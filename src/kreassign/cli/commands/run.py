@@ -11,7 +11,7 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.commands.rollback import report_end
-from kreassign.cli.confirm import ask, refuse_unless_asked, show
+from kreassign.cli.confirm import ask, lines, refuse_unless_asked, show, yes_option
 from kreassign.cli.detach import detach
 from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
@@ -28,10 +28,9 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations.approvals import require_approval as check_approval
-from kreassign.operations.journals import find_journal
 from kreassign.operations.monitoring import Monitoring, monitored
 from kreassign.operations.plan_files import read_plan, read_plan_file
 from kreassign.operations.preview import RunPreview, preview_run
@@ -47,7 +46,7 @@ from kreassign.operations.run import RunContext, RunRequest
         "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s --yes --detach",
     )
 )
-@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @run_cluster_options
 @throttle_options("no limit")
 @click.option(
@@ -72,10 +71,8 @@ from kreassign.operations.run import RunContext, RunRequest
     metavar="SECONDS",
     help="With a throttle: how long to measure write rates first; 0 to skip.",
 )
-@click.option("--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked.")
+@yes_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Check the plan, show what the run would do, and send nothing.")
-@click.option("--resume", "resumed", metavar="RUN_ID", help="Resume this run, as `kreassign resume` does.  "
-              "[default: begin one]")  # fmt: skip
 @click.option("--detach", "is_detached", is_flag=True, help="Continue in the background once the run has begun.")
 @run_context_options
 @monitoring_options
@@ -84,7 +81,7 @@ from kreassign.operations.run import RunContext, RunRequest
 def run(
     context: click.Context,
     /,
-    plan: Path | None,
+    plan: Path,
     cluster: ClusterOptions,
     throttle: ThrottleRates,
     expect_current: Path | None,
@@ -96,7 +93,6 @@ def run(
     measure_for: float,
     is_agreed: bool,
     is_dry: bool,
-    resumed: str | None,
     is_detached: bool,
     run_context: RunContext,
     monitoring: Monitoring,
@@ -109,23 +105,16 @@ def run(
     Ctrl-C pauses, and so does closing the terminal, unless with --detach or `nohup`; a second Ctrl-C quits at once.
     Either way `kreassign resume` continues.
     """
-    if (plan is None) == (resumed is None):
-        raise click.UsageError("specify either a plan to execute or --resume RUN_ID")
-    given = (throttle != NO_THROTTLE, expect_current, guards, found is not FoundThrottles.REFUSE, pace != PaceOptions())
-    if resumed is not None and any(given):
-        raise click.UsageError("a resumed run keeps plan, throttle, guards and pace; leave out the other options")
-    request = None
-    if plan is not None:
-        expected = read_plan(expect_current).replicas if expect_current else None
-        chosen_pace = pace.pace(SystemClock().now_ms())
-        file = read_plan_file(plan)
-        if require_approval:
-            check_approval(plan, file)
-        request = RunRequest(file, throttle, guards, chosen_pace, expected, measure_for, found, replan)
-        refuse_unless_asked(is_agreed=is_agreed or is_dry)
+    expected = read_plan(expect_current).replicas if expect_current else None
+    chosen_pace = pace.pace(SystemClock().now_ms())
+    file = read_plan_file(plan)
+    if require_approval:
+        check_approval(plan, file)
+    request = RunRequest(file, throttle, guards, chosen_pace, expected, measure_for, found, replan)
+    refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"
     seen = None
-    if request is not None and (is_dry or not is_agreed):
+    if is_dry or not is_agreed:
         seen = _look_first(cluster, request, run_context, is_dry=is_dry, output_format=output_format)
     started = detach(run_context.state_dir, output_format) if is_detached else lambda _: None
     with (
@@ -133,10 +122,7 @@ def run(
         on_terminal(cluster, run_context, is_quiet=is_quiet, started=started) as shown,
         monitored(shown, monitoring, announce) as watched,
     ):
-        if request is not None:
-            ended = _execute(client, request, watched, seen, shows=is_agreed and sys.stderr.isatty())
-        else:
-            ended = operation.resume_run(client, find_journal(watched.state_dir, str(resumed)), watched, replan=replan)
+        ended = _execute(client, request, watched, seen, shows=is_agreed and sys.stderr.isatty())
         code = report_end(client, ended, watched, is_quiet=is_quiet)
     context.exit(code)
 
@@ -151,12 +137,12 @@ def _look_first(
         started = operation.prepare_run(client, request, replace(context, controllers=controllers, warn=warn))
         found = preview_run(client, started, request)
     if not is_dry:
-        ask(found)
+        ask(lines(found))
         return started
     if output_format == "json":
         print_json(asdict(found))
     else:
-        show(found)
+        show(lines(found))
         print_next(*_next_commands(found))
     raise click.exceptions.Exit(0)
 
@@ -179,7 +165,7 @@ def _execute(
         moves = tuple(replace(move, write_bytes_per_s=known.get(move.topic_partition, 0.0)) for move in again.moves)
         started = replace(again, moves=moves)
     if shows:
-        show(preview_run(client, started, replace(request, measure_for_s=0.0)))
+        show(lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
     return operation.start_run(client, started, context)
 
 

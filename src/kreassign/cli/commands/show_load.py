@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.load_text import csv_lines, document, print_load
+from kreassign.cli.next_command import DATA, next_command, print_next
 from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.options.values import OUTPUT_FILE, WholeRange, parse_as_of
 from kreassign.cli.output import console, examples, print_json
@@ -103,3 +104,4 @@ def command(
         print_json(document(show_load(data, cluster, top or SHOWN, as_of=as_of)))
     else:
         print_loads(data, cluster, top or SHOWN, as_of)
+        print_next(next_command("plan", "--out", "plan.json", takes=DATA))

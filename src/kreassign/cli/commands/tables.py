@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.commands.show_load import page_option, print_loads, write_page
+from kreassign.cli.next_command import DATA, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.values import BROKER_ID, FiniteRange, WholeRange
@@ -112,6 +113,7 @@ def _show(done: imports.Imported, what: str) -> None:
     added = ", ".join(f"{count} to {table}" for table, count in done.added.items())
     click.echo(f"added {added or 'nothing'}" + (f"; {done.known} were there already" if done.known else ""))
     done.check()
+    print_next(next_command("load", takes=DATA))
 
 
 def _show_bad(subject: object, bad: imports.Bad) -> None:
@@ -169,6 +171,7 @@ def stream_metrics(
     treated = streaming.stream_metrics(source, data, SparkOptions(master, dict(conf)), click.echo, once=once)
     told = ", ".join(f"{count:,} {treatment}" for treatment, count in treated.items() if count)
     click.echo(f"records: {told or 'none'}")
+    print_next(next_command("load", takes=DATA))
 
 
 @click.command(
@@ -214,6 +217,8 @@ def convert_tables(data: Path | str) -> None:
             click.echo(f"warning: {each}: it stays outside of the table", err=True)
     if not converted:
         click.echo(f"{data} has no table to convert")
+        return
+    print_next(next_command("load", takes=DATA))
 
 
 @click.command(
@@ -287,3 +292,4 @@ def load(
         print_loads(data)
     if page is not None:
         write_page(page, data)
+    print_next(next_command("plan", "--out", "plan.json", takes=DATA))

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, counted, examples, format_option, print_json
 from kreassign.errors import InputError
-from kreassign.operations.journals import find_journal, is_journal
+from kreassign.operations.journals import all_journals, find_journal, is_journal
 from kreassign.operations.plan_files import read_plan
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
@@ -51,15 +52,30 @@ def verify(
         print_json(_document(found))
     else:
         _tell(found)
+        _print_next(found, subject, state_dir)
     context.exit(0 if found.is_ok else 1)
 
 
+def _is_plan(subject: str) -> bool:
+    return Path(subject).is_file() and not is_journal(subject)
+
+
 def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
-    if Path(subject).is_file() and not is_journal(subject):
+    if _is_plan(subject):
         return verify_plan(client, read_plan(Path(subject)), ignore_throttles=ignore_throttles)
     if subject.endswith(".json"):
         raise InputError(f"there is no plan {subject}")
     return verify_run(client, find_journal(state_dir, subject), ignore_throttles=ignore_throttles)
+
+
+def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
+    """The report of the run, or of the latest one; what is wrong with the cluster where it does not match."""
+    if not found.is_ok:
+        print_next(next_command("doctor", takes=CLUSTER))
+    elif not _is_plan(subject):
+        print_next(next_command("report", "--run", subject, takes=STATE))
+    elif all_journals(state_dir):
+        print_next(next_command("report", takes=STATE))
 
 
 def _document(found: Verification) -> dict[str, object]:

@@ -28,10 +28,14 @@ def announce(address: str) -> None:
     click.echo(f"metrics: {address}", err=True)
 
 
-def is_monitoring_asked_for() -> bool:
-    """Whether the command line itself, and not the environment, says how to monitor."""
+def refuse_monitoring_of_others(run_id: str) -> None:
+    """Raise InputError where the command line, not only the environment, says how to monitor another process's run."""
     context = click.get_current_context()
-    return any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _NAMES)
+    if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _NAMES):
+        raise InputError(
+            f"a process executes run {run_id}, and only that one can be monitored by --metrics-port and --webhook; "
+            "leave them out"
+        )
 
 
 def read_monitoring(metrics_port: int | None, webhook: str | None, webhook_secret_file: Path | None) -> Monitoring:

@@ -163,6 +163,22 @@ def next_to_enter(facts: MaintenanceFacts) -> Step:
     )
 
 
+def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """What has to be done so that the brokers may be stopped, as far as it can be told now; nothing if it cannot be."""
+    first = next_to_enter(facts)
+    if isinstance(first, Blocked | Finished):
+        return ()
+    demoted, elected = _demote(facts), _elect_others(facts)
+    names = {*(demoted.targets if demoted else ()), *(elected.partitions if elected else ())}
+    later = (
+        cordon_open(facts.found, facts.uncordoned),
+        demoted,
+        Elect(tuple(sorted(names))) if names else None,
+        _await_arriving(facts),
+    )
+    return (first, *(step for step in later if step is not None and step != first))
+
+
 def _not_live(facts: MaintenanceFacts) -> Step | None:
     down = [one.broker for one in facts.found.brokers if not one.is_live]
     if not down:
@@ -314,6 +330,20 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
         or _forget(facts)
         or Finished(tuple(map(_in_service, facts.found.brokers)))
     )
+
+
+def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """What has to be done so that the brokers are as before, as far as it can be told now; nothing if it cannot be."""
+    first = next_to_exit(facts)
+    if isinstance(first, Blocked | Finished | Forget):
+        return () if isinstance(first, Blocked | Finished) else (first,)
+    restored, elected = _restore(facts), _elect_back(facts)
+    back = {name for name, order in (restored.targets if restored else {}).items() if order[0] in facts.brokers}
+    names = back.union(elected.partitions if elected else ())
+    # Which lists stay as they are is told when the others are back.
+    ended = None if _forget(facts) is None else Forget(facts.brokers)
+    later = (restored, Elect(tuple(sorted(names))) if names else None, _uncordon(facts), ended)
+    return (first, *(step for step in later if step is not None and step != first))
 
 
 def _in_service(one: BrokerReading) -> str:
