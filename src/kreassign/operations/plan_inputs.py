@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kreassign.errors import InputError
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.plan_facts import Limit
 from kreassign.model.rack_prices import NO_PRICES, RackPrices
@@ -15,10 +16,10 @@ from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, heed
 from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.goals import GOALS, OPTIONAL_GOALS
+from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS
 from kreassign.planner.problem.coordinators import with_coordinated
 from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, problem_from
-from kreassign.planner.problem.policy import PlanPolicy, with_policy
+from kreassign.planner.problem.policy import CORES, PlanPolicy, with_policy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +44,12 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Whence:
-    """Where inputs come from: cluster, snapshot, and when it was begun."""
+    """Where inputs come from: cluster, snapshot, when it was begun, and whether brokers measured their CPU."""
 
     cluster_id: str
     snapshot_id: str
     taken_ms: int
+    is_cpu_measured: bool = False
 
 
 def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
@@ -76,7 +78,12 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
 def posed_inputs(
     problem: Problem, whence: Whence, policy: PlanPolicy, loads: LoadBasis, topic_ids: Mapping[str, str]
 ) -> Inputs:
-    """The problem with its policy, and what is to be said of both. Raises what `with_policy` raises."""
+    """The problem with its policy, and what is to be said of both. Raises InputError for a policy that does not fit."""
+    if policy.limits_cpu and not whence.is_cpu_measured:
+        raise InputError(
+            "a limit for cpu needs what brokers measured of theirs, and none did: import cpu_share and run `kreassign "
+            "load` (guide where-the-measures-come-from), or leave cpu out of [capacity] and [broker-capacity]"
+        )
     problem = with_policy(with_coordinated(problem, policy.coordinated, topic_ids), policy)
     known = {band.goal.name for band in problem.bands}
     return Inputs(
@@ -96,6 +103,8 @@ def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
     """The limits of the brokers that may hold anything, by goal and by who says so."""
     units = {goal.name: goal.unit for goal in (*GOALS, *OPTIONAL_GOALS, *(band.goal for band in policy.bands))}
     brokers = problem.brokers
+    if policy.cores_of(brokers.ids.tolist()):
+        units[CPU.name] = CORES
     for goal, values in sorted(brokers.capacity.items()):
         by_source: dict[str, list[float]] = {}
         for broker, value in zip(brokers.ids[brokers.staying].tolist(), values[brokers.staying].tolist(), strict=True):

@@ -19,6 +19,7 @@ from kreassign.pipeline.load.plan_inputs import (
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.published import tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
+from kreassign.planner.problem.cores import with_cores
 from kreassign.planner.problem.from_columns import ReplicaColumns, problem_from
 from kreassign.planner.problem.policy import PlanPolicy
 
@@ -55,8 +56,10 @@ def inputs_of_tables(
         forecast=read_forecast_basis(where, columns.cluster_id) if by.startswith("forecast") else None,
     )
     topic_ids = read_topic_ids(where, columns.snapshot_id)
+    replicas = with_cores(replicas, columns.is_leader, policy.cores_of)
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
-    return posed_inputs(problem, Whence(columns.cluster_id, columns.snapshot_id, taken_ms), policy, loads, topic_ids)
+    whence = Whence(columns.cluster_id, columns.snapshot_id, taken_ms, is_cpu_measured=columns.is_cpu_measured)
+    return posed_inputs(problem, whence, policy, loads, topic_ids)
 
 
 def _log_dir(row: Row) -> SnapshotLogDir:

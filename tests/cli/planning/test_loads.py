@@ -36,14 +36,17 @@ ENOUGH = ("enough", 1.0 * MEGABYTE)
 Loads = dict[str, list[tuple[str, float | None]]]
 
 
-def tables(data: Path, topics: Loads, cluster: str = "c") -> Path:
-    """Brokers 0 to 2, and partitions of 10 MB on brokers 0 and 1 by topic, each with a verdict and a rate."""
+def tables(data: Path, topics: Loads, cluster: str = "c", **known: float) -> Path:
+    """Brokers 0 to 2, and partitions of 10 MB on brokers 0 and 1 by topic, each with a verdict and a rate.
+
+    Of all partitions this is `known`, too.
+    """
     snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
     host = {**snapshot, "taken_ms": TAKEN_MS, "host": "h", "port": 9092, "rack": None, "is_fenced": False}
     rows = [
         {**snapshot, **UNKNOWN_LOADS, "topic": topic, "partition": number, "broker": broker, "position": position,
          "is_leader": position == 0, "is_reassigning": False, "size_bytes": 10 * MEGABYTE, "write_bytes_per_s": rate,
-         "coverage": "no samples" if rate is None else "measured", "verdict": verdict}
+         "coverage": "no samples" if rate is None else "measured", "verdict": verdict, **known}
         for topic, loads in topics.items()
         for number, (verdict, rate) in enumerate(loads)
         for position, broker in enumerate((number % 2, 1 - number % 2))
@@ -136,6 +139,36 @@ def test_whoever_requires_load_gets_no_plan_from_doubtful_ones(tmp_path: Path, t
     assert "4 of 10 partitions are doubtful: audit-0 (short), orders-6 (short), orders-7 (unknown)" in refused.stderr
     assert "and 1 more; collect samples for a whole day without gaps, run `kreassign load`" in refused.stderr
     assert not (tmp_path / "plan.json").exists()
+
+
+CPU_GOALS = """
+[[goals]]
+name = "cpu"
+[capacity]
+cpu = 0.5
+cores = 4
+[broker-capacity.2]
+cores = 16
+"""
+
+
+def test_a_limit_of_cpu_is_refused_where_no_broker_measured_any_and_counts_cores_where_one_did(tmp_path: Path) -> None:
+    goals, topics = tmp_path / "goals.toml", {"t": [ENOUGH] * 20}
+    goals.write_text(CPU_GOALS)
+    plain = tables(tmp_path / "plain", topics)
+    for task in ((), ("brokers-needed",), ("pareto",)):
+        refused = plan(*task, "--data", plain, "--goals-file", goals)
+        assert refused.exit_code == 2
+        assert "a limit for cpu needs what brokers measured of theirs, and none did: import cpu_share" in refused.stderr
+    measured = tables(tmp_path / "measured", topics, cpu_share=0.02, follower_cpu_share=0.005)
+    told = json.loads(plan("--data", measured, "--goals-file", goals, "--format", "json").stdout)
+    (limit,) = [one for one in told["limits"] if one["goal"] == "cpu"]
+    assert (limit["unit"], limit["least"], limit["most"]) == ("cores", 2.0, 8.0)
+    before, after = ({one["broker"]: one[when]["cpu"] for one in told["brokers"]} for when in ("before", "after"))
+    # Ten leaders and ten followers each, of 0.08 and 0.02 cores.
+    assert before == {0: pytest.approx(1.0), 1: pytest.approx(1.0), 2: 0.0}
+    assert after[2] == pytest.approx(2.0 * 8 / 12, rel=0.1)
+    assert after[0] == pytest.approx(2.0 * 2 / 12, rel=0.1)
 
 
 def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> None:

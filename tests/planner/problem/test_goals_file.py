@@ -35,6 +35,7 @@ replicas = 4000
 
 [broker-capacity.7]
 disk = "4TB"
+cores = 16
 
 [shares]
 7 = 2
@@ -53,7 +54,7 @@ def test_every_key_is_read() -> None:
         bands=(Band(DISK, 0.05, 2.0), Band(LEADERS, 0.15, 2.0), Band(REPLICAS, None)),
         racks=RackRule.STRICT,
         capacity={"disk": 2e12, "net-in": 1e8, "replicas": 4000.0},
-        broker_capacity={7: {"disk": 4e12}},
+        broker_capacity={7: {"disk": 4e12, "cores": 16.0}},
         shares={7: 2.0},
         broker_sets=(BrokerSet("payments", (1, 2, 3), ("pay.*",)),),
         least_topic_leaders={"orders": 2},
@@ -105,6 +106,8 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("racks = 'odd'", "racks: 'odd' is none of strict, even, none"),
     ("[capacity]\ndisk = '2 bananas'", "capacity.disk: '2 bananas' is not an amount"),
     ("[capacity]\ndisc = 3", "there is no goal 'disc'"),
+    ("[capacity]\ncores = 0", "capacity.cores: a broker has some"),
+    ("[broker-capacity.7]\ncores = 'many'", "broker-capacity.7.cores: 'many' is not an amount"),
     ("capacity = 3", "capacity must be a table"),
     ("[shares]\nbig = 2", "shares: 'big' is not the id of a broker"),
     ("[broker-sets.a]\ntopics = ['x']", "broker-sets.a.brokers must be an array of broker ids"),

@@ -31,6 +31,29 @@ def test_limits_of_all_and_of_single_brokers_replace_those_of_the_snapshot() -> 
     assert limits(broker_capacity={3: {"cpu": 2.0}})["cpu"] == [np.inf, np.inf, 2.0]
 
 
+def test_cores_make_limits_of_cpu_and_without_those_its_shares() -> None:
+    def posed_with(**policy: object) -> tuple[object, object]:
+        found = with_policy(PROBLEM, PlanPolicy(broker_capacity={2: {"cores": 16.0}}, **policy)).brokers
+        assert "cores" not in found.capacity
+        return tuple(None if (one := of.get("cpu")) is None else one.tolist() for of in (found.capacity, found.shares))
+
+    assert posed_with(capacity={"cores": 4.0}) == (None, [4.0, 16.0, 4.0])
+    assert posed_with(capacity={"cores": 4.0, "cpu": 0.5}) == ([2.0, 8.0, 2.0], None)
+    # Shares that are given hold for CPU as for all else; of this cluster none is known, so it is no goal.
+    assert posed_with(capacity={"cores": 4.0}, shares={1: 2.0}) == (None, None)
+    with pytest.raises(
+        InputError, match=r"cores: how many broker 1 has is not known; name it under \[broker-capacity.1"
+    ):
+        posed_with()
+
+
+def test_where_only_some_brokers_have_a_limit_of_cpu_it_is_shared_by_cores() -> None:
+    limits = {1: {"cpu": 0.5}, 2: {"cores": 16.0}}
+    found = with_policy(PROBLEM, PlanPolicy(capacity={"cores": 4.0}, broker_capacity=limits)).brokers
+    assert found.capacity["cpu"].tolist() == [2.0, np.inf, np.inf]
+    assert found.weights("cpu").tolist() == [4 / 24, 16 / 24, 4 / 24]
+
+
 def test_shares_hold_for_every_goal() -> None:
     found = with_policy(PROBLEM, PlanPolicy(shares={2: 3.0})).brokers
     assert found.shares.keys() == {"disk", "replicas", "leaders"}

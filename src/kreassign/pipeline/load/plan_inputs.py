@@ -17,8 +17,8 @@ from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, ha
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 
 _COLUMNS = (
-    "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
-    "read_bytes_per_s", "cpu_share", "follower_cpu_share", "verdict",
+    "snapshot_id", "topic", "partition", "broker", "position", "is_leader", "is_reassigning", "size_bytes",
+    "write_bytes_per_s", "read_bytes_per_s", "cpu_share", "follower_cpu_share", "verdict",
 )  # fmt: skip
 ENOUGH = "enough"
 """The verdict of loads that one may plan by; every other one is a reason for doubt."""
@@ -53,6 +53,7 @@ class PlanColumns:
     partitions: npt.NDArray[np.int32]
     brokers: npt.NDArray[np.int32]
     positions: npt.NDArray[np.int32]
+    is_leader: npt.NDArray[np.bool_]
     is_reassigning: npt.NDArray[np.bool_]
     size_bytes: npt.NDArray[np.float64]
     write_bytes_per_s: npt.NDArray[np.float64]
@@ -63,6 +64,11 @@ class PlanColumns:
     reasons: npt.NDArray[np.int32]
     paths: tuple[str, ...]
     log_dirs: npt.NDArray[np.int32]
+
+    @property
+    def is_cpu_measured(self) -> bool:
+        """Whether any broker measured its CPU."""
+        return not bool(np.isnan(self.leader_cpu).all())
 
 
 def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean") -> PlanColumns:
@@ -92,6 +98,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
         partitions=_ints(found["partition"]),
         brokers=_ints(found["broker"]),
         positions=_ints(found["position"]),
+        is_leader=np.asarray(found["is_leader"], np.bool_),
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
         size_bytes=_instead(sizes, found["size_bytes"]),
         write_bytes_per_s=_instead(rates, found["write_bytes_per_s"]),

@@ -15,7 +15,7 @@ from kreassign.model.strict_json import finite
 from kreassign.model.strict_toml import read_toml
 from kreassign.model.whole_number import LARGEST_ID, parse_whole
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
-from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_tolerance
+from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
 
 PERCENT = 100
@@ -153,7 +153,13 @@ def _broker_amounts(key: str, value: Toml) -> dict[int, Mapping[str, float]]:
 
 
 def _amounts(key: str, value: Toml) -> dict[str, float]:
-    return {goal_named(name).name: _amount(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+    found = {
+        name if name == CORES else goal_named(name).name: _amount(f"{key}.{name}", one)
+        for name, one in _table(key, value).items()
+    }
+    if found.get(CORES) == 0:
+        raise InputError(f"{key}.{CORES}: a broker has some; leave it out where nothing is known")
+    return found
 
 
 def _amount(key: str, value: Toml) -> float:

@@ -11,11 +11,15 @@ import numpy as np
 from kreassign.errors import InputError
 from kreassign.model.rack_prices import NO_PRICES, RackPrices
 from kreassign.planner.arrays import NOWHERE
-from kreassign.planner.goals import COORDINATORS
+from kreassign.planner.goals import COORDINATORS, CPU
+from kreassign.planner.problem.cluster import Brokers
 from kreassign.planner.problem.consumers import with_consumer_racks
 from kreassign.planner.problem.coordinators import NOBODY, Coordinated
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
 from kreassign.planner.problem.selection import TopicChoice, chosen_brokers, matching
+
+CORES = "cores"
+"""Beside the limits of goals: how many cores a broker has. `cpu` counts cores then, not parts of a broker's CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,13 @@ class BrokerSet:
 class PlanPolicy:
     """Bands in their order, the rack rule, limits and tenants.
 
-    `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
-    the part of a disk to be kept free where disk limits come from the snapshot. `reads_per_write` is how many times
-    consumers read what producers write. `broker_racks` names the racks of brokers that do not say theirs, by id.
-    `rack_prices` is what copies between racks cost. `leader_racks` has by pattern of topics the racks that are
-    preferred for leaders, the most preferred first; of several patterns that match, the first counts. `consumer_racks`
-    has likewise, relative to each other, how much consumers in each rack read that may fetch from followers.
+    `capacity` limits every broker by goal name, `broker_capacity` single ones; both may have `CORES`. `shares` are
+    relative. `disk_reserve` is the part of a disk to be kept free where disk limits come from the snapshot.
+    `reads_per_write` is how many times consumers read what producers write. `broker_racks` names the racks of brokers
+    that do not say theirs, by id. `rack_prices` is what copies between racks cost. `leader_racks` has by pattern of
+    topics the racks that are preferred for leaders, the most preferred first; of several patterns that match, the first
+    counts. `consumer_racks` has likewise, relative to each other, how much consumers in each rack read that may fetch
+    from followers.
     `coordinated` names who has a coordinator.
     `topic_spread`, `topic_leaders` and `failover`: see `Rules`.
     """
@@ -60,6 +65,17 @@ class PlanPolicy:
     broker_racks: Mapping[int, str] = field(default_factory=dict)
     rack_prices: RackPrices = NO_PRICES
     coordinated: Coordinated = NOBODY
+
+    def cores_of(self, brokers: Iterable[int]) -> dict[int, float]:
+        """How many cores these brokers have, without those of which nobody said it."""
+        common = self.capacity.get(CORES)
+        found = {broker: self.broker_capacity.get(broker, {}).get(CORES, common) for broker in brokers}
+        return {broker: cores for broker, cores in found.items() if cores is not None}
+
+    @property
+    def limits_cpu(self) -> bool:
+        """Whether any broker has a limit of CPU."""
+        return any(CPU.name in limits for limits in (self.capacity, *self.broker_capacity.values()))
 
 
 def tenant_of(policy: PlanPolicy, topic: str) -> int:
@@ -176,7 +192,7 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
         chosen_brokers(brokers, named)
     ids = brokers.ids.tolist()
     capacity = {name: limits.copy() for name, limits in brokers.capacity.items()}
-    for name in {*policy.capacity, *(name for limits in policy.broker_capacity.values() for name in limits)}:
+    for name in {name for limits in (policy.capacity, *policy.broker_capacity.values()) for name in limits} - {CORES}:
         common = policy.capacity.get(name, np.inf)
         common_limits = (
             capacity.get(name, np.full(len(ids), np.inf)) if name not in policy.capacity else np.full(len(ids), common)
@@ -187,7 +203,27 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
         )
     shares = np.array([policy.shares.get(broker, 1.0) for broker in ids])
     own_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
-    return replace(problem, brokers=replace(brokers, capacity=dict(sorted(capacity.items())), shares=own_shares))
+    limited = replace(brokers, capacity=dict(sorted(capacity.items())), shares=own_shares)
+    return replace(problem, brokers=_with_cores(limited, policy))
+
+
+def _with_cores(brokers: Brokers, policy: PlanPolicy) -> Brokers:
+    """With limits of CPU in cores. Where not all have one, CPU is shared by cores, unless shares are given."""
+    known = policy.cores_of(brokers.ids.tolist())
+    if not known:
+        return brokers
+    if unknown := sorted(set(brokers.ids[brokers.staying].tolist()) - known.keys()):
+        raise InputError(
+            f"{CORES}: how many broker {unknown[0]} has is not known; name it under [broker-capacity.{unknown[0]}], or "
+            "under [capacity] for all that have as many"
+        )
+    cores = np.array([known.get(broker, 1.0) for broker in brokers.ids.tolist()])
+    capacity = dict(brokers.capacity)
+    if CPU.name in capacity:
+        capacity[CPU.name] = capacity[CPU.name] * cores
+    is_shared = not policy.shares and not np.isfinite(brokers.capacity_of(CPU.name)[brokers.staying]).all()
+    shares = {**brokers.shares, CPU.name: cores} if is_shared else brokers.shares
+    return replace(brokers, capacity=capacity, shares=shares)
 
 
 def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
