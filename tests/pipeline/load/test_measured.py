@@ -167,9 +167,14 @@ def _expect_the_cpu_and_the_requests_of_broker_1(rows: dict[tuple[str, str, int]
     # The leader of `orders` 1 receives 200, and sends 600 to consumers and 200 to its follower.
     one, other = rows["c", "orders", 1], rows["c", "alone", 0]
     assert one["cpu_share"] / other["cpu_share"] == pytest.approx((0.7 * 200 + 0.15 * 800) / (0.7 * 50 + 0.15 * 75))
-    assert rows["c", "unmeasured", 0]["cpu_share"] is None
+    nothing = rows["c", "unmeasured", 0]
+    assert [nothing[name] for name in ("cpu_share", "cpu_error_share", "requests_error_share")] == [None] * 3
+    # What costs little of what its broker does may be off by nearly all of itself, and all of it by nothing.
+    assert one["cpu_error_share"] == pytest.approx(1 - one["cpu_share"] / 0.5)
+    assert other["cpu_error_share"] > one["cpu_error_share"]
     # Of 43 requests per second in the first hour, while broker 1 led all 430 bytes, and 35 while it led 390.
     assert one["requests_per_s"] == pytest.approx((43 * 200 / 430 + 35 * 200 / 390) / 2)
+    assert one["requests_error_share"] == pytest.approx(1 - (200 / 430 + 200 / 390) / 2)
 
 
 def _expect_windows_with_their_completeness(measured: DataFrame) -> None:

@@ -16,7 +16,8 @@ bytes to followers are a metric of their own, which is compared with what the fa
 (`replication_out_ratio` of `broker_loads`: 1 where metrics and samples agree).
 
 CPU is shared out by what is known to cost it, in the proportions of `model/cpu_costs.py`: bytes that a leader receives
-and sends, and bytes that a follower copies. What a broker does besides is in it too.
+and sends, and bytes that a follower copies. What a broker does besides is in it too, and small or compressed batches
+cost more by the byte; so it may be off as far as any metric of a broker that is shared out to its partitions.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.sharing import (
     BASES,
+    BROKER,
     MEASURED_COLUMNS,
     NO_BROKER,
     NO_PARTITION,
     NO_TOPIC,
+    SPREADS,
     Ints,
     Led,
     Told,
@@ -59,7 +62,7 @@ _OF_BROKERS = {
 _HOUR = ("cluster_id", "hour_ms")
 _SHARED = (
     "cluster_id string, topic string, partition int, seconds double, written double, "
-    "read double, basis int, spread double, told double, requests double"
+    "read double, basis int, spread double, told double, requests double, asked_spread double, asked_told double"
 )
 
 
@@ -197,6 +200,7 @@ def _shared_out(written: pa.Table, measured: pa.Table) -> pa.Table:
         columns
         | {"read": _known(read.rates), "basis": pa.array(read.basis.astype(np.int32)), "spread": _known(read.spread)}
         | {"told": pa.array(read.told), "requests": _known(asked.rates)}
+        | {"asked_spread": _known(asked.spread), "asked_told": pa.array(asked.told)}
     )
 
 
@@ -225,6 +229,7 @@ def _of_partitions(shared: DataFrame) -> DataFrame:
         (sql.avg("spread") + 1 - told_share).alias("error"),
         told_share.alias("told_share"),
         sql.try_divide(*over_time("requests")).alias("requests_per_s"),
+        (sql.avg("asked_spread") + 1 - sql.avg("asked_told")).alias("requests_error_share"),
     )
 
 
@@ -242,7 +247,10 @@ def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> Dat
     used = (
         measured.where(is_cpu)
         .groupBy("cluster_id", "broker")
-        .agg((sql.sum(sql.col("value") * sql.col("measured_share")) / sql.sum("measured_share")).alias("cpu_used"))
+        .agg(
+            (sql.sum(sql.col("value") * sql.col("measured_share")) / sql.sum("measured_share")).alias("cpu_used"),
+            sql.avg("measured_share").alias("cpu_told"),
+        )
     )
     writes = sql.coalesce("write_bytes_per_s", sql.lit(0.0))
     sent = writes * (sql.col("factor") - 1) + sql.coalesce(sql.col("read_bytes_per_s"), writes)
@@ -252,10 +260,14 @@ def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> Dat
         sql.when(sql.col("is_leader"), led).otherwise(CPU_PER_COPY * writes).alias("cost"),
     )  # fmt: skip
     of_broker = sql.sum("cost").over(Window.partitionBy("cluster_id", "broker"))
-    part = sql.when(sql.col("of_broker") > 0, sql.col("cpu_used") * sql.col("cost") / sql.col("of_broker"))
+    share = sql.when(sql.col("of_broker") > 0, sql.col("cost") / sql.col("of_broker"))
     shared = costs.withColumn("of_broker", of_broker).join(used, on=["cluster_id", "broker"], how="inner")
-    of_partitions = shared.withColumn("part", part).groupBy(*PARTITION_KEY).agg(
+    known = shared.withColumns(
+        {"part": sql.col("cpu_used") * share, "off": SPREADS[BROKER] * (1 - share) + 1 - sql.col("cpu_told")}
+    )
+    of_partitions = known.groupBy(*PARTITION_KEY).agg(
         sql.max(sql.when(sql.col("is_leader"), sql.col("part"))).alias("cpu_share"),
         sql.avg(sql.when(~sql.col("is_leader"), sql.col("part"))).alias("follower_cpu_share"),
+        sql.max(sql.when(sql.col("is_leader"), sql.col("off"))).alias("cpu_error_share"),
     )  # fmt: skip
     return loads.join(of_partitions, on=list(PARTITION_KEY), how="left")

@@ -33,8 +33,8 @@ BASES = ("partition", "topic", "broker")
 SPREADS: Mapping[int, float] = {PARTITION: 0.0, TOPIC: 0.2, BROKER: 1.0}
 """In one topic groups read all partitions alike, give or take a fifth; topics of one broker have different readers."""
 MEASURED_COLUMNS = (
-    "read_bytes_per_s", "read_basis", "read_error_share", "read_measured_share", "requests_per_s", "cpu_share",
-    "follower_cpu_share",
+    "read_bytes_per_s", "read_basis", "read_error_share", "read_measured_share", "requests_per_s",
+    "requests_error_share", "cpu_share", "follower_cpu_share", "cpu_error_share",
 )  # fmt: skip
 """Columns of table `load_model` that only brokers can tell."""
 _BITS = 32
