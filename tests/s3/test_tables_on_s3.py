@@ -118,7 +118,7 @@ def test_of_two_loads_at_once_one_is_refused(store: Store) -> None:
     [
         ("s3a://nowhere/data", {}, "there is no such bucket: create it, or correct DIR"),
         (SAME, {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}, "there are no credentials: set AWS_ACCESS"),
-        (SAME, {"AWS_ENDPOINT_URL": "closed"}, "the store does not answer: look at AWS_ENDPOINT_URL"),
+        (SAME, {"AWS_ENDPOINT_URL": "closed"}, "the store does not answer: look at its address"),
         (SAME, {"AWS_ALLOW_HTTP": None}, "its endpoint has no TLS: set AWS_ALLOW_HTTP=true"),
         (f"s3://{BUCKET}/empty", {}, "make it with `kreassign load`"),
     ],

@@ -27,6 +27,13 @@ def test_an_address_without_a_place_is_refused(address: str) -> None:
     assert f"{address!r} is no address; write for example s3a://bucket/data" in refused.stderr
 
 
+@pytest.mark.parametrize("address", ["ftp://host/data", "wasb://c@host/data", "s4://bucket/data"])
+def test_an_address_that_nothing_can_open_is_refused_before_anything_is_looked_for(address: str) -> None:
+    refused = CliRunner().invoke(tell, ["--data", address])
+    assert refused.exit_code == 2
+    assert f"tables cannot be kept in {address.partition(':')[0]}://, only in s3a://, s3://, " in refused.stderr
+
+
 def test_anything_else_is_a_directory(tmp_path: Path) -> None:
     assert CliRunner().invoke(tell, ["--data", str(tmp_path)]).output == f"PosixPath {tmp_path}\n"
     (tmp_path / "file").touch()

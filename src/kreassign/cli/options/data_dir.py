@@ -36,6 +36,10 @@ def data_or_out_option(command: Command) -> Command:
     return _data_option("--out", is_required=True)(command)
 
 
+_STORES = ("s3a", "s3", "s3n", "file", "gs", "abfss", "abfs", "az", "hdfs")
+"""What `deltalake` and Spark both have a file system for. Of those that are not S3 or files none was tried."""
+
+
 class _DirectoryOrAddress(Place):
     """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
 
@@ -45,6 +49,9 @@ class _DirectoryOrAddress(Place):
             return super().convert(value, param, ctx)
         if not re.match(r"file:///|(?!file:)[a-z][a-z0-9+.-]*://[^/\s]", text):
             self.fail(f"{shortened(text)!r} is no address; write for example s3a://bucket/data", param, ctx)
+        if (store := text.partition(":")[0]) not in _STORES:
+            known = ", ".join(f"{one}://" for one in _STORES)
+            self.fail(f"{shortened(text)!r}: tables cannot be kept in {store}://, only in {known}", param, ctx)
         return text
 
 

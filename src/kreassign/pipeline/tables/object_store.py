@@ -39,7 +39,7 @@ _MEANINGS = {
         "the store does not know conditional writes (If-None-Match), which commits need: keep the tables elsewhere"
     ),
     "error sending request|Connection refused|timed out|dns error|ConnectException|SocketTimeout|UnknownHost": (
-        "the store does not answer: look at AWS_ENDPOINT_URL and AWS_REGION, and at the network"
+        "the store does not answer: look at its address (of S3: AWS_ENDPOINT_URL and AWS_REGION) and at the network"
     ),
     "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found": (
         "Spark has no file system for S3: give it hadoop-aws, in the version of its Hadoop"
