@@ -12,7 +12,7 @@ from bench.planner_snapshot import write_case_snapshot
 from bench.process import KREASSIGN, Run, run
 from bench.served import served
 
-SCENARIO = "scenarios/million-replicas.toml"
+SCENARIO = "million-replicas"
 PROPERTIES = "default.api.timeout.ms=600000\nrequest.timeout.ms=600000\n"
 FORMS = ("parquet", "json")
 

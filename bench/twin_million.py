@@ -14,7 +14,7 @@ from bench.served import Served, served
 from kreassign.admin import AdminClient
 from kreassign.model import Topic, TopicPartition
 
-SCENARIO = "scenarios/million-replicas.toml"
+SCENARIO = "million-replicas"
 MOVES = 10_000
 IN_FLIGHT = 500
 SEED = 11

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bench.process import Spread
 from bench.served import served
 
@@ -11,7 +9,7 @@ RUNS = 5
 CASES = (
     ("three brokers, nothing in them", ()),
     *(
-        (f"`{name}.toml`", ("--scenario", str(Path("scenarios") / f"{name}.toml")))
+        (f"`{name}`", ("--scenario", name))
         for name in ("skewed", "decommission", "scale-out", "full-disk", "rack-down")
     ),
 )

@@ -22,7 +22,7 @@ from kreassign.operations.report import report_page
 from tests.browser import OPTIONS, find_chromium
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
-SCENARIO = Path("scenarios/skewed.toml")
+SCENARIO = "skewed"
 IMAGES = Path("docs/images")
 WIDTH, HEIGHT = 1080, 1360
 

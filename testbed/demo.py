@@ -1,6 +1,6 @@
 """`make demo`: the whole workflow on a simulated cluster, one `kreassign` command per step, in one to two minutes.
 
-The cluster is the twin of `scenarios/skewed.toml`: four brokers with unevenly placed data that grows, and a fifth,
+The cluster is the twin of the scenario `skewed`: four brokers with unevenly placed data that grows, and a fifth,
 empty one. Then snapshot → samples → load model → plan → run, watched from a second process → verify → report. The load
 model is made by Spark; on a machine without Java the plan is made from the snapshot alone, and the demo says so. A twin
 has no records that could be read back; instead every copy is asked how much of its log it has.
@@ -19,12 +19,13 @@ from pathlib import Path
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.operations.twin import scenario_file
 from testbed.demo_console import export_bootstrap, kreassign, run_kreassign, step, words
 from testbed.errors import CopiesIncomplete
 from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
-SCENARIO = Path("scenarios/skewed.toml")
+SCENARIO = "skewed"
 PREREQUISITES = ("bash", "scripts/prerequisites.sh", "java")
 THROTTLE = "500MB/s"
 # A copy in sync is as far as the producers were when its broker was asked; a broker is asked within this time.
@@ -47,8 +48,8 @@ def main() -> None:
 
 
 def _walk() -> None:
-    print(f"A simulated cluster, one process that speaks Kafka for all of its brokers, as {SCENARIO} describes it:\n")
-    print("\n".join(line.removeprefix("# ").rstrip("#") for line in _paragraph(SCENARIO)))
+    print(f"A simulated cluster, one process that speaks Kafka for all of its brokers, of the scenario {SCENARIO}:\n")
+    print("\n".join(line.removeprefix("# ").rstrip("#") for line in _paragraph(scenario_file(SCENARIO))))
     data, snapshot = OUTPUT / "data", OUTPUT / "before.json"
     with _cluster() as bootstrap_servers:
         export_bootstrap(bootstrap_servers)

@@ -22,9 +22,7 @@ MAKE = re.compile(r"(?:^|[`\s])make ((?:[A-Z]+=\S+ )*)([a-z][a-z-]*)(?=$|[`\s,.;
 PYTHON_MODULE = re.compile(r"\bpython3? -m ([\w.]+)")
 LONE_OPTION = re.compile(r"^(--[a-z][a-z0-9.-]*)")
 # Folders whose files a page may name; what else has a slash is an example, a znode or something that a run makes.
-FOLDERS = frozenset(
-    {"src", "tests", "testbed", "bench", "docs", "scripts", "scenarios", "jvm", "changelog", "examples"}
-)
+FOLDERS = frozenset({"src", "tests", "testbed", "bench", "docs", "scripts", "jvm", "changelog", "examples"})
 # Modules that are not ours, or that a page tells the reader to make.
 OTHER_MODULES = frozenset({"venv", "pip", "pytest", "http"})
 # Names that look like our modules: the package for Spark's executors, and a group of entry points.

@@ -11,9 +11,8 @@ from kafka import KafkaAdminClient
 import kreassign
 from kreassign.errors import ClusterError, InputError
 from kreassign.model import NewTopic
-from kreassign.operations.twin import equal_brokers
+from kreassign.operations.twin import equal_brokers, scenario_file
 from kreassign.twin.blueprint import small_cluster
-from tests.checks.source import ROOT
 
 
 def test_so_many_equal_brokers_are_served_while_the_block_runs() -> None:
@@ -47,7 +46,7 @@ def test_controllers_are_served_too() -> None:
 
 
 @pytest.mark.parametrize(("cluster", "brokers"), [
-    (small_cluster(2), 2), (equal_brokers(3, ("a", "b")), 3), (ROOT / "scenarios" / "skewed.toml", 5),
+    (small_cluster(2), 2), (equal_brokers(3, ("a", "b")), 3), ("skewed", 5), (scenario_file("skewed"), 5),
 ])  # fmt: skip
 def test_any_description_of_a_cluster_can_be_served(cluster: object, brokers: int) -> None:
     with kreassign.serve_twin(cluster) as served, kreassign.connect(served.bootstrap_servers) as client:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.operations.twin import SCENARIOS, scenario_file
 from kreassign.twin import Blueprint, PartitionPlan, Twin
 from kreassign.twin.access.permissions import Operation
 from kreassign.twin.faults.answers import AnswerFault, EmptyLists, StaleAnswers
@@ -22,9 +23,9 @@ from kreassign.twin.faults.operator import (
 )
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+FOLDER = SCENARIOS
 FILES = sorted(FOLDER.rglob("*.toml"))
-PAGE = (FOLDER.parent / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
 TB, GB = 10**12, 10**9
 
 
@@ -50,7 +51,9 @@ def test_every_scenario_begins_with_a_paragraph_and_is_on_the_page(file: Path) -
     comment = file.read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
     assert len(comment) > 3
     assert all(line.startswith("#") for line in comment)
-    assert f"`{file.relative_to(FOLDER)}`" in PAGE
+    name = file.relative_to(FOLDER).with_suffix("").as_posix()
+    assert f"`{name}`" in PAGE
+    assert scenario_file(name) == file
 
 
 def test_adversaries_have_every_kind_of_fault_that_is_not_of_the_cluster_itself() -> None:

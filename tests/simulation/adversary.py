@@ -28,13 +28,14 @@ from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.operations.twin import SCENARIOS
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import schedule_faults
 from kreassign.twin.setup.scenario import parse_scenario
 from tests.simulation.__main__ import parse_seeds
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "adversary"
+FOLDER = SCENARIOS / "adversary"
 TOPIC = "orders"
 THROTTLE = 20_000_000
 MOST_RESUMES = 1

@@ -43,6 +43,8 @@ __all__ = [
     "give_order",
     "kafka_version",
     "run_twin",
+    "scenario_file",
+    "scenario_names",
     "scenario_of",
     "serve_twin",
 ]
@@ -53,9 +55,14 @@ RELEASE_NAMES = tuple(release.name for release in RELEASES)
 DEFAULT_CONTROL = f"{LOOPBACK}:9091"
 """Where a twin takes orders whose first broker has the port 9092."""
 SHOWN_ADDRESSES = 10
+SCENARIOS = Path(__file__).parents[1] / "twin" / "scenarios"
+"""Those that come with kreassign."""
 
-Described = Scenario | Blueprint | ClusterSnapshot | Path | int
-"""What to simulate: a scenario or its file, a blueprint, a snapshot, or so many equal brokers without topics."""
+SUFFIX = ".toml"
+
+Described = Scenario | Blueprint | ClusterSnapshot | Path | str | int
+"""What to simulate: a scenario, its file or the name of one that comes with kreassign, a blueprint, a snapshot, or so
+many equal brokers without topics."""
 
 
 @contextmanager
@@ -72,10 +79,11 @@ def serve_twin(
 ) -> Iterator[ServerThread]:
     """Serve a simulated cluster on this machine while the block runs; clients find it at its `bootstrap_servers`.
 
-    `cluster` is a number of equal brokers, the file of a scenario, a snapshot, a scenario or a blueprint. The first
-    broker gets `port`, the other nodes the ports after it; 0 takes any that are free. `speed` is its seconds per
-    second; with None time leaps ahead while copies are under way. `faults` are as for `kreassign twin start --fault`.
-    `speeds` are those of disks and network for a snapshot, which does not have them. Raises InputError.
+    `cluster` is a number of equal brokers, the file of a scenario or the name of one that comes with kreassign, a
+    snapshot, a scenario or a blueprint. The first broker gets `port`, the other nodes the ports after it; 0 takes any
+    that are free. `speed` is its seconds per second; with None time leaps ahead while copies are under way. `faults`
+    are as for `kreassign twin start --fault`. `speeds` are those of disks and network for a snapshot, which does not
+    have them. Raises InputError.
     """
     options = Serving(port, speed, kafka_version, data_dir, controllers=controllers, faults=faults_of(faults))
     with serving_scenario(scenario_of(cluster, speeds), options, _folder(cluster)) as served:
@@ -107,8 +115,24 @@ def scenario_of(cluster: Described, speeds: Speeds = TYPICAL) -> Scenario:
             return Scenario(blueprint_of(cluster, speeds))
         case Path():
             return _read_scenario(cluster)
+        case str():
+            return _read_scenario(scenario_file(cluster))
         case _:
             return equal_brokers(cluster)
+
+
+def scenario_names() -> tuple[str, ...]:
+    """The scenarios that come with kreassign, sorted; those in a folder have it before their name."""
+    files = SCENARIOS.glob(f"**/*{SUFFIX}")
+    return tuple(sorted(file.relative_to(SCENARIOS).with_suffix("").as_posix() for file in files))
+
+
+def scenario_file(name: str) -> Path:
+    """The file of a scenario that comes with kreassign. Raises InputError, which names those that there are."""
+    names = scenario_names()
+    if name not in names:
+        raise InputError(f"{shortened(name)!r} is neither a file nor one of the scenarios {', '.join(names)}")
+    return SCENARIOS / f"{name}{SUFFIX}"
 
 
 def equal_brokers(count: int = DEFAULT_BROKERS, racks: Iterable[str] = ()) -> Scenario:

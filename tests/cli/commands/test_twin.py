@@ -159,8 +159,7 @@ def test_a_scenario_is_served_as_it_is_described(tmp_path: Path) -> None:
 
 def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path: Path) -> None:
     file, plan = str(tmp_path / "cluster.json.gz"), str(tmp_path / "plan.json")
-    scenario = Path(__file__).parents[3] / "scenarios" / "skewed.toml"
-    with serving("--scenario", str(scenario)) as served:
+    with serving("--scenario", "skewed") as served:
         call = ["snapshot", "--bootstrap-server", served.bootstrap(), "--out", file, "--measure-for", "0"]
         said = CliRunner().invoke(kreassign, call, catch_exceptions=False).stdout
         assert "5 brokers, 3 topics, 36 partitions" in said
@@ -178,6 +177,20 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
         admin.alter_partition_reassignments(moved).raise_if_any()
 
 
+def test_a_file_of_the_name_of_a_scenario_wins_and_another_name_is_told_which_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = CliRunner().invoke(kreassign, ["twin", "start", "--scenario", "skew", "--port", "0"])
+    assert other.exit_code == 2
+    assert "'skew' is neither a file nor one of the scenarios adversary/broker-unregistered" in other.stderr
+    assert "skewed" in other.stderr
+    Path("skewed").write_text("seed = 'of my own'")
+    own = CliRunner().invoke(kreassign, ["twin", "start", "--scenario", "skewed", "--port", "0"])
+    assert own.exit_code == 2
+    assert "skewed: " in own.stderr
+
+
 @pytest.mark.parametrize(("words", "complaint"), [
     (["snapshot", "--bootstrap-server", "x:1"], "specify --data DIR, --out FILE, or both"),
     (["plan"], "specify --bootstrap-server for the cluster as it is, --data DIR or --snapshot FILE"),
@@ -189,8 +202,7 @@ def test_what_was_not_said_is_asked_for(words: list[str], complaint: str) -> Non
 
 
 def test_a_locked_down_scenario_lets_in_who_knows_the_password() -> None:
-    scenario = Path(__file__).parents[3] / "scenarios" / "locked-down.toml"
-    with serving("--scenario", str(scenario)) as served:
+    with serving("--scenario", "locked-down") as served:
         assert served.process.stdout is not None
         assert served.process.stdout.readline() == "clients need security.protocol=SASL_PLAINTEXT\n"
         with AdminClient.connect(client_settings(LOGIN, bootstrap_servers=served.bootstrap())) as admin:

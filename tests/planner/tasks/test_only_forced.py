@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
+from kreassign.operations.twin import scenario_file
 from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, Problem, problem_of
 from kreassign.planner.check.bounds import bytes_bound
 from kreassign.planner.check.evaluate import evaluate
@@ -34,7 +34,7 @@ from kreassign.planner.tasks import (
 from kreassign.twin.setup.scenario import parse_scenario
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
-SCENARIO = Path(__file__).parents[3] / "scenarios" / "skewed.toml"
+SCENARIO = scenario_file("skewed")
 
 
 def skewed() -> Problem:

@@ -18,6 +18,7 @@ from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.values import BROKER_ID, DIRECTORY, ReadBy, WholeRange, checked, parse_duration
 from kreassign.cli.options.values import parse_speed as parse_bytes_per_s
 from kreassign.cli.output import examples
+from kreassign.errors import InputError
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import LARGEST_PORT
 from kreassign.operations.snapshot_files import read_snapshot
@@ -39,6 +40,7 @@ from kreassign.operations.twin import (
     give_order,
     kafka_version,
     run_twin,
+    scenario_file,
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -58,6 +60,19 @@ def parse_speed(text: str) -> float | None:
     raise click.BadParameter(
         f"{shortened(text)!r} is not a speed; write a number above 0 and up to {FASTEST:,}, or {LEAP}"
     )
+
+
+class ScenarioPath(click.Path):
+    """The file of a scenario, or the name of one that comes with kreassign; a file of that name wins."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises click.BadParameter, which names the scenarios that there are."""
+        if isinstance(value, str) and not Path(value).exists() and value == value.removesuffix(".toml"):
+            try:
+                return scenario_file(value)
+            except InputError as error:
+                self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
 
 
 _SERVING: tuple[Decorator, ...] = (
@@ -135,16 +150,17 @@ def twin() -> None:
 @twin.command(
     epilog=examples(
         "kreassign twin start",
-        "kreassign twin start --scenario scenarios/skewed.toml --speed 60",
+        "kreassign twin start --scenario skewed --speed 60",
         "kreassign twin start --brokers 3 --fault crash:2@60s+30s",
     )
 )
 @click.option(
     "--scenario",
     "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Simulate the cluster described in a TOML file, instead of --brokers and --racks.  [default: none]",
+    type=ScenarioPath(exists=True, dir_okay=False, path_type=Path),
+    metavar="NAME|FILE",
+    help="Simulate a cluster that comes with kreassign, such as skewed or full-disk, or one described in a TOML file, "
+    "instead of --brokers and --racks.  [default: none]",
 )
 @click.option(
     "--brokers", type=WholeRange(1, MOST_BROKERS), help="Number of equal brokers, with ids from 0.  [default: 3]"
