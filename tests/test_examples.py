@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +16,11 @@ import pytest
 
 import kreassign
 from kreassign.cli.main import kreassign as command_line
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.network.server import serving
 from tests.checks.source import ROOT, read
 from tests.cli.test_help import every_command
+from tests.twin.asking import cluster
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
@@ -36,9 +42,10 @@ def command_lines(example: Path) -> list[list[str]]:
 
 
 def test_the_examples_are_found_and_each_is_on_a_page() -> None:
-    assert {path.name for path in EXAMPLES} >= {"airflow_load.py", "dagster_load.py"}
+    assert {path.name for path in EXAMPLES} >= {"airflow_load.py", "airflow_rebalance.py", "dagster_load.py"}
     pages = "\n".join(page.text for page in read("docs/guides/*.md"))
-    assert not [path.name for path in EXAMPLES if f"`examples/{path.name}`" not in pages]
+    every = [path for path in (ROOT / "examples").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert not [str(path) for path in every if f"`{path.relative_to(ROOT)}`" not in pages]
 
 
 @EACH
@@ -53,7 +60,10 @@ def test_command_lines_of_examples_can_be_typed(example: Path, tmp_path: Path, m
     """With all that a command needs: on the line, or from the variables that the example names."""
     monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "broker-1:9092")
     monkeypatch.setenv("KREASSIGN_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     for words in command_lines(example):
+        for file in (word for word in words if word.endswith((".json", ".gz"))):
+            (tmp_path / file).touch()
         parsed = [str(tmp_path / "page.html") if word.endswith(".html") else word for word in words]
         name, rest = parsed[0], parsed[1:]
         command = command_line.get_command(click.Context(command_line), name)
@@ -78,6 +88,46 @@ def test_names_of_kreassign_in_examples_are_offered(example: Path) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "kreassign"
     }
     assert used <= set(kreassign.__all__)
+
+
+def tasks_of(example: Path) -> list[tuple[str, str]]:
+    """The tasks of a DAG in their order, each with the command that a shell runs."""
+    found = []
+    for node in ast.walk(ast.parse(example.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "BashOperator":
+            given = {key.arg: key.value for key in node.keywords if isinstance(key.value, ast.Constant)}
+            found.append((node.lineno, str(given["task_id"].value), str(given["bash_command"].value)))
+    return [(name, command) for _, name, command in sorted(found)]
+
+
+def test_the_tasks_of_the_weekly_dag_wait_for_approval_and_run_on_a_twin(tmp_path: Path) -> None:
+    tasks = dict(tasks_of(ROOT / "examples" / "airflow_rebalance.py"))
+    assert list(tasks) == ["check", "snapshot", "plan", "rehearse", "page", "approved", "run", "declare"]
+    kept = {name: os.environ[name] for name in ("KREASSIGN_TESTS", "LANG") if name in os.environ}
+    programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    with serving(Twin(cluster({"t": [[0, 1]] * 6}), TwinSettings()), speed=20.0) as thread:
+        places = {
+            "KREASSIGN_BOOTSTRAP_SERVER": thread.bootstrap_servers, "KREASSIGN_STATE_DIR": str(tmp_path / "state"),
+            "KREASSIGN_THROTTLE": "50MB/s", "PATH": programs, "HOME": str(tmp_path),
+        }  # fmt: skip
+
+        def run(command: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                ["bash", "-c", command], cwd=tmp_path, env={**kept, **places}, capture_output=True, text=True,
+                check=False, timeout=180,
+            )  # fmt: skip
+
+        for name in ("snapshot", "plan", "rehearse", "page"):
+            done = run(tasks[name])
+            assert done.returncode == 0, (name, done.stderr)
+        waiting = run(tasks["approved"])
+        assert waiting.returncode != 0
+        assert "approve" in waiting.stderr
+        assert run("kreassign approve plan.json").returncode == 0
+        for name in ("approved", "run", "declare", "check"):
+            done = run(tasks[name])
+            assert done.returncode == 0, (name, done.stderr)
+    assert (tmp_path / "plan.html").exists()
 
 
 def test_a_command_line_that_cannot_be_typed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

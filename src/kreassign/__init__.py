@@ -37,12 +37,20 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
+    from kreassign.operations.assignment_files import read_assignments
     from kreassign.operations.audit import ReadingRequest, compare_readings, read_records
     from kreassign.operations.collect import collect
     from kreassign.operations.connect import connect, connect_controllers
     from kreassign.operations.define_tables import DefinitionForm, define_tables
     from kreassign.operations.imports import import_metrics, import_samples
     from kreassign.operations.new_partitions import ExpectedRates
+    from kreassign.operations.placement import (
+        check_placement,
+        placement_of_cluster,
+        placement_of_snapshot,
+        read_placement,
+        write_placement,
+    )
     from kreassign.operations.plan_files import write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
@@ -52,10 +60,12 @@ if TYPE_CHECKING:
         DemoteBrokers,
         DrainBrokers,
         DrainLogDirs,
+        Import,
         Rebalance,
         Repair,
         ReplaceBrokers,
         Restore,
+        TopicChoice,
         WhatIf,
     )
     from kreassign.operations.show_load import LoadNumber, load_page, show_load
@@ -76,6 +86,7 @@ __all__ = [
     "DrainBrokers",
     "DrainLogDirs",
     "ExpectedRates",
+    "Import",
     "LoadNumber",
     "MetricStream",
     "ReadingRequest",
@@ -85,11 +96,13 @@ __all__ = [
     "Restore",
     "SnapshotOutputs",
     "SparkOptions",
+    "TopicChoice",
     "WhatIf",
     "audit",
     "brokers_needed",
     "cancel",
     "change_pace",
+    "check_placement",
     "collect",
     "compact_tables",
     "compare_readings",
@@ -108,8 +121,12 @@ __all__ = [
     "pause",
     "place_partitions",
     "place_topic",
+    "placement_of_cluster",
+    "placement_of_snapshot",
     "plan",
     "plan_page",
+    "read_assignments",
+    "read_placement",
     "read_records",
     "rehearse",
     "release",
@@ -126,6 +143,7 @@ __all__ = [
     "stream_metrics",
     "verify",
     "watch",
+    "write_placement",
     "write_plan",
 ]
 
@@ -139,6 +157,7 @@ _OTHERS = {
     "ReadingRequest": "audit",
     "SnapshotOutputs": "snapshot",
     "SparkOptions": "streaming",
+    "check_placement": "placement",
     "collect": "collect",
     "compact_tables": "tables",
     "convert_tables": "tables",
@@ -150,11 +169,16 @@ _OTHERS = {
     "import_samples": "imports",
     "load": "tables",
     "load_page": "show_load",
+    "placement_of_cluster": "placement",
+    "placement_of_snapshot": "placement",
+    "read_assignments": "assignment_files",
+    "read_placement": "placement",
     "read_records": "audit",
     "serve_twin": "twin",
     "show_load": "show_load",
     "store_snapshot": "snapshot",
     "stream_metrics": "streaming",
+    "write_placement": "placement",
     "write_plan": "plan_files",
 }
 """In which module of `kreassign.operations` a name is; others are tasks, or in the module for programs."""

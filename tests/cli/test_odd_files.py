@@ -36,6 +36,7 @@ COMMAND_LINES = {
     "plan --goals-file": "plan rebalance --snapshot {snapshot} --goals-file {odd}",
     "plan --snapshot": "plan rebalance --snapshot {odd}",
     "plan file": "plan restore {odd} --snapshot {snapshot}",
+    "plan files": "plan import {odd} --snapshot {snapshot}",
     "plan snapshots": "plan fleet {odd}",
     "rehearse --snapshot": "rehearse {plan} --snapshot {odd}",
     "rehearse plan": "rehearse {odd} --snapshot {snapshot}",

@@ -50,27 +50,43 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+MARKDOWN = "markdown"
+_FORMATS = ["text", "table", "json", "csv", "yaml"]
+
+
 def format_option(command: Command) -> Command:
     """Add `-o`, `--format`: parameter `output_format: str`, `text` for people and `json` for programs.
 
     In which form programs get their document is the concern of `print_json` alone.
     """
+    return _format_option(_FORMATS, "for people (`table` is the same), or a document for programs.")(command)
+
+
+def markdown_format_option(command: Command) -> Command:
+    """The same with `markdown`, for comments of pull requests."""
+    words = "for people (`table` is the same), a document for programs, or a comment for pull requests."
+    return _format_option([*_FORMATS, MARKDOWN], words)(command)
+
+
+def _format_option(formats: list[str], words: str) -> Callable[[Command], Command]:
     return click.option(
         "-o",
         "--format",
         "output_format",
-        type=click.Choice(["text", "table", "json", "csv", "yaml"]),
+        type=click.Choice(formats),
         default="text",
         show_default=True,
         callback=_reader,
-        help="Output format: for people (`table` is the same), or a document for programs.",
-    )(command)
+        help=f"Output format: {words}",
+    )
 
 
 def _reader(context: click.Context, _: click.Parameter, chosen: str) -> str:
     """For whom the output is; the form of documents is kept in the context."""
     if chosen in {"csv", "yaml"}:
         context.meta[FORM] = chosen
+    if chosen == MARKDOWN:
+        return chosen
     return "text" if chosen in {"text", "table"} else "json"
 
 

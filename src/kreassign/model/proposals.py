@@ -1,10 +1,12 @@
-"""Cruise Control's proposals, text → model: what `GET /proposals?json=true&verbose=true` and its dry runs answer.
+"""Cruise Control's proposals, text → model: the answer to `POST /rebalance?json=true&verbose=true` and other dry runs.
 
-    {"proposals": [{"topicPartition": {"topic": "orders", "partition": 0},
-                    "oldLeader": 1, "oldReplicas": [1, 2], "newReplicas": [3, 2]}, ...], ...}
+    {"proposals": [{"topicPartition": {"hash": 7, "partition": 0, "topic": "orders"},
+                    "oldLeader": 1, "oldReplicas": [1, 2], "newReplicas": [3, 2]}, ...],
+     "goalSummary": [{"goal": "RackAwareGoal", "status": "FIXED", ...}, ...], "summary": {...}, ...}
 
-The first of `newReplicas` becomes the leader. Proposals name no log directories. Other fields of the answer (summaries,
-loads, hashes) are ignored.
+Proposals are in no order. The first of `newReplicas` becomes the leader. No log directories are named, so that a move
+between two of one broker shows as two equal lists, and so does a leader that is to change without another list. Other
+fields of the answer (loads, hashes) are ignored; they may hold NaN, which the writer of these answers allows itself.
 """
 
 from __future__ import annotations
@@ -16,47 +18,92 @@ from kreassign.errors import MalformedPlan
 from kreassign.model import strict_json
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.printable import shortened
 from kreassign.model.whole_number import LARGEST_ID
 
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any
 
+ASK_AGAIN = "ask Cruise Control with json=true&verbose=true"
+_FIELDS = ("proposals", "goalSummary", "progress", "errorMessage")
+"""Each is in one kind of answer only, and in none of Kafka's own files."""
+_PLAIN = ("oldLeader:", "Cluster load after ", "Optimized load:", "Optimization has ")
+VIOLATED = "VIOLATED"
+
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """A plan, and the replica lists from which it was made."""
+    """A plan, and the replica lists from which it was made.
+
+    `violated` are the goals that Cruise Control itself says it does not meet. Of the partitions whose list stays as it
+    is, `elections` need another leader and `log_dir_moves` change a log directory that is not named.
+    """
 
     plan: Plan
     expected: dict[TopicPartition, tuple[int, ...]]
+    violated: tuple[str, ...] = ()
+    elections: tuple[TopicPartition, ...] = ()
+    log_dir_moves: tuple[TopicPartition, ...] = ()
 
 
 def has_proposals(text: str) -> bool:
-    """Whether a text looks like proposals rather than like Kafka's reassignment JSON."""
-    if '"proposals"' not in text:  # spares large plans a second reading
+    """Whether a text looks like an answer of Cruise Control rather than like Kafka's reassignment JSON."""
+    if not any(f'"{name}"' in text for name in _FIELDS):  # spares large plans a second reading
         return False
     try:
-        document = strict_json.loads(text)
+        document = strict_json.loads(text, takes_nan=True)
     except ValueError:
         return False
-    return isinstance(document, dict) and "proposals" in document and "partitions" not in document
+    return isinstance(document, dict) and "partitions" not in document and any(name in document for name in _FIELDS)
+
+
+def is_plain_answer(text: str) -> bool:
+    """Whether a text looks like what Cruise Control answers to people, without `json=true`."""
+    return any(words in text for words in _PLAIN) and not text.lstrip().startswith('{"')
 
 
 def parse_proposals(text: str) -> Proposals:
     """Read proposals in their order. Raises MalformedPlan, which names the entry and the field that is wrong."""
     try:
-        document = strict_json.loads(text)
+        document = strict_json.loads(text, takes_nan=True)
     except ValueError as error:
         raise MalformedPlan(f"not JSON: {error}") from error
     entries = document.get("proposals") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise MalformedPlan("no array `proposals` in it; ask Cruise Control with json=true and verbose=true")
+        raise MalformedPlan(_why_none(document))
     assignments = [_assignment(number, entry) for number, entry in enumerate(entries)]
-    expected = {
-        assignment.topic_partition: _brokers(number, entry, "oldReplicas")
-        for number, (assignment, entry) in enumerate(zip(assignments, entries, strict=True))
-        if entry.get("oldReplicas")
-    }
-    return Proposals(Plan(tuple(assignments)), expected)
+    expected: dict[TopicPartition, tuple[int, ...]] = {}
+    elections: list[TopicPartition] = []
+    log_dir_moves: list[TopicPartition] = []
+    for number, (assignment, entry) in enumerate(zip(assignments, entries, strict=True)):
+        name, before = assignment.topic_partition, _brokers(number, entry, "oldReplicas")
+        if before:
+            expected[name] = before
+        if before == assignment.replicas:
+            leads = entry.get("oldLeader") in {None, before[0]}
+            (log_dir_moves if leads else elections).append(name)
+    return Proposals(Plan(tuple(assignments)), expected, _violated(document), tuple(elections), tuple(log_dir_moves))
+
+
+def _why_none(document: Json) -> str:
+    """Why an answer has no proposals, and what to do."""
+    if isinstance(document, dict) and "errorMessage" in document:
+        return f"Cruise Control answered with an error: {shortened(str(document['errorMessage']))}"
+    if isinstance(document, dict) and "progress" in document:
+        return (
+            "Cruise Control was still computing when it gave this answer; ask again with the same User-Task-ID until "
+            "the answer has `proposals`"
+        )
+    return f"no array `proposals` in it; {ASK_AGAIN}"
+
+
+def _violated(document: dict[str, Json]) -> tuple[str, ...]:
+    goals = document.get("goalSummary")
+    return tuple(
+        str(goal.get("goal"))
+        for goal in (goals if isinstance(goals, list) else ())
+        if isinstance(goal, dict) and goal.get("status") == VIOLATED
+    )
 
 
 def _assignment(number: int, entry: Json) -> PartitionAssignment:

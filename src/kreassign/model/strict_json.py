@@ -22,10 +22,14 @@ _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def loads(text: str) -> Json:
-    """Read a document. Raises ValueError, which names the number, or the place of the text, that is refused."""
+def loads(text: str, *, takes_nan: bool = False) -> Json:
+    """Read a document. Raises ValueError, which names the number, or the place of the text, that is refused.
+
+    With `takes_nan` what other writers put for a number that is none, such as NaN, is null.
+    """
     try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=finite, parse_int=_whole)
+        constant = _nothing if takes_nan else _refuse
+        document = json.loads(text, parse_constant=constant, parse_float=finite, parse_int=_whole)
         # Only escapes can bring halves in, and most files have none; so most are not walked through.
         if _HALF_ESCAPED.search(text):
             _refuse_halves(document)
@@ -61,6 +65,10 @@ def _refuse_halves(document: Json) -> None:
 
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def _nothing(_: str) -> None:
+    return None
 
 
 def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:

@@ -134,7 +134,7 @@ def make_plan(
     posed = task.pose(inputs)
     if posed.assignment is not None:
         judged = replace(posed.problem, budget=request.budgeted(posed.problem).budget)
-        return outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request))
+        return outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, posed.left))
     problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
     problem = request.budgeted(problem)
     try:

@@ -74,9 +74,9 @@ def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None) -> None:
     """
     beside = facts_path(path)
     beside.unlink(missing_ok=True)
-    _replace(path, format_plan(plan))
+    replace_file(path, format_plan(plan))
     if facts is not None:
-        _replace(beside, format_facts(facts))
+        replace_file(beside, format_facts(facts))
 
 
 def _read(path: Path) -> PlanFile:
@@ -97,7 +97,8 @@ def _text(path: Path) -> str:
         raise MalformedPlan(f"not a text in UTF-8: {error}", path=str(path)) from error
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
+    """Write a text and a line end; a file that is there is replaced as a whole or not at all."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     unfinished.write_text(text + "\n", encoding="utf-8")
     unfinished.replace(path)

@@ -6,17 +6,41 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Protocol
 
-from kreassign.errors import InputError
+from kreassign.errors import Drifted, InputError
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
+from kreassign.operations.assignment_files import Assignments, named
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import tasks
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks import Circumstances, TopicChoice
+
+__all__ = [
+    "ALL_TOPICS",
+    "AddBrokers",
+    "BalanceLeaders",
+    "BalanceLogDirs",
+    "ChangeReplicationFactor",
+    "DemoteBrokers",
+    "DrainBrokers",
+    "DrainLogDirs",
+    "Import",
+    "Posed",
+    "Rebalance",
+    "Repair",
+    "ReplaceBrokers",
+    "Restore",
+    "Task",
+    "TopicChoice",
+    "WhatIf",
+    "before_run",
+    "described",
+    "parse_log_dir",
+]
 
 SECONDS_PER_DAY = 86_400
 ALL_TOPICS = TopicChoice()
@@ -26,12 +50,14 @@ ALL_TOPICS = TopicChoice()
 class Posed:
     """A problem to search, or with an `assignment` only to judge.
 
-    Unless `repairs_dead`, what is on dead brokers or was lost with a directory stays as it is.
+    Unless `repairs_dead`, what is on dead brokers or was lost with a directory stays as it is. `left` are sentences on
+    what an assignment leaves undone.
     """
 
     problem: Problem
     assignment: Assignment | None = None
     repairs_dead: bool = False
+    left: tuple[str, ...] = ()
 
 
 class Task(Protocol):
@@ -234,6 +260,33 @@ class Restore:
     def pose(self, inputs: Inputs) -> Posed:
         """The assignment itself."""
         return Posed(*tasks.restore(inputs.problem, self.wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Take over an assignment that another tool made."""
+
+    found: Assignments
+
+    @property
+    def name(self) -> str:
+        """The task in words."""
+        return f"import {self.found.source}"
+
+    def pose(self, inputs: Inputs) -> Posed:
+        """The assignment itself. Raises Drifted where other brokers hold a partition than it was made for."""
+        wrong = tasks.held_by_others(inputs.problem, self.found.expected)
+        if wrong:
+            first = min(wrong)
+            raise Drifted(
+                f"{self.found.source} was made for another state of the cluster: {len(wrong)} of "
+                f"{len(self.found.expected)} partitions are on other brokers now, for example {first} on "
+                f"{_listed(wrong[first])}, not {_listed(self.found.expected[first])}; let its maker plan again"
+            )
+        problem, assignment = tasks.restore(inputs.problem, self.found.plan)
+        worse = tasks.crowded(inputs.problem, assignment)
+        racks = (f"{named(worse)}: more replicas in one rack than before",) if worse else ()
+        return Posed(problem, assignment, left=(*self.found.unsaid, *racks))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,23 +8,20 @@ from typing import Any, TypeVar
 
 import click
 
-from kreassign.cli.collector import uncollected
 from kreassign.cli.options.circumstances import circumstance_options
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
+from kreassign.cli.planning.check import CHECK, check
+from kreassign.cli.planning.finish import finish
+from kreassign.cli.planning.imports import import_plan
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
-from kreassign.cli.planning.placements import new_topic, partitions, said
-from kreassign.cli.planning.show import Shown, show
-from kreassign.cli.working import working
+from kreassign.cli.planning.placements import new_topic, partitions
 from kreassign.errors import InputError
-from kreassign.model import TopicPartition
 from kreassign.model.whole_number import MOST_REPLICAS
 from kreassign.operations.journals import find_journal
-from kreassign.operations.new_partitions import savings_of_leaders
-from kreassign.operations.plan import make_plan
-from kreassign.operations.plan_files import read_plan, write_plan
+from kreassign.operations.plan_files import read_plan
 from kreassign.operations.plan_tasks import (
     AddBrokers,
     BalanceLeaders,
@@ -37,13 +34,11 @@ from kreassign.operations.plan_tasks import (
     Repair,
     ReplaceBrokers,
     Restore,
-    Task,
     WhatIf,
     before_run,
     parse_log_dir,
 )
 from kreassign.operations.steer import status
-from kreassign.planner.results.explain import explain
 from kreassign.planner.tasks import TopicChoice
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -56,6 +51,8 @@ class TaskGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the default task in front where no task is named."""
+        if args and args[0].partition("=")[0] == f"--{CHECK}":  # as other tools have it
+            args = [CHECK, *args[0].split("=", 1)[1:], *args[1:]]
         is_completed = ctx.resilient_parsing and not args  # by a shell, which is to offer the tasks
         if not is_completed and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
             args = [DEFAULT_TASK, *args]
@@ -79,34 +76,14 @@ def plan() -> None:
     """
 
 
+plan.add_command(import_plan)
+plan.add_command(check)
 plan.add_command(new_topic)
 plan.add_command(partitions)
 plan.add_command(pareto)
 plan.add_command(brokers_needed)
 plan.add_command(fleet)
 plan.add_command(grid)
-
-
-def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
-    """Make the plan, write it where it is wanted, and show it; with what a rebalance saves by it, if asked."""
-    with uncollected():
-        inputs = options.inputs()
-        with working("searching a plan") as watch:
-            outcome = make_plan(inputs, task, options.request, watch)
-        explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
-        if savings:
-            explained.append(said(savings_of_leaders(outcome), "after this, if it changes no leader"))
-        if options.out:
-            write_plan(options.out, outcome.plan, outcome.facts)
-        if options.current_out:
-            write_plan(options.current_out, outcome.current)
-    show(
-        outcome,
-        options.out,
-        explained,
-        options.output_format,
-        Shown(options.is_wide, options.max_load_age_s, not isinstance(task, WhatIf)),
-    )
 
 
 def topic_options(command: Command) -> Command:

@@ -26,7 +26,7 @@ from kreassign.cli.options.values import (
     parse_quantity,
     parse_speed,
 )
-from kreassign.cli.output import format_option, warn
+from kreassign.cli.output import format_option, markdown_format_option, warn
 from kreassign.cli.typed import was_typed
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
@@ -269,8 +269,10 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("--seed", type=WholeRange(min=0), default=LOCAL.seed, show_default=True, metavar="N",
                  help="Random seed of the subproblems."),
     master_option,
-    format_option,
 )  # fmt: skip
 
-planning_options = option_group("options", _OPTIONS, PlanOptions)
+planning_options = option_group("options", (*_OPTIONS, markdown_format_option), PlanOptions)
 """Add the options of all tasks."""
+
+comparing_options = option_group("options", (*_OPTIONS, format_option), PlanOptions)
+"""The same for what is no single plan of what is there."""

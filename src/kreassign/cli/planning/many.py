@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 
 from kreassign.cli.options.circumstances import MOST_ADDED, MOST_TIMES, growth_options
-from kreassign.cli.options.plan import PlanOptions, planning_options
+from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.limits import limit_lines
@@ -46,7 +46,7 @@ from kreassign.report.text import format_bytes, format_duration
 )
 @click.option("--out-dir", type=DIRECTORY, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
               "[default: not written]")  # fmt: skip
-@planning_options
+@comparing_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
     inputs = options.inputs()
@@ -75,7 +75,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
 @click.option("--at-most", type=FiniteRange(0, 100, min_open=True), default=70.0, show_default=True,
               metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
 @growth_options
-@planning_options
+@comparing_options
 def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
     """Compute how many brokers like these the load needs, now or under other circumstances."""
     inputs = options.inputs()
@@ -109,7 +109,7 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
 @click.option("--out-dir", type=DIRECTORY, metavar="DIR",
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
               "[default: not written]")  # fmt: skip
-@planning_options
+@comparing_options
 @click.pass_context
 def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
     """Rebalance many clusters at once: those of the SNAPSHOTS files, or all in the tables.
@@ -158,7 +158,7 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
               help="Replication factors.  [default: as it is]")  # fmt: skip
 @click.option("--traffic", callback=_values(_factor), default="1", show_default=True, metavar="K,…",
               help="Multiply all rates by K.")  # fmt: skip
-@planning_options
+@comparing_options
 def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:
     """Plan for every combination of other circumstances, and compare the plans."""
     inputs = options.inputs()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from kreassign.cli.options.plan import PlanOptions, planning_options
+from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import WholeRange, parse_quantity
 from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.loads import print_loads
@@ -46,7 +46,7 @@ SHOWN_MISSES = 10
               "[default: 0]")  # fmt: skip
 @click.option("--read-rate", type=parse_quantity, metavar="RATE", help="Expect consumers to read so much of each.  "
               "[default: 0]")  # fmt: skip
-@planning_options
+@comparing_options
 def new_topic(
     options: PlanOptions,
     name: str,
@@ -76,7 +76,7 @@ def new_topic(
 )
 @click.argument("topic")
 @click.argument("total", type=WholeRange(min=1, max=MOST_PARTITIONS), metavar="N")
-@planning_options
+@comparing_options
 def partitions(options: PlanOptions, topic: str, total: int) -> None:
     """Place more partitions of a topic, N in all, so that brokers level without a copy."""
     inputs = options.inputs()

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.output import console, print_json
+from kreassign.cli.output import MARKDOWN, console, print_json
 from kreassign.cli.planning.limits import limit_lines, unheeded
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.typed import typed_words
@@ -25,6 +25,7 @@ from kreassign.model.plan_json import format_plan
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
 from kreassign.planner.results.outcome import Outcome
+from kreassign.report.markdown import plan_markdown
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_BROKERS = 40
@@ -55,6 +56,9 @@ def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_fo
     """Print what a plan costs and brings, and the plan itself unless it went to a file."""
     if output_format == "json":
         print_json(document(outcome, out, explained))
+        return
+    if output_format == MARKDOWN:
+        click.echo(plan_markdown(outcome.facts, outcome.plan.replicas))
         return
     if out is None:
         click.echo(format_plan(outcome.plan))

@@ -11,6 +11,7 @@ from kreassign.planner.tasks.balance import (
     rebalance,
 )
 from kreassign.planner.tasks.drain import drain_brokers, drain_log_dirs, replace_brokers
+from kreassign.planner.tasks.given import crowded, held_by_others
 from kreassign.planner.tasks.ignore_dead_brokers import ignore_dead_brokers
 from kreassign.planner.tasks.replicas import change_factors, repair, restore
 from kreassign.planner.tasks.successors import replace_lost
@@ -22,10 +23,12 @@ __all__ = [
     "add_brokers",
     "balance_disks",
     "change_factors",
+    "crowded",
     "demote",
     "drain_brokers",
     "drain_log_dirs",
     "fit_in",
+    "held_by_others",
     "ignore_dead_brokers",
     "leaders_only",
     "only_forced",

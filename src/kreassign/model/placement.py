@@ -1,0 +1,132 @@
+"""Where partitions are declared to be, and how the cluster differs from that, partition by partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kreassign.model.partition import TopicPartition
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, partition_order
+from kreassign.model.plan_json import VERSION
+
+
+class DriftKind(StrEnum):
+    """In what a partition differs, the gravest first."""
+
+    MISSING = "missing"
+    UNDECLARED = "undeclared"
+    REPLICAS = "replicas"
+    ORDER = "order"
+    MOVING = "moving"
+    LOG_DIR = "log_dir"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where the cluster has a partition: while it is being reassigned, where it goes, and who is `leaving`.
+
+    `log_dirs` is by broker, as far as it is known.
+    """
+
+    replicas: tuple[int, ...]
+    is_moving: bool = False
+    leaving: tuple[int, ...] = ()
+    log_dirs: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One partition that is not as declared. `declared` or `found` is None where there is nothing of it."""
+
+    topic_partition: TopicPartition
+    kind: DriftKind
+    declared: tuple[int, ...] | None
+    found: tuple[int, ...] | None
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition}: {self.how}"
+
+
+def drifts(declared: Plan, placed: Mapping[TopicPartition, Placed]) -> tuple[Drift, ...]:
+    """Every declared partition that the cluster has elsewhere or not at all, and every other one of the same topics.
+
+    Topics that are not declared at all are no matter of a declaration. Sorted by topic and number.
+    """
+    entries = {entry.topic_partition: entry for entry in declared.assignments}
+    found = [drift for name, entry in entries.items() if (drift := _drift(entry, placed.get(name))) is not None]
+    topics = set(declared.topics)
+    for name, here in placed.items():
+        if name.topic in topics and name not in entries:
+            how = f"is in the cluster on {_ids(here.replicas)}, but not declared"
+            found.append(Drift(name, DriftKind.UNDECLARED, None, here.replicas, how))
+    return tuple(sorted(found, key=lambda one: partition_order(one.topic_partition)))
+
+
+def undeclared_topics(declared: Plan, topics: Iterable[str]) -> tuple[str, ...]:
+    """The topics of a cluster of which nothing is declared, sorted."""
+    return tuple(sorted(set(topics) - set(declared.topics)))
+
+
+def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
+    """Kafka's reassignment JSON with one partition a line, so that a change of one is a change of one line."""
+    entries = ",\n".join(
+        json.dumps(
+            {"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas}, ensure_ascii=False
+        )
+        for name in sorted(placed, key=partition_order)
+    )
+    return f'{{"version": {VERSION}, "partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"
+
+
+def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:
+    name, wanted = entry.topic_partition, entry.replicas
+    if here is None:
+        return Drift(name, DriftKind.MISSING, wanted, None, f"is declared on {_ids(wanted)}, but not in the cluster")
+    leaving = f", {_brokers(here.leaving)} still to leave" if here.leaving else ""
+    end = f"; it is being reassigned{leaving}" if here.is_moving else ""
+    seen = f"is on {_ids(here.replicas)}, declared on {_ids(wanted)}: "
+    if set(here.replicas) != set(wanted):
+        return Drift(name, DriftKind.REPLICAS, wanted, here.replicas, seen + _difference(wanted, here.replicas) + end)
+    if here.replicas != wanted:
+        return Drift(name, DriftKind.ORDER, wanted, here.replicas, seen + _order(wanted, here.replicas) + end)
+    if here.is_moving:
+        how = f"is being reassigned to {_ids(wanted)}, as declared{leaving}"
+        return Drift(name, DriftKind.MOVING, wanted, here.replicas, how)
+    if elsewhere := tuple(_log_dirs(entry, here)):
+        return Drift(name, DriftKind.LOG_DIR, wanted, here.replicas, "; ".join(elsewhere))
+    return None
+
+
+def _difference(wanted: tuple[int, ...], found: tuple[int, ...]) -> str:
+    missing, more = (_without(wanted, found), _without(found, wanted))
+    return ", ".join((
+        *((f"{_brokers(missing)} missing",) if missing else ()),
+        *((f"{_brokers(more)} not declared",) if more else ()),
+    ))  # fmt: skip
+
+
+def _order(wanted: tuple[int, ...], found: tuple[int, ...]) -> str:
+    if wanted[0] != found[0]:
+        return f"broker {found[0]} is its preferred leader, not {wanted[0]}"
+    return "only the order of followers differs"
+
+
+def _log_dirs(entry: PartitionAssignment, here: Placed) -> Iterator[str]:
+    for broker, path in zip(entry.replicas, entry.log_dirs, strict=True):
+        if path != ANY_LOG_DIR and (seen := here.log_dirs.get(broker)) != path:
+            yield f"on broker {broker} it is in {seen or 'a log directory that is not known'}, declared in {path}"
+
+
+def _without(brokers: tuple[int, ...], others: Collection[int]) -> tuple[int, ...]:
+    return tuple(broker for broker in brokers if broker not in others)
+
+
+def _brokers(brokers: tuple[int, ...]) -> str:
+    return f"broker{'s' if len(brokers) > 1 else ''} {_ids(brokers)}"
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))

@@ -1,0 +1,174 @@
+"""`kreassign plan check` against a twin on real ports: its exit code, and how each partition drifts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.model import TopicPartition
+from kreassign.operations.connect import connect
+from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.network.server import serving
+from tests.twin.asking import cluster
+
+TOPICS = {"orders": [[0, 1], [1, 2]], "users": [[2, 3]]}
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with serving(Twin(cluster(TOPICS), TwinSettings()), speed=1.0) as thread:
+        yield thread.bootstrap_servers
+
+
+@pytest.fixture
+def placement(server: str, tmp_path: Path) -> Path:
+    """Where the cluster has its partitions, as `--update` writes it."""
+    path = tmp_path / "placement.json"
+    done = check(server, path, "--update")
+    assert (done.exit_code, done.output) == (0, f"placement of 3 partitions written to {path}\n")
+    return path
+
+
+def check(server: str, *words: object) -> Result:
+    return CliRunner().invoke(kreassign, ["plan", "check", *map(str, words), "--bootstrap-server", server])
+
+
+def found(server: str, *words: object) -> tuple[int, list[tuple[str, int, str]]]:
+    done = check(server, *words, "-o", "json")
+    document = json.loads(done.stdout)
+    return done.exit_code, [(one["topic"], one["partition"], one["kind"]) for one in document["findings"]]
+
+
+def declare(path: Path, number: int, **fields: Any) -> None:
+    document = json.loads(path.read_text())
+    document["partitions"][number] |= fields
+    path.write_text(json.dumps(document))
+
+
+def test_a_cluster_that_is_as_it_was_written_down_passes(server: str, placement: Path) -> None:
+    done = check(server, placement)
+    assert (done.exit_code, done.output) == (0, "3 declared partitions: all as declared\n")
+    assert [line.count("topic") for line in placement.read_text().splitlines()] == [0, 1, 1, 1, 0]
+    other = CliRunner().invoke(kreassign, ["plan", f"--check={placement}", "--bootstrap-server", server])
+    assert other.output == done.output
+
+
+def test_what_differs_is_told_partition_by_partition_and_the_check_fails(server: str, placement: Path) -> None:
+    declare(placement, 0, replicas=[0, 3])
+    declare(placement, 1, replicas=[2, 1])
+    done = check(server, placement)
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "orders-0: is on 0,1, declared on 0,3: broker 3 missing, broker 1 not declared",
+        "orders-1: is on 1,2, declared on 2,1: broker 1 is its preferred leader, not 2",
+        "3 declared partitions: 2 partitions not as declared",
+    ]
+    assert f"next: kreassign plan import {placement} --out plan.json --bootstrap-server {server}" in done.stderr
+    assert f"or: kreassign plan check {placement} --update --bootstrap-server {server}" in done.stderr
+    assert found(server, placement) == (1, [("orders", 0, "replicas"), ("orders", 1, "order")])
+    assert found(server, placement, "--topics", "users") == (0, [])
+    comment = check(server, placement, "-o", "markdown")
+    assert comment.exit_code == 1
+    assert "| orders-0 | 0,3 | 0,1 |" in comment.stdout
+
+
+def test_the_plan_that_the_check_names_brings_the_cluster_back(server: str, placement: Path, tmp_path: Path) -> None:
+    declare(placement, 0, replicas=[0, 3])
+    plan, state = tmp_path / "plan.json", ["--state-dir", str(tmp_path / "state")]
+    ways = [
+        ["plan", "import", str(placement), "--out", str(plan), "--measure-for", "0"],
+        ["run", str(plan), "--yes", "--measure-for", "0", "--poll-interval", "0.1", *state],
+    ]
+    for words in ways:
+        done = CliRunner().invoke(kreassign, [*words, "--bootstrap-server", server])
+        assert done.exit_code == 0, done.output
+    assert found(server, placement) == (0, [])
+
+
+def test_a_move_under_way_is_drift_with_its_target(tmp_path: Path) -> None:
+    placement = tmp_path / "placement.json"
+    with serving(Twin(cluster(TOPICS, size_bytes=10**12), TwinSettings()), speed=1.0) as thread:
+        server = thread.bootstrap_servers
+        assert check(server, placement, "--update").exit_code == 0
+        with connect(server) as client:
+            client.alter_partition_reassignments({TopicPartition("users", 0): (2, 0)}).raise_if_any()
+        done = check(server, placement)
+        assert done.exit_code == 1
+        assert "users-0: is on 2,0, declared on 2,3: broker 3 missing, broker 0 not declared; it is" in done.stdout
+        declare(placement, 2, replicas=[2, 0])
+        assert found(server, placement) == (1, [("users", 0, "moving")])
+
+
+def test_partitions_and_topics_on_one_side_only(server: str, placement: Path) -> None:
+    document = json.loads(placement.read_text())
+    document["partitions"] = [document["partitions"][0], {"topic": "gone", "partition": 0, "replicas": [1]}]
+    placement.write_text(json.dumps(document))
+    done = check(server, placement)
+    assert done.exit_code == 1
+    assert "gone-0: is declared on 1, but not in the cluster" in done.stdout
+    assert "orders-1: is in the cluster on 1,2, but not declared" in done.stdout
+    assert "nothing is declared of 1 topic: users" in done.stdout
+    assert "plan import" not in done.stderr, "which could not plan for a partition that is not there"
+    assert found(server, placement, "--topics", "users") == (0, [])
+    assert check(server, placement, "--topics", "users", "--strict").exit_code == 1
+
+
+def test_a_log_directory_that_is_declared_is_compared(server: str, placement: Path) -> None:
+    with connect(server) as client:
+        dirs = client.describe_log_dirs([0]).raise_if_any()[0]
+    (here,) = (one for one in dirs for copy in one.replicas if copy.topic_partition == ("orders", 0))
+    declare(placement, 0, log_dirs=[here.path, "any"])
+    assert found(server, placement) == (0, [])
+    declare(placement, 0, log_dirs=["/elsewhere", "any"])
+    done = check(server, placement)
+    assert done.exit_code == 1
+    assert f"orders-0: on broker 0 it is in {here.path}, declared in /elsewhere" in done.stdout
+
+
+def test_a_directory_declares_together_and_a_snapshot_is_compared_without_a_cluster(
+    server: str, placement: Path, tmp_path: Path
+) -> None:
+    folder, whole = tmp_path / "placements", tmp_path / "cluster.json.gz"
+    folder.mkdir()
+    for topic in TOPICS:
+        assert check(server, folder / f"{topic}.json", "--update", "--topics", topic).exit_code == 0
+    assert found(server, folder) == (0, [])
+    with connect(server) as client:
+        store_snapshot(client, SnapshotOutputs(None, whole, 0))
+    declare(folder / "users.json", 0, replicas=[3, 2])
+    done = CliRunner().invoke(kreassign, ["plan", "check", str(folder), "--snapshot", str(whole)])
+    assert done.exit_code == 1
+    assert "users-0: is on 2,3, declared on 3,2" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("missing.json",), "there is no file missing.json; `kreassign plan check missing.json --update` writes one"),
+    (("a.json", "b.json", "--update"), "--update writes one file"),
+])  # fmt: skip
+def test_what_cannot_be_checked_is_said(server: str, words: tuple[str, ...], said: str) -> None:
+    done = check(server, *words)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+@pytest.mark.parametrize(("replicas", "said"), [([1, 1], "names broker 1 more than once"), ([], "names no broker")])
+def test_a_placement_that_no_cluster_can_have_is_refused(
+    server: str, placement: Path, replicas: list[int], said: str
+) -> None:
+    declare(placement, 0, replicas=replicas)
+    done = check(server, placement)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_without_a_cluster_and_a_snapshot_it_says_what_to_specify(placement: Path) -> None:
+    done = CliRunner().invoke(kreassign, ["plan", "check", str(placement)])
+    assert done.exit_code == 2
+    assert "specify --bootstrap-server for the cluster as it is, or --snapshot FILE" in done.output
