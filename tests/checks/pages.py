@@ -24,7 +24,7 @@ LONE_OPTION = re.compile(r"^(--[a-z][a-z0-9.-]*)")
 # Folders whose files a page may name; what else has a slash is an example, a znode or something that a run makes.
 FOLDERS = frozenset({"src", "tests", "testbed", "bench", "docs", "scripts", "jvm", "changelog", "examples"})
 # Modules that are not ours, or that a page tells the reader to make.
-OTHER_MODULES = frozenset({"venv", "pip", "pytest", "http"})
+OTHER_MODULES = frozenset({"build", "venv", "pip", "pytest", "http"})
 # Names that look like our modules: the package for Spark's executors, and a group of entry points.
 NO_MODULES = frozenset({"kreassign.zip", "kreassign.goals"})
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kreassign.planner.arrays import FloatArray
+from kreassign.planner.search.compiled.compiler import kept_in
 
 CALLED = """
 from kreassign.planner.search.compiled.compiler import compiled_part
@@ -94,3 +95,20 @@ def test_what_makes_arrays_is_not_compiled_for_references_would_be_counted() -> 
 def _first_row(rows: FloatArray) -> FloatArray:
     row: FloatArray = rows[0]
     return row
+
+
+def test_code_that_can_be_kept_nowhere_is_compiled_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a read-only root: no folder can be made beside the sources nor in the home."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "cache").write_text("")
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "__pycache__").write_text("")
+    (folder / "called.py").write_text(CALLED.format(step=1))
+    (folder / "caller.py").write_text(CALLER)
+    caller = loaded(folder, monkeypatch)
+    assert caller.twice(10) == 12
+    assert kept_in(caller.twice) is None

@@ -94,6 +94,8 @@ def _kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable
     settings.CACHE_LOCATOR_CLASSES = _LOCATORS
     try:
         return cast(Callable[_Parameters, _Result], compiler(cache=True, _nrt=False, **options)(function))
+    except RuntimeError:  # there is no place to keep it, as in a container that nothing is mounted into
+        return cast(Callable[_Parameters, _Result], compiler(_nrt=False, **options)(function))
     finally:
         settings.CACHE_LOCATOR_CLASSES = before
 
@@ -102,9 +104,10 @@ def kept_in(function: Callable[..., Any]) -> Path | None:
     """The folder where the machine code of such a function is kept; None if nowhere."""
     try:
         dispatcher: Any = _kept(unwrap(function))
-        return Path(dispatcher.stats.cache_path)
+        place = dispatcher.stats.cache_path
     except (RuntimeError, AttributeError):
         return None
+    return None if place is None else Path(place)
 
 
 def source_digest(function: Callable[..., Any]) -> str:
