@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
+
+from kreassign.model import Broker
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.operations.snapshot_files import write_snapshot
 
 CLIENTS = "{name for name in sys.modules if name.startswith(('kafka.producer', 'kafka.consumer', 'kafka.admin'))}"
 QUICK = "from kreassign.startup import defer_kafka_clients; defer_kafka_clients(); import kreassign.wire.api"
@@ -95,3 +100,47 @@ def test_what_reads_journals_only_starts_without_the_client() -> None:
 def test_a_library_leaves_the_modules_of_the_program_alone() -> None:
     done = run("import kreassign.admin, sys; assert type(sys.modules['kafka']).__name__ == 'module'")
     assert done.returncode == 0, done.stderr
+
+
+HEAVY = (
+    "kafka.protocol",
+    "kreassign.admin",
+    "numba",
+    "numpy",
+    "plotly",
+    "prometheus_client",
+    "pyarrow",
+    "rich",
+    "yaml",
+)
+EXTRAS = ("pyspark", "py4j", "pandas", "starlette", "uvicorn", "anyio", "gssapi", "botocore", "boto3")
+"""What an installation without extras lacks."""
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The packages that a command has loaded at its end."""
+    done = run(
+        "import contextlib, sys\nfrom kreassign.cli.main import main\n"
+        f"sys.argv[1:] = {list(words)!r}\n"
+        "with contextlib.suppress(SystemExit):\n    main()\n"
+        "print('loaded', *sys.modules, file=sys.stderr)"
+    )
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("loaded "))
+    return set(line.split()[1:])
+
+
+def test_help_loads_nothing_that_takes_long() -> None:
+    loaded = loaded_by("--help")
+    assert "kreassign.cli.main" in loaded
+    assert not loaded.intersection((*HEAVY, *EXTRAS))
+
+
+def test_a_plan_loads_no_extra_neither_spark_nor_web(tmp_path: Path) -> None:
+    snapshot, plan = tmp_path / "cluster.json", tmp_path / "plan.json"
+    partitions = (SnapshotPartition((1,), (1,), 1, 1, ("/d",), (10,)),) * 2
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2))
+    write_snapshot(snapshot, ClusterSnapshot(1_767_225_600_000, "c", hosts, (SnapshotTopic("t", partitions),)))
+    loaded = loaded_by("plan", "drain-brokers", "2", "--snapshot", str(snapshot), "--out", str(plan))
+    assert plan.exists()
+    assert "kreassign.planner" in loaded
+    assert not loaded.intersection(EXTRAS)
