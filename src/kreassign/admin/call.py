@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kreassign.errors import ClusterError, OutcomeUnknown, Rejected
+from kreassign.errors import ClusterError, OutcomeUnknown, ProtocolViolation, Rejected
 from kreassign.model.error_codes import NONE, REQUEST_TIMED_OUT, error_code
 from kreassign.wire.api import Api, Message
 
@@ -32,6 +33,18 @@ class Call(Generic[Answer]):
     read: Callable[[Message], Answer]
     is_write: bool = False
     routing_codes: Callable[[Message], Iterable[int]] = _no_codes
+
+
+_SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@contextmanager
+def reading(asked: Api) -> Iterator[None]:
+    """Let an answer that can be decoded, and whose fields make no sense (null for a list …), be a ProtocolViolation."""
+    try:
+        yield
+    except _SENSELESS as error:
+        raise ProtocolViolation(f"the answer to {asked} makes no sense: {error!r}") from error
 
 
 def rejection(api: Api, code: int, message: str | None, item: object = None) -> Rejected:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TypeVar
 
 from kreassign import __version__
-from kreassign.admin.call import Call, rejection
+from kreassign.admin.call import Call, reading, rejection
 from kreassign.admin.identity import ClusterIdentity
 from kreassign.admin.settings import Address
 from kreassign.admin.transport import Connection, Transport
@@ -117,12 +117,14 @@ class Link:
                 break
         if response.error_code != NONE:
             raise rejection(api.API_VERSIONS, response.error_code, None)
-        return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
+        with reading(api.API_VERSIONS):
+            return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
 
     def _cluster_id(self, connection: Connection, deadline: float) -> str:
         response = self._send(connection, self._ask_identity, deadline)
         try:
-            return self._ask_identity.read(response).cluster_id
+            with reading(self._ask_identity.api):
+                return self._ask_identity.read(response).cluster_id
         except Rejected as error:
             raise Unreachable(f"{self.address} did not say its cluster id: {error}") from error
 

@@ -21,7 +21,7 @@ from threading import Lock
 from typing import TypeVar
 
 from kreassign.admin import translate
-from kreassign.admin.call import Call
+from kreassign.admin.call import Call, reading
 from kreassign.admin.identity import ClusterIdentity
 from kreassign.admin.link import Link
 from kreassign.admin.settings import Address, ClientSettings
@@ -106,8 +106,9 @@ class Session:
                 if link is not None:
                     avoid.add(link.address)
             else:
-                if NOT_CONTROLLER not in call.routing_codes(response) or not self._time_is_left(deadline):
-                    return call.read(response)
+                with reading(call.api):
+                    if NOT_CONTROLLER not in call.routing_codes(response) or not self._time_is_left(deadline):
+                        return call.read(response)
             self._forget_nodes()
             has_looked_afresh = True
             self._clock.sleep(self._backoff_s)
@@ -259,7 +260,9 @@ class Session:
                 if timeout_s <= 0 and failures:
                     break
                 try:
-                    found = self._look_up.read(self._link(address).exchange(self._look_up, timeout_s))
+                    response = self._link(address).exchange(self._look_up, timeout_s)
+                    with reading(self._look_up.api):
+                        found = self._look_up.read(response)
                     self._identity.check(address, found.cluster_id)
                 except (Unreachable, OutcomeUnknown) as error:
                     failures.setdefault(address, str(error))  # The first try had the most time.

@@ -105,8 +105,9 @@ class Twin(TwinCore):
             return found
         if node_id in self.controller.node_ids:
             return Address(f"controller-{node_id}", CONTROLLER_PORT)
-        broker = self.metadata.brokers[node_id]
-        return Address(broker.host, broker.port)
+        broker = self.metadata.brokers.get(node_id)
+        # Whoever is behind still shows a broker that is not registered any more: nobody is there.
+        return Address("", -1) if broker is None else Address(broker.host, broker.port)
 
     def node_at(self, address: tuple[str, int], listener: Listener) -> Node | None:
         """Which node listens at an address; None for none."""

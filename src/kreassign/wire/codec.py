@@ -76,10 +76,16 @@ def decode_request(api: Api, payload: bytes) -> Received:
 
 
 def encode_response(version: int, response: Message, correlation_id: int) -> bytes:
-    """A whole frame: length, header (v1 for flexible versions, else v0) and body of this version."""
+    """A whole frame: length, header (v1 for flexible versions, else v0) and body of this version.
+
+    `ProtocolViolation` where a field does not fit, such as a text about a name that is itself as long as can be.
+    """
     response.API_VERSION = version
     response.with_header(correlation_id=correlation_id)
-    encoded: bytes = response.encode(header=True, framed=True)
+    try:
+        encoded: bytes = response.encode(header=True, framed=True)
+    except (struct.error, OverflowError) as error:
+        raise ProtocolViolation(f"an answer in version {version} cannot be written: {error}") from error
     return encoded
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.lease.pieces import PIECE_CHARACTERS
+from kreassign.executor.lease.pieces import MOST_BYTES, PIECE_CHARACTERS, cut, whole
 from kreassign.executor.lease.record import (
     OriginalValues,
     joined,
@@ -56,6 +56,13 @@ def test_a_long_record_is_cut_into_pieces_that_a_broker_keeps() -> None:
     assert len(found) > 2
     assert max(map(len, found)) <= PIECE_CHARACTERS + HEAD_CHARACTERS
     assert joined(dict(enumerate(found))) == long_record()
+
+
+def test_a_record_that_somebody_forged_to_fill_the_memory_is_refused() -> None:
+    found = cut("0" * (MOST_BYTES + 1))
+    assert sum(map(len, found)) < MOST_BYTES // 100
+    with pytest.raises(ValueError, match=f"more than {MOST_BYTES} bytes"):
+        whole(dict(enumerate(found)))
 
 
 def test_what_a_record_does_not_name_was_not_set() -> None:

@@ -363,3 +363,11 @@ def test_what_is_down_already_cannot_be_killed_by_hand() -> None:
     obey(twin, "kill 1")
     with pytest.raises(InputError, match="down already"):
         obey(twin, "kill 1")
+
+
+def test_a_broker_that_is_behind_still_shows_one_that_was_unregistered_and_an_address_where_nobody_is() -> None:
+    twin = broken("stale-answers:Metadata:1@1s+100s", "unregister:2@5s")
+    twin.advance(20_000)
+    shown = {one.node_id: (one.host, one.port) for one in ask(twin, api.METADATA, 12, node=1, topics=None).brokers}
+    assert shown[2] == ("", -1)
+    assert shown.keys() == {0, 1, 2, 3}

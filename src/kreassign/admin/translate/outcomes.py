@@ -23,15 +23,21 @@ NOT_NAMED = ()
 
 
 def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: Iterable[Key]) -> Batch[Key, None]:
-    """A batch from (key, code, message); a key that was asked about and not answered is a broken answer."""
+    """A batch from (key, code, message); a key that was asked about and not answered is a broken answer.
+
+    What is answered beyond what was asked is left out; where nothing is named, all is asked about.
+    """
     ok: dict[Key, None] = {}
     failed: dict[Key, ClusterError] = {}
+    wanted = dict.fromkeys(asked)
     for key, code, message in answered:
+        if wanted and key not in wanted:
+            continue
         if code == NONE:
             ok[key] = None
         else:
             failed[key] = failure(api, code, message, key)
-    return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
+    return Batch(ok, failed | unanswered(api, wanted, {**ok, **failed}))
 
 
 def _own_code(entry: Message) -> int:
@@ -48,17 +54,21 @@ def readings(
 ) -> Batch[Key, Value]:
     """A batch of what was read, from (key, entry).
 
-    Entries carry `error_code`, and some APIs' an `error_message`; `code` looks elsewhere in an entry, too.
+    Entries carry `error_code`, and some APIs' an `error_message`; `code` looks elsewhere in an entry, too. As in
+    `outcomes`, what nobody asked about is left out.
     """
     ok: dict[Key, Value] = {}
     failed: dict[Key, ClusterError] = {}
+    wanted = dict.fromkeys(asked)
     for key, entry in answered:
+        if wanted and key not in wanted:
+            continue
         refused = code(entry)
         if refused == NONE:
             ok[key] = value(key, entry)
         else:
             failed[key] = rejection(api, refused, getattr(entry, "error_message", None), key)
-    return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
+    return Batch(ok, failed | unanswered(api, wanted, {**ok, **failed}))
 
 
 def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> Message:

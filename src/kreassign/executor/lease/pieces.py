@@ -14,6 +14,9 @@ from collections.abc import Mapping
 PIECE_CHARACTERS = 4_000
 """The most that goes beside one offset, with room for the head of the piece."""
 
+MOST_BYTES = 1 << 26
+"""A record of every throttle of a million replicas is smaller; whoever may commit offsets can commit anything."""
+
 _MARK = "kreassign-1"
 _WORDS = 5
 """Mark, number, count, CRC, text."""
@@ -50,7 +53,13 @@ def whole(found: Mapping[int, str]) -> str | None:
 def _unpacked(data: bytes, crc: str) -> str:
     if f"{zlib.crc32(data):08x}" != crc:
         raise ValueError("its checksum is another one")
+    unpacking = zlib.decompressobj()
     try:
-        return zlib.decompress(data).decode()
+        content = unpacking.decompress(data, MOST_BYTES)
     except zlib.error as error:
         raise ValueError(str(error)) from error
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    if not unpacking.eof:
+        raise ValueError("it is cut off")
+    return content.decode()
