@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Print what an installation of kreassign consists of, with versions and licences, as a CycloneDX 1.6 document.
+
+python scripts/sbom.py [EXTRA...] > build/sbom.json
+
+It lists the packages that are installed here and that kreassign, with these extras (spark and web if none is named),
+needs, directly or not: not those that only its tests need. The same installation gives the same document.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+PRODUCT, EXTRAS = "kreassign", ("spark", "web")
+# What packages that name no SPDX expression write in its place.
+_SPDX = {
+    "Apache 2.0": "Apache-2.0", "Apache Software License": "Apache-2.0", "BSD": "BSD-3-Clause",
+    "BSD License": "BSD-3-Clause", "3-Clause BSD License": "BSD-3-Clause", "BSD 3-Clause License": "BSD-3-Clause",
+    "MIT License": "MIT",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An installed package. `needs` are the names of the packages that it asks for and that are installed."""
+
+    name: str
+    version: str
+    licence: str
+    needs: tuple[str, ...]
+
+    @property
+    def purl(self) -> str:
+        """Its package URL."""
+        return f"pkg:pypi/{self.name}@{self.version}"
+
+
+def licence_of(found: Distribution) -> str:
+    """Its SPDX expression; "" where it names none that is known."""
+    told = found.metadata
+    if expression := told.get("License-Expression"):
+        return expression
+    classifiers = (each.split(" :: ")[-1] for each in told.get_all("Classifier", []) if each.startswith("License ::"))
+    for text in ((told.get("License") or "").splitlines() or [""])[0], *classifiers:
+        if text in _SPDX or text in _SPDX.values():
+            return _SPDX.get(text, text)
+    return ""
+
+
+def components(product: str = PRODUCT, extras: Iterable[str] = EXTRAS) -> dict[str, Component]:
+    """The product and all that it needs, by name, the product first."""
+    found: dict[str, Component] = {}
+    seen: set[tuple[str, frozenset[str]]] = set()
+    queue = [(canonicalize_name(product), frozenset(extras))]
+    while queue:
+        name, wanted = queue.pop(0)
+        if (name, wanted) in seen:
+            continue
+        seen.add((name, wanted))
+        installed = distribution(name)
+        needs = tuple(_needs(installed, wanted))
+        known = {need for need, _ in needs} | set(found[name].needs if name in found else ())
+        found[name] = Component(name, installed.version, licence_of(installed), tuple(sorted(known)))
+        queue += needs
+    return found
+
+
+def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The packages that one asks for on this machine, each with the extras of it."""
+    for line in installed.requires or ():
+        asked = Requirement(line)
+        marker = asked.marker
+        if marker is not None and not any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            continue
+        try:
+            distribution(asked.name)
+        except PackageNotFoundError:
+            continue
+        yield canonicalize_name(asked.name), frozenset(asked.extras)
+
+
+def document(found: Mapping[str, Component]) -> dict[str, object]:
+    """A document of CycloneDX about the first of these, which consists of the others."""
+    product, *others = found.values()
+    dependencies = [{"ref": one.purl, "dependsOn": [found[name].purl for name in one.needs]} for one in found.values()]
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(one.purl for one in found.values()))
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{serial}",
+        "version": 1,
+        "metadata": {"component": _entry(product, "application")},
+        "components": [_entry(one, "library") for one in sorted(others, key=lambda one: one.name)],
+        "dependencies": dependencies,
+    }
+
+
+def _entry(one: Component, kind: str) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "type": kind, "bom-ref": one.purl, "name": one.name, "version": one.version, "purl": one.purl,
+    }  # fmt: skip
+    return entry | ({"licenses": [{"expression": one.licence}]} if one.licence else {})
+
+
+def main() -> None:
+    """Print it."""
+    extras = tuple(sys.argv[1:]) or EXTRAS
+    sys.stdout.write(json.dumps(document(components(extras=extras)), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""What an installation consists of: complete, with licences, and none that asks more than credit of whoever uses it."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+
+import pytest
+
+from scripts import sbom
+
+PERMISSIVE = frozenset({
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "MIT", "MIT-0", "PSF-2.0", "Zlib",
+    "Apache-2.0 WITH LLVM-exception",
+})  # fmt: skip
+_WORDS = re.compile(r"\s+(?:AND|OR)\s+|[()]")
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, sbom.Component]:
+    return sbom.components()
+
+
+def test_all_that_an_installation_needs_is_listed_and_no_tool_of_the_tests(found: dict[str, sbom.Component]) -> None:
+    assert next(iter(found)) == "kreassign"
+    assert {"click", "kafka-python", "deltalake", "arro3-core", "numba", "llvmlite", "pyspark", "starlette"} <= set(
+        found
+    )
+    assert not {"pytest", "hypothesis", "mypy", "crc32c", "playwright"} & set(found)
+    assert all(one.version == version(name) for name, one in found.items())
+
+
+def test_an_extra_that_is_not_asked_for_is_not_listed() -> None:
+    assert not {"pyspark", "starlette"} & set(sbom.components(extras=()))
+
+
+def test_every_package_of_an_installation_has_a_permissive_licence(found: dict[str, sbom.Component]) -> None:
+    unclear = {
+        name: one.licence or "none that is known"
+        for name, one in found.items()
+        if not set(filter(None, map(str.strip, _WORDS.split(one.licence)))) & PERMISSIVE
+        or set(filter(None, map(str.strip, _WORDS.split(one.licence)))) - PERMISSIVE
+    }
+    assert unclear == {}, "read its licence; if it is permissive, teach scripts/sbom.py its words"
+
+
+def test_the_document_names_every_part_and_what_needs_it(found: dict[str, sbom.Component]) -> None:
+    made = sbom.document(found)
+    assert (made["bomFormat"], made["specVersion"]) == ("CycloneDX", "1.6")
+    listed = {entry["bom-ref"] for entry in made["components"]}
+    assert len(listed) == len(found) - 1
+    dependencies = {entry["ref"]: entry["dependsOn"] for entry in made["dependencies"]}
+    assert found["arro3-core"].purl in dependencies[found["deltalake"].purl]
+    assert all(set(needed) <= listed for needed in dependencies.values())
+
+
+def test_the_same_installation_gives_the_same_document(found: dict[str, sbom.Component]) -> None:
+    assert sbom.document(found) == sbom.document(sbom.components())
