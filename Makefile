@@ -126,12 +126,20 @@ simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one s
 	$(BIN)/python -m tests.simulation $(SEEDS)
 	$(BIN)/python -m tests.simulation.adversary $(ADVERSARIES)
 
+RUNS ?= 1-1000
 FAULTS ?= 84
 SEED ?= 1
 .PHONY: torture
-torture: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=84 SEED=1
+torture: torture-twin torture-kafka ## both campaigns that try to break what runs promise; their tables: docs/reference/torture.md
+
+.PHONY: torture-twin
+torture-twin: $(VENV_READY) ## runs on random twins, by seed, and what they have to stand: RUNS=1-1000
+	$(BIN)/python -m tests.simulation.runs $(RUNS) --write
+
+.PHONY: torture-kafka
+torture-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=84 SEED=1
 	@bash scripts/prerequisites.sh java
-	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED)
+	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED) --write
 
 .PHONY: test-clients
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
@@ -177,6 +185,12 @@ test-logins: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) $(LOGINS_READY) ## Kerber
 .PHONY: sizes
 sizes: ## how large modules and functions are, package by package
 	@"$(PYTHON)" scripts/sizes.py
+
+.PHONY: sbom
+sbom: $(VENV_READY) ## build/sbom.json: what an installation consists of, with licences (CycloneDX)
+	@mkdir -p build
+	$(BIN)/python scripts/sbom.py >build/sbom.json
+	@echo "build/sbom.json"
 
 .PHONY: demo
 demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it

@@ -11,6 +11,7 @@ import click
 
 from tests.torture.campaign import Campaign
 from tests.torture.faults import DISK_FAULTS, FAULTS
+from tests.torture.page import conditions, write_section
 from tests.torture.small_disk import can_mount
 
 
@@ -21,8 +22,19 @@ from tests.torture.small_disk import can_mount
 @click.option(
     "--without", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Do not strike these."
 )
+@click.option("--minutes", type=float, help="Begin no further run after so long.")
+@click.option("--write", is_flag=True, help="Write the table into docs/reference/torture.md, too.")
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave journals and output there.")
-def main(faults: int, seed: int, only: tuple[str, ...], without: tuple[str, ...], keep: Path | None) -> None:
+def main(
+    faults: int,
+    seed: int,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    keep: Path | None,
+    minutes: float | None,
+    *,
+    write: bool,
+) -> None:
     """Strike faults while runs move partitions of real Kafka; print a table. Exit code 1 if a promise was broken."""
     chosen = [each for each in FAULTS if (not only or each.name in only) and each.name not in without]
     if not can_mount():
@@ -37,8 +49,12 @@ def main(faults: int, seed: int, only: tuple[str, ...], without: tuple[str, ...]
             folder = keep
             folder.mkdir(parents=True)
         campaign = Campaign(chosen, seed, folder)
-        campaign.execute(faults)
-        click.echo(campaign.table())
+        campaign.execute(faults, minutes)
+        table = campaign.table()
+        click.echo(table)
+    if write:
+        made_by = conditions(f"make torture-kafka FAULTS={faults} SEED={seed}")
+        write_section("faults on real Kafka", f"{made_by}\n\n{table}")
     if campaign.broken:
         raise SystemExit(1)
 

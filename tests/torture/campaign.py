@@ -44,16 +44,33 @@ LOST_S = 45.0
 ENDS = ("done", "cancelled", "failed")
 _FAILURES = (KreassignError, NodeFailed, Refused, OSError, SubprocessError)
 STRUCK_AT_ONCE = 4
+LEFT = ("throttles left", "ended, and still moving", "left on the lost broker")
+"""How sentences begin that tell of something that a run left behind; all others tell of what it said or did wrong."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of one kind of fault: how often it struck, how runs ended, seconds to the end, promises broken."""
+    """What came of one kind of fault: how often it struck, how runs ended, how long after it, promises broken."""
 
     struck: int = 0
     ends: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     seconds: list[float] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
+
+    def take_in(self, end: str, seconds: float, broken: Sequence[str]) -> None:
+        """Count a run that it struck so many seconds before its end."""
+        self.struck += 1
+        self.ends[end] += 1
+        self.seconds.append(seconds)
+        self.broken += broken
+
+    def row(self, name: str) -> str:
+        """As the table has it."""
+        ends = ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items()))
+        took = sorted(self.seconds)
+        spread = f"{took[len(took) // 2]:.0f} ({took[-1]:.0f})" if took else ""
+        left = sum(each.startswith(LEFT) for each in self.broken)
+        return f"| {name} | {self.struck} | {ends} | {spread} | {left} | {len(self.broken) - left} |"
 
 
 class Campaign:
@@ -67,9 +84,12 @@ class Campaign:
         self.broken: list[str] = []
         self.records = 0
         self.refused = 0
+        self.lost = 0
+        self._runs = 0
 
-    def execute(self, wanted: int) -> None:
-        """Strike so many faults, all kinds in turn, and read all records back."""
+    def execute(self, wanted: int, minutes: float | None = None) -> None:
+        """Strike so many faults, all kinds in turn, and read all records back. No run begins after so many minutes."""
+        until_s = time.monotonic() + 60 * minutes if minutes else None
         with KafkaCluster.start(spec()) as cluster:
             scene = opened(cluster, self._chance, self._folder)
             try:
@@ -80,19 +100,23 @@ class Campaign:
                     records_per_s=RECORDS_PER_S,
                     value_bytes=RECORD_BYTES,
                 ) as producer:
-                    self._strike_all(scene, wanted)
+                    self._strike_all(scene, wanted, until_s)
             except (KafkaError, TimeoutError) as error:
                 self.broken.append(f"the producer did not last: {error!r}")
             finally:
                 if scene.disk is not None:
                     scene.disk.close()
             self.records, self.refused = producer.ledger.count, len(producer.failures)
-            self.broken += producer.ledger.missing_from(read_all(cluster.bootstrap_servers, TOPIC))
+            missing = producer.ledger.missing_from(read_all(cluster.bootstrap_servers, TOPIC))
+            self.lost = len(missing)
+            self.broken += missing
 
-    def _strike_all(self, scene: Scene, wanted: int) -> None:
+    def _strike_all(self, scene: Scene, wanted: int, until_s: float | None) -> None:
         order: list[Fault] = []
         number = 0
         while sum(each.struck for each in self._tallies.values()) < wanted and number < 2 * wanted:
+            if until_s is not None and time.monotonic() > until_s:
+                return
             while len(order) < STRUCK_AT_ONCE:
                 order += self._chance.sample(self._faults, len(self._faults))
             count = self._chance.randint(1, STRUCK_AT_ONCE)
@@ -116,18 +140,16 @@ class Campaign:
     def table(self) -> str:
         """What came of it, a row per kind of fault."""
         rows = [
-            "| fault | times | ended | seconds to the end, median (most) | promises broken |",
-            "|---|---|---|---|---|",
+            "| fault | times | ended | seconds to the end, median (most) | left behind | untrue, or not ended |",
+            "|---|---|---|---|---|---|",
+            *(tally.row(name) for name, tally in self._tallies.items()),
         ]
-        for name, tally in self._tallies.items():
-            ends = ", ".join(f"{count} {end}" for end, count in sorted(tally.ends.items()))
-            took = sorted(tally.seconds)
-            spread = f"{took[len(took) // 2]:.0f} ({took[-1]:.0f})" if took else ""
-            rows.append(f"| {name} | {tally.struck} | {ends} | {spread} | {len(tally.broken)} |")
         struck = sum(each.struck for each in self._tallies.values())
+        kinds = sum(each.struck > 0 for each in self._tallies.values())
         rows.append(
-            f"\n{struck} faults; {self.records} records acknowledged and read back, {self.refused} refused;"
-            f" {len(self.broken)} promises broken"
+            f"\n{struck} faults of {kinds} kinds at {self._runs} runs; {self.records} records acknowledged and"
+            f" read back, {self.lost} of them lost, changed or out of order, {self.refused} refused;"
+            f" {len(self.broken)} promises broken."
         )
         return "\n".join([*rows, *(f"- {each}" for each in self.broken)])
 
@@ -139,20 +161,21 @@ class Campaign:
         for fault in faults:
             fault.prepare(scene)
         scene.start("run", "--yes", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
-        struck = [(fault, said) for fault in faults if (said := self._strike(scene, fault))]
+        self._runs += 1
+        struck, struck_s = [], []
+        for fault in faults:
+            if said := self._strike(scene, fault):
+                struck.append((fault, said))
+                struck_s.append(time.monotonic())
         found = self._bring_to_its_end(scene)
-        seconds = time.monotonic() - scene.begun_s
+        ended_s = time.monotonic()
         broken = [*self._judge(scene, struck, found), *self._bring_back_lost(scene, found), *scene.untrue]
-        for fault, _ in struck:
-            tally = self._tallies[fault.name]
-            tally.struck += 1
-            tally.ends[found["state"] if found else "nothing"] += 1
-            tally.seconds.append(seconds)
-            tally.broken += broken
+        for (fault, _), at_s in zip(struck, struck_s, strict=True):
+            self._tallies[fault.name].take_in(found["state"] if found else "nothing", ended_s - at_s, broken)
         told = "; ".join(said for _, said in struck)
         self.broken += [f"run {number} ({told}): {each}" for each in broken]
         state = found["state"] if found else "no journal"
-        heading = f"run {number}: {told or 'nothing struck'} → {state}, {seconds:.0f} s"
+        heading = f"run {number}: {told or 'nothing struck'} → {state}, {ended_s - scene.begun_s:.0f} s"
         click.echo("\n  ".join([heading, *broken]), err=True)
         self._tidy_up(scene)
 
