@@ -71,9 +71,12 @@ GIVEN = {
 }
 """What is given to a parameter, where a command has it and needs it, or needs it to end."""
 
+AGREED: dict[str, list[str]] = {"--yes": []}
 NEEDED = {"import-metrics": {"--broker": ["1"]}, "pace": {"--max-moves": ["5"]}, "snapshot": {"--data": ["{folder}"]},
           "plan what-if": {"--at": ["2030-01-31"]}, "plan brokers-needed": {"--at": ["2030-01-31"]},
-          "plan new-topic": {"--partitions": ["2"], "--replication-factor": ["1"]}}  # fmt: skip
+          "plan new-topic": {"--partitions": ["2"], "--replication-factor": ["1"]},
+          "rollback": AGREED, "decommission": AGREED,
+          "maintenance enter": AGREED, "maintenance exit": AGREED}  # fmt: skip
 """What a command cannot do without, though none of its parameters is required."""
 ONLY_REFUSED = {"load", "audit compare", "compact", "convert-tables", "web"}
 """What is accepted there starts Spark, or does something."""

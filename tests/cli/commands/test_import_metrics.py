@@ -44,7 +44,10 @@ def imported(command: str, tmp_path: Path, content: str, *arguments: str) -> tup
     file = tmp_path / "measures"
     file.write_text(content)
     result = CliRunner().invoke(kreassign, [command, str(file), "--data", str(tmp_path / "data"), *arguments])
-    return result.exit_code, result.output.replace(f"{tmp_path}/", "").splitlines()
+    if result.exit_code == 0:
+        assert result.stderr.endswith(f"next: kreassign load --data {tmp_path / 'data'}\n")
+    said = result.output.replace(f"{tmp_path}/", "").splitlines()
+    return result.exit_code, [line for line in said if not line.startswith("next: ")]
 
 
 def test_what_can_be_is_stored_by_its_hour_and_the_rest_is_counted_by_reason_and_kept(tmp_path: Path) -> None:

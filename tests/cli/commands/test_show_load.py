@@ -26,10 +26,14 @@ def show(data: Path, *arguments: str) -> Result:
     return CliRunner().invoke(kreassign, ["show-load", "--data", str(data), *arguments])
 
 
+def following(data: Path | str) -> str:
+    return f"next: kreassign plan --out plan.json --data {data}\n"
+
+
 def test_the_load_is_shown_with_units_and_what_is_doubtful(tmp_path: Path) -> None:
     fill(tmp_path, **a_cluster())
     result = show(tmp_path, "--top", "2")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, following(tmp_path))
     assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
         "cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 12 partitions of 3 topics",
         "now last week in 30 days 95% interval partitions",
@@ -178,7 +182,7 @@ def test_a_load_before_whose_files_are_gone_is_none(tmp_path: Path) -> None:
         file.unlink()
     fill(tmp_path, [load_row("t", 0, 2.0)], load_ms=TAKEN_MS + DAY_MS)
     result = show(tmp_path)
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, following(tmp_path))
     assert "since load" not in result.stdout
 
 
@@ -228,12 +232,12 @@ def test_it_needs_no_spark(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, "show-load", "--data", str(tmp_path)]
     for more, said in (([], "clicks-0"), (["--page", str(tmp_path / "load.html")], "page of the load")):
         done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, "" if more else following(tmp_path))
         assert said in done.stdout
 
 
 def test_the_tables_may_be_at_an_address(tmp_path: Path) -> None:
     fill(tmp_path, **a_cluster())
     result = CliRunner().invoke(kreassign, ["show-load", "--data", tmp_path.as_uri()])
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, following(tmp_path.as_uri()))
     assert result.stdout == show(tmp_path).stdout
