@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import OutcomeUnknown, Rejected, Unreachable, Unsupported
+from kreassign.errors import InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     ConfigChange,
     ConfigEntry,
@@ -92,6 +92,37 @@ def test_a_change_of_a_broker_goes_to_that_broker_and_all_topics_go_together(lis
     )
     assert [names for _, names in asked if "a" in names] == [["a", "b"]]
     assert [(number, names) for number, names in asked if "a" not in names] == [(0, ["0"]), (1, ["1"])]
+
+
+def test_what_holds_for_all_brokers_any_node_takes_and_tells(listen: Listen, connect: Connect) -> None:
+    node, topic, everybody = listen(), ConfigResource.topic("a"), ConfigResource.all_brokers()
+    join(node)
+    entry = ConfigEntry("k", "v", ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    node.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered(
+        dict.fromkeys([topic, everybody], answers.FINE)
+    )
+    node.answers[api.DESCRIBE_CONFIGS] = answers.configs({everybody: [entry]}, {})
+    client = connect(node)
+    change = [ConfigChange.set("k", "v")]
+    assert list(client.incremental_alter_configs(dict.fromkeys([topic, everybody], change)).ok) == [topic, everybody]
+    assert client.describe_configs([everybody])[everybody] == {"k": entry}
+    (message,) = node.messages(api.INCREMENTAL_ALTER_CONFIGS)
+    assert [resource.resource_name for resource in message.resources] == ["a", ""]
+
+
+@pytest.mark.parametrize("name", ["one", "-1", "1.5", "99999999999"])
+def test_a_name_that_is_no_broker_is_refused_before_anything_is_sent(
+    name: str, listen: Listen, connect: Connect
+) -> None:
+    node = listen()
+    client, wrong = connect(node), ConfigResource(ResourceType.BROKER, name)
+    words = "is no broker to configure; name it by its id in digits"
+    with pytest.raises(InputError, match=words):
+        client.incremental_alter_configs({wrong: [ConfigChange.set("k", "v")], ConfigResource.topic("a"): []})
+    with pytest.raises(InputError, match=words):
+        client.describe_configs([wrong, ConfigResource.topic("a")])
+    assert not node.messages(api.INCREMENTAL_ALTER_CONFIGS)
+    assert not node.messages(api.DESCRIBE_CONFIGS)
 
 
 def test_a_broker_that_does_not_answer_fails_only_its_own_resources(listen: Listen, connect: Connect) -> None:

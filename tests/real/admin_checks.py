@@ -279,6 +279,29 @@ def configurations_are_told_and_changed(cluster: KafkaCluster, client: AdminClie
     assert len(client.describe_configs([of_broker])[of_broker]) > 100
 
 
+def a_setting_of_all_brokers_holds_where_a_broker_has_none(
+    cluster: KafkaCluster, client: AdminClient, _topic: str
+) -> None:
+    everybody, one, name = ConfigResource.all_brokers(), ConfigResource.broker(1), "log.cleaner.backoff.ms"
+    brokers = [ConfigResource.broker(broker) for broker in cluster.brokers]
+
+    def told() -> dict[ConfigResource, tuple[str | None, ConfigSource]]:
+        found = client.describe_configs([everybody, *brokers], names=[name])
+        return {
+            key: (entries[name].value, entries[name].source) for key, entries in found.ok.items() if name in entries
+        }
+
+    before = told()
+    client.incremental_alter_configs(
+        {everybody: [ConfigChange.set(name, "14000")], one: [ConfigChange.set(name, "13000")]}
+    ).raise_if_any()
+    expected = dict.fromkeys([everybody, *brokers], ("14000", ConfigSource.DYNAMIC_DEFAULT_BROKER))
+    expected[one] = ("13000", ConfigSource.DYNAMIC_BROKER)
+    wait_until(lambda: told() == expected, timeout_s=PATIENCE_S, what="both settings told")
+    client.incremental_alter_configs({key: [ConfigChange.delete(name)] for key in (everybody, one)}).raise_if_any()
+    wait_until(lambda: told() == before, timeout_s=PATIENCE_S, what="configurations as before")
+
+
 def every_brokers_configuration_comes_from_itself(cluster: KafkaCluster, client: AdminClient, _topic: str) -> None:
     resources = [ConfigResource.broker(broker) for broker in cluster.brokers]
     told = client.describe_configs(resources, names=["broker.id", "node.id"])
@@ -403,6 +426,7 @@ CHECKS: tuple[Check, ...] = (
     a_held_move_is_listed_overridden_and_cancelled,
     leaders_are_elected,
     configurations_are_told_and_changed,
+    a_setting_of_all_brokers_holds_where_a_broker_has_none,
     every_brokers_configuration_comes_from_itself,
     log_dirs_are_told,
     copies_move_between_directories,

@@ -29,7 +29,7 @@ from kreassign.admin.translate import kip_179
 from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, Rejected, Unreachable, Unsupported
+from kreassign.errors import ClusterError, InputError, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -59,6 +59,7 @@ from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Member
 from kreassign.model.override import Override
 from kreassign.model.replica_status import OffsetRange
 from kreassign.model.topic_changes import TopicsView
+from kreassign.model.whole_number import LARGEST_ID, signed_number
 
 REASSIGNMENTS_PER_REQUEST = 5_000
 """Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
@@ -426,7 +427,10 @@ class AdminClient:
         names: Iterable[str] | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself."""
+        """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself.
+
+        What is set for all brokers (`ConfigResource.all_brokers()`) any broker answers, and without defaults.
+        """
         keys = None if names is None else tuple(names)
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
@@ -441,7 +445,7 @@ class AdminClient:
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, None]:
-        """Change configuration (KIP-339): all topics in one request, each broker's own at that broker.
+        """Change configuration (KIP-339): topics and all brokers in one request, each broker's own at that broker.
 
         With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
         of a broker that is down. Large calls are sent in several requests, as those of `alter_partition_reassignments`.
@@ -461,8 +465,9 @@ class AdminClient:
         """Resources by the node that answers for them."""
         grouped: dict[Target, list[ConfigResource]] = {}
         for resource in resources:
-            to_itself = resource.type is ResourceType.BROKER and not self._session.talks_to_controllers
-            grouped.setdefault(int(resource.name) if to_itself else To.ANY, []).append(resource)
+            is_of_one = resource.type is ResourceType.BROKER and resource != ConfigResource.all_brokers()
+            to_itself = is_of_one and not self._session.talks_to_controllers
+            grouped.setdefault(_broker_of(resource) if to_itself else To.ANY, []).append(resource)
         return grouped
 
     # --- log directories --------------------------------------------------------------------------------------
@@ -724,6 +729,16 @@ def _in_parts(chunks: list[list[Key]], send: Callable[[list[Key]], Batch[Key, No
             parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
             break
     return join(parts)
+
+
+def _broker_of(resource: ConfigResource) -> int:
+    number = signed_number(resource.name)
+    if number is None or not 0 <= number <= LARGEST_ID:
+        raise InputError(
+            f"{resource.name!r} is no broker to configure; name it by its id in digits (`ConfigResource.broker(1)`), "
+            "or all of them by `ConfigResource.all_brokers()`"
+        )
+    return number
 
 
 def _by_number_of_changes(

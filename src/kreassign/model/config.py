@@ -15,7 +15,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """One topic or one broker as the owner of configuration; a broker's name is its id in digits."""
+    """The owner of configuration: a topic, or a broker by its id in digits; no name stands for all brokers."""
 
     type: ResourceType
     name: str
@@ -30,8 +30,13 @@ class ConfigResource(NamedTuple):
         """The configuration of one broker."""
         return cls(ResourceType.BROKER, str(broker_id))
 
+    @classmethod
+    def all_brokers(cls) -> ConfigResource:
+        """What holds for every broker that has no value of its own (`--entity-default` of `kafka-configs`)."""
+        return cls(ResourceType.BROKER, "")
+
     def __str__(self) -> str:
-        return f"{self.type.name.lower()} {self.name}"
+        return "all brokers" if self == self.all_brokers() else f"{self.type.name.lower()} {self.name}"
 
 
 class ConfigSource(IntEnum):
