@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -11,9 +12,11 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
 from kreassign.executor.cluster.write_rates import sample_offsets
-from kreassign.executor.events import MovesObserved, RunStarted
+from kreassign.executor.events import Event, MovesObserved, RunStarted, ThrottleIntended, TrafficMeasured
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import KafkaCluster
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
@@ -61,18 +64,22 @@ def tiered(cluster: KafkaCluster, topic: str, size_bytes: int, local_bytes: int)
     return ledger
 
 
+def journal_of(folder: Path) -> tuple[Event, ...]:
+    """What the only run wrote down."""
+    (journal,) = find_journals(folder / "state")
+    return tuple(read_events(journal))
+
+
 def copied(folder: Path) -> Iterator[tuple[int, int]]:
     """Bytes done and left of the copy, each time that the only run looked."""
-    (journal,) = find_journals(folder / "state")
-    for event in read_events(journal):
+    for event in journal_of(folder):
         if isinstance(event, MovesObserved):
             for copy in (copy for seen in event.observations for copy in seen.copies):
                 yield copy.done_bytes, copy.left_bytes or 0
 
 
 def planned_bytes(folder: Path) -> int:
-    (journal,) = find_journals(folder / "state")
-    (started,) = (event for event in read_events(journal) if isinstance(event, RunStarted))
+    (started,) = (event for event in journal_of(folder) if isinstance(event, RunStarted))
     return started.moves[0].size_bytes
 
 
@@ -177,3 +184,50 @@ def test_the_doctor_names_a_move_that_waits_for_remote_storage(
             what=f"the end of {key}'s move",
         )
         assert client.replica_status([key])[key][0].lag_records == 0
+
+
+def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_disks(
+    kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    """Counted from the first offset of all, records were a third as large: too low a rate, and a wrong end."""
+    key, local_bytes, capacity, records_per_s = TopicPartition(topic_name, 0), 18 * SEGMENT, 1_500_000, 30
+    acknowledged = tiered(kafka_tiered, topic_name, 54 * SEGMENT, local_bytes)
+    servers = kafka_tiered.bootstrap_servers
+    with (
+        client_of(kafka_tiered) as client,
+        Producing(
+            servers, topic_name, partitions=1, records_per_s=records_per_s, value_bytes=RECORD_BYTES
+        ) as producing,
+    ):
+        local, begun_ms, sent_before = size(client, key, 0), SystemClock().now_ms(), producing.sent
+        arguments = ("--throttle", "auto", "--broker-capacity", capacity, "--throttle-floor", 600_000)
+        plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
+        found = run_to_the_end(kafka_tiered, tmp_path, plan, *arguments, "--poll-interval", 0.25)
+        seconds = (SystemClock().now_ms() - begun_ms) / 1000
+        written = (producing.sent - sent_before) * RECORD_BYTES / seconds
+    assert found["state"] == "done", found
+    events = journal_of(tmp_path)
+    measured = [one.bytes_per_s for event in events if isinstance(event, TrafficMeasured) for one in event.writes]
+    assert measured
+    assert median(measured) == pytest.approx(written, rel=0.4)
+    rates = [
+        int(change.value or 0)
+        for event in events
+        if isinstance(event, ThrottleIntended)
+        for change in event.overrides
+        if (change.key.resource, change.key.name) == (ConfigResource.broker(0), LEADER_THROTTLED_RATE)
+    ]
+    # What else it sends is what is written, to one follower.
+    assert rates[0] == 600_000
+    assert rates[-1] == pytest.approx(capacity - median(measured), rel=0.15)
+    first, *_, last = copied(tmp_path)
+    assert first[0] < local / 2
+    assert local * 0.9 < last[0] < local + (seconds + 10) * written * 1.5
+    etas = audit_trail(events).eta_history
+    ended_ms = max(event.at_ms for event in events if isinstance(event, MovesObserved))
+    told = [(eta.eta_s, (ended_ms - eta.at_ms) / 1000) for eta in etas if eta.topic is None]
+    far = [expected / left for expected, left in told if left > 5]
+    assert len(far) > 5, told
+    assert 0.6 < median(far) < 1.6, told
+    verify_readable(servers, producing.ledger)
+    verify_readable(servers, acknowledged)

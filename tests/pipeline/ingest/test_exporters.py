@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.partition_samples import NO_END, NO_LEADER, NO_OFFSET, NO_START
+from kreassign.pipeline.ingest.partition_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
 from tests.pipeline.ingest.golden_files import READ_MS, golden, read
 
 MS = 1_750_000_000_000
@@ -195,6 +195,28 @@ def test_of_one_broker_it_must_be_said_what_it_leads() -> None:
     found = read(pages(("a", 10, MS), ("a", 20, MS + 60)))
     assert not found.samples
     assert [(one.place, one.reason, one.text) for one in found.bad] == [("partition t-0", NO_LEADER, "2 times")]
+
+
+@pytest.mark.parametrize("sign", [
+    'kafka_server_brokertopicmetrics_remotelogsizebytes{topic="t"} 70',
+    'kafka_server_BrokerTopicMetrics_Value{name="RemoteLogSizeBytes",topic="t"} 70',
+    'kafka_server_brokertopicmetrics_remotecopybytes_total{topic="t"} 70',
+    'kafka_server_BrokerTopicMetrics_Count{name="RemoteCopyBytesPerSec",topic="t"} 70',
+])  # fmt: skip
+def test_the_size_of_a_tiered_topic_is_left_out_because_nobody_tells_which_records_have_it(sign: str) -> None:
+    names = {"LogEndOffset": 100, "LogStartOffset": 0, "Size": 50}
+    page = "".join(
+        f'kafka_log_Log_Value{{name="{name}",partition="0",topic="{topic}"}} {value}\n'
+        f'kafka_cluster_partition_replicascount{{topic="{topic}",partition="0"}} 2\n'
+        for name, value in names.items()
+        for topic in ("t", "other")
+    )
+    found = read(page.encode(), sign.encode(), broker=1)
+    assert {row["topic"]: row["size_bytes"] for row in found.samples} == {"t": None, "other": 50}
+    assert [(one.place, one.reason, one.text) for one in found.bad] == [("partition t-0", NO_LOCAL_START, "1 times")]
+    # No segment was ever copied, or somewhere in the cluster.
+    for nothing in (sign.replace(" 70", " 0"), sign.replace('topic="t"', 'cluster="c"')):
+        assert not read(page.encode(), nothing.encode(), broker=1).bad
 
 
 @pytest.mark.parametrize(("line", "reason"), [

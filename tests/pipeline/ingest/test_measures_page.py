@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.pipeline.ingest.exporters import FACTS_OF_PARTITIONS, METRICS_OF_BROKERS, METRICS_OF_CLUSTERS
+from kreassign.pipeline.ingest.exporters import (
+    FACTS_OF_PARTITIONS,
+    METRICS_OF_BROKERS,
+    METRICS_OF_CLUSTERS,
+    SIGNS_OF_REMOTE_STORAGE,
+)
 from kreassign.pipeline.ingest.plausible import METRIC_RULES, TIME_RULES, ImportRule
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/guides/where-the-measures-come-from.md").read_text(encoding="utf-8")
-READ = {**METRICS_OF_BROKERS, **METRICS_OF_CLUSTERS, **FACTS_OF_PARTITIONS}
+READ = [*METRICS_OF_BROKERS, *METRICS_OF_CLUSTERS, *FACTS_OF_PARTITIONS, *sorted(SIGNS_OF_REMOTE_STORAGE)]
 TOLD_BY_ANOTHER = ("persec_", "_oneminuterate", "idlepercent", "_count")
 
 

@@ -110,6 +110,17 @@ FACTS_OF_PARTITIONS = {
 }
 """Series of kafka_exporter, of a partition, and of the JMX exporter, of a replica."""
 
+SIGNS_OF_REMOTE_STORAGE = frozenset(
+    f"{_TOPIC_BEAN}{bean}{attribute}"
+    for beans, attributes in (
+        (("remotelogsizebytes", "remotelogmetadatacount"), ("", "_value")),
+        (("remotecopybytes", "remotecopybytespersec"), ("_total", "_count")),
+    )
+    for bean in beans
+    for attribute in attributes
+)
+"""Series of the JMX exporter that are above 0 only where a topic has segments in remote storage (KIP-405, KIP-963)."""
+
 METRIC_NAMES = frozenset(
     {f"{name}_{unit}" for name in (*_BEANS.values(), "requests") for unit in ("total", "per_s")}
     | {metric.name for metric in (*METRICS_OF_BROKERS.values(), *METRICS_OF_CLUSTERS.values())}
@@ -167,6 +178,13 @@ def is_future(reading: Reading) -> bool:
 def fact_of(reading: Reading) -> PartitionFact | None:
     """What a series says of a partition, or None."""
     return FACTS_OF_PARTITIONS.get(plain_name(reading))
+
+
+def tiered_topic(reading: Reading) -> str | None:
+    """The topic of which a series says that older segments are in remote storage, or None."""
+    if plain_name(reading) not in SIGNS_OF_REMOTE_STORAGE or not reading.value > 0:
+        return None
+    return reading.labels.get("topic") or None
 
 
 def told_broker(reading: Reading, instance: str) -> int | None:

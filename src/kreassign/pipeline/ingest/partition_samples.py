@@ -11,6 +11,9 @@ the page of its broker; the leader's count. Who leads, one of these says:
 Where the times of several brokers never meet, as on pages that were read one after the other, the replica that is the
 furthest ahead in the end stands for all: samples of different replicas in turn would be noise.
 
+Of a topic with segments in remote storage no exporter tells where the local log begins, of which the size is. Such
+sizes are left out: by all of the records those that are on disk would come out too small.
+
 Offsets and sizes are joined where their times are equal, as they are on one page, and in answers of `query_range` to
 queries with the same start and step, which may be in several files.
 """
@@ -22,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.model.whole_number import LARGEST_ID, signed_number
-from kreassign.pipeline.ingest.exporters import Fact, PartitionFact, fact_of, is_future
+from kreassign.pipeline.ingest.exporters import Fact, PartitionFact, fact_of, is_future, tiered_topic
 from kreassign.pipeline.ingest.metric_rows import Origin
 from kreassign.pipeline.ingest.readings import BadRow, Reading
 from kreassign.pipeline.tables.schemas import Row
@@ -34,6 +37,10 @@ NO_END = "has a start offset or a size but no end offset at the same time; impor
 NO_LEADER = (
     "has offsets of one broker and nobody says who leads; import kafka_cluster_partition_replicascount too, or the "
     "series of all brokers together"
+)
+NO_LOCAL_START = (
+    "is tiered: its size is left out, as no exporter tells the first offset of the local log; sample it with "
+    "`kreassign collect`"
 )
 _LARGEST_LONG = 2**63 - 1
 _NOBODY = -1
@@ -88,7 +95,7 @@ class SamplesFound:
 
 def is_fact(one: Reading) -> bool:
     """Whether it is of use here."""
-    return fact_of(one) is not None
+    return fact_of(one) is not None or tiered_topic(one) is not None
 
 
 class PartitionReadings:
@@ -98,12 +105,16 @@ class PartitionReadings:
         self._cluster_id = cluster_id
         self._seen: dict[tuple[str, int], dict[int, Moment]] = defaultdict(lambda: defaultdict(dict))
         self._sources: set[str] = set()
+        self._tiered: set[str] = set()
 
     def add(self, readings: Iterable[Reading], origin: Origin) -> Iterator[BadRow]:
         """Take in the readings of a file; those that say nothing come back."""
         for one in sorted(readings, key=is_future):  # what is said first counts
             fact = fact_of(one)
-            if fact is None or not origin.is_of_cluster(one):
+            if not origin.is_of_cluster(one):
+                continue
+            if fact is None:
+                self._tiered.update(filter(None, [tiered_topic(one)]))
                 continue
             reason = self._take(one, fact, origin)
             if reason is not None:
@@ -119,7 +130,11 @@ class PartitionReadings:
             for taken_ms, moment in sorted(moments.items()):
                 found = _leader(moment, usable, has_several=len(self._sources) > 1)
                 if isinstance(found, Replica):
-                    rows.append(self._row(topic, partition, taken_ms, moment, found))
+                    row = self._row(topic, partition, taken_ms, moment, found)
+                    if topic in self._tiered and row["size_bytes"] is not None:
+                        row["size_bytes"] = None
+                        reasons[NO_LOCAL_START] += 1
+                    rows.append(row)
                 elif found is not None:
                     reasons[found] += 1
             place = f"partition {topic}-{partition}"
