@@ -43,6 +43,8 @@ def _snapshots(folder: Path) -> list[Path]:
         for file in files:
             arguments = ("--command-config", properties, "--bootstrap-server", twin.bootstrap_servers, "--out", file)
             _row(f"`snapshot --out {file.name}`", run([*KREASSIGN, "snapshot", *map(str, arguments)]), file)
+        tables = (*arguments[:4], "--data", folder / "data")
+        _row("`snapshot --data data`", run([*KREASSIGN, "snapshot", *map(str, tables)]))
     return files
 
 

@@ -134,7 +134,7 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
     take("half", half)
     run_load(spark, tmp_path, collect_and_compact)
     # Nothing of these is complete: a snapshot that was broken off, and a load.
-    write_rows(tmp_path, REPLICAS, [replica_rows(observation())[0] | {"snapshot_id": "zzz"}], file_stem="zzz")
+    write_rows(tmp_path, REPLICAS, [next(replica_rows(observation())) | {"snapshot_id": "zzz"}], file_stem="zzz")
     take("rest", rest)
     take("wrong", [710], ahead=-150)
     before = everything_made(tmp_path)
@@ -169,7 +169,7 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     fill(tmp_path)
     for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):  # as if they had been imported once more
         write_rows(tmp_path, table, read_rows(tmp_path, table), file_stem="again")
-    alone = replica_rows(observation())[0] | {"topic": "gone"}
+    alone = next(replica_rows(observation())) | {"topic": "gone"}
     write_rows(tmp_path, REPLICAS, [alone], file_stem="alone")
     gone = sample_rows(sample_round(TAKEN_MS, 110))[0] | {"topic": "gone"}
     write_rows(tmp_path, SAMPLES, [gone], file_stem="gone")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import numpy as np
 
 from kreassign.model import (
     Batch,
@@ -15,13 +17,12 @@ from kreassign.model import (
     ConfigResource,
     ConfigSource,
     LogDir,
-    LogDirReplica,
     OngoingReassignment,
     Partition,
     Topic,
     TopicPartition,
-    TopicPartitionReplica,
 )
+from kreassign.pipeline.ingest.placed_copies import PlacedCopies, placed_copies
 from kreassign.pipeline.tables.schemas import (
     BROKERS,
     CLUSTERS,
@@ -33,6 +34,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
+from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Lists, partition_sizes
 
 _NOT_MOVING = OngoingReassignment((), (), ())
 
@@ -74,16 +76,11 @@ class SampleRound:
         return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster_id)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Where each replica is: the copy in use, and the one being built by a move between directories."""
+def snapshot_tables(seen: Observation) -> tuple[tuple[Table, Iterable[Row]], ...]:
+    """Rows of every snapshot table, in the order in which to write them: `clusters` is the seal and comes last.
 
-    current: Mapping[TopicPartitionReplica, tuple[str, int]]
-    future: Mapping[TopicPartitionReplica, tuple[str, int]]
-
-
-def snapshot_tables(seen: Observation) -> tuple[tuple[Table, list[Row]], ...]:
-    """Rows of every snapshot table, in the order in which to write them: `clusters` is the seal and comes last."""
+    Those of partitions and replicas, of which there may be a million, are made as they are read.
+    """
     return (
         (BROKERS, broker_rows(seen)),
         (LOG_DIRS, log_dir_rows(seen)),
@@ -115,33 +112,35 @@ def log_dir_rows(seen: Observation) -> list[Row]:
     return [head | _log_dir_row(broker, dir_) for broker, dirs in seen.log_dirs.ok.items() for dir_ in dirs]
 
 
-def partition_rows(seen: Observation) -> list[Row]:
+def partition_rows(seen: Observation) -> Iterator[Row]:
     """Rows of table `partitions`."""
     head = _snapshot_columns(seen)
-    return [
+    return (
         head | _partition_row(topic, partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING))
         for topic in seen.topics
         for partition in topic.partitions
-    ]
+    )
 
 
-def replica_rows(seen: Observation) -> list[Row]:
+def replica_rows(seen: Observation) -> Iterator[Row]:
     """Rows of table `replicas`: one per place in a replica list."""
-    head, copies = _snapshot_columns(seen), copies_of(seen.log_dirs)
-    return [
-        head | row
-        for partition in _partitions(seen.topics)
-        for row in _replica_rows(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies)
-    ]
+    head = _snapshot_columns(seen)
+    copies = iter(_placed_rows(_copies(seen.topics, seen.log_dirs)))
+    for partition in _partitions(seen.topics):
+        moving = seen.reassignments.get(partition.topic_partition, _NOT_MOVING)
+        for row in _replica_rows(partition, moving):
+            yield head | row | next(copies)
 
 
 def sample_rows(seen: SampleRound) -> list[Row]:
     """Rows of table `samples`: partitions for which both offsets are known."""
-    sizes = copies_of(seen.log_dirs).current
+    partitions = list(_partitions(seen.topics))
+    leaders = np.fromiter((partition.leader for partition in partitions), np.int32, len(partitions))
+    sizes = partition_sizes(_lists(seen.topics), _copies(seen.topics, seen.log_dirs).sizes_bytes, leaders).tolist()
+    ids = (topic.topic_id for topic in seen.topics for _ in topic.partitions)
     return [
-        _sample_row(seen, topic, partition, sizes)
-        for topic in seen.topics
-        for partition in topic.partitions
+        _sample_row(seen, partition, topic_id) | {"size_bytes": None if size == UNKNOWN else size}
+        for partition, topic_id, size in zip(partitions, ids, sizes, strict=True)
         if partition.topic_partition in seen.start_offsets and partition.topic_partition in seen.end_offsets
     ]
 
@@ -207,12 +206,10 @@ def _partition_row(topic: Topic, partition: Partition, moving: OngoingReassignme
     }
 
 
-def _replica_rows(partition: Partition, moving: OngoingReassignment, copies: Copies) -> Iterable[Row]:
+def _replica_rows(partition: Partition, moving: OngoingReassignment) -> Iterable[Row]:
+    """Without where their copies are."""
     topic, number = partition.topic_partition
     for position, broker in enumerate(partition.replicas):
-        replica = TopicPartitionReplica(broker, topic, number)
-        log_dir, size_bytes = copies.current.get(replica, (None, None))
-        future_log_dir, future_size_bytes = copies.future.get(replica, (None, None))
         yield {
             "topic": topic,
             "partition": number,
@@ -222,53 +219,45 @@ def _replica_rows(partition: Partition, moving: OngoingReassignment, copies: Cop
             "is_in_sync": broker in partition.isr,
             "is_adding": broker in moving.adding,
             "is_removing": broker in moving.removing,
-            "log_dir": log_dir,
-            "size_bytes": size_bytes,
-            "future_log_dir": future_log_dir,
-            "future_size_bytes": future_size_bytes,
         }
 
 
-def _sample_row(
-    seen: SampleRound, topic: Topic, partition: Partition, sizes: Mapping[TopicPartitionReplica, tuple[str, int]]
-) -> Row:
+def _placed_rows(copies: PlacedCopies) -> Iterator[Row]:
+    """Where the copies of each replica are."""
+    paths, futures = copies.paths, zip(copies.future_log_dirs.tolist(), copies.future_sizes_bytes.tolist(), strict=True)
+    built = dict(zip(copies.futures.tolist(), futures, strict=True))
+    known = zip(copies.log_dirs.tolist(), copies.sizes_bytes.tolist(), strict=True)
+    for place, (log_dir, size) in enumerate(known):
+        future_log_dir, future_size = built.get(place, (UNKNOWN, UNKNOWN))
+        yield {
+            "log_dir": None if log_dir == UNKNOWN else paths[log_dir],
+            "size_bytes": None if size == UNKNOWN else size,
+            "future_log_dir": None if future_log_dir == UNKNOWN else paths[future_log_dir],
+            "future_size_bytes": None if future_size == UNKNOWN else future_size,
+        }
+
+
+def _lists(topics: Sequence[Topic]) -> Lists:
+    return Lists.of([partition.replicas for partition in _partitions(topics)])
+
+
+def _copies(topics: Sequence[Topic], log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
+    return placed_copies(topics, _lists(topics), log_dirs)
+
+
+def _sample_row(seen: SampleRound, partition: Partition, topic_id: str | None) -> Row:
+    """Without the size."""
+    topic, number = partition.topic_partition
     return {
         "cluster_id": seen.cluster_id,
         "taken_ms": seen.taken_ms,
-        "topic": topic.name,
-        "topic_id": topic.topic_id,
-        "partition": partition.topic_partition.partition,
+        "topic": topic,
+        "topic_id": topic_id,
+        "partition": number,
         "leader": partition.leader,
         "start_offset": seen.start_offsets[partition.topic_partition],
         "end_offset": seen.end_offsets[partition.topic_partition],
-        "size_bytes": _partition_size(partition, sizes),
     }
-
-
-def _partition_size(partition: Partition, sizes: Mapping[TopicPartitionReplica, tuple[str, int]]) -> int | None:
-    """Size of the leader's copy, else of the largest, else None."""
-    topic, number = partition.topic_partition
-    known = {
-        broker: sizes[replica][1]
-        for broker in partition.replicas
-        if (replica := TopicPartitionReplica(broker, topic, number)) in sizes
-    }
-    return known.get(partition.leader, max(known.values(), default=None))
-
-
-def copies_of(log_dirs: Batch[int, tuple[LogDir, ...]]) -> Copies:
-    """Where each replica of the brokers that answered is: path and size."""
-    current: dict[TopicPartitionReplica, tuple[str, int]] = {}
-    future: dict[TopicPartitionReplica, tuple[str, int]] = {}
-    for broker, dirs in log_dirs.ok.items():
-        for path, copy in _placed(dirs):
-            replica = TopicPartitionReplica(broker, *copy.topic_partition)
-            (future if copy.is_future else current)[replica] = (path, copy.size_bytes)
-    return Copies(current, future)
-
-
-def _placed(dirs: tuple[LogDir, ...]) -> Iterable[tuple[str, LogDirReplica]]:
-    return ((log_dir.path, replica) for log_dir in dirs for replica in log_dir.replicas)
 
 
 # What somebody set; a broker that has no throttle shows a default without a source of its own.
@@ -284,7 +273,7 @@ class CollectedRound:
     throttles: Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 
 
-def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, list[Row]]]:
+def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, Iterable[Row]]]:
     """Rows of every table of a round, in the order in which to write them: `clusters`, the seal, comes last."""
     yield SAMPLES, sample_rows(collected.samples)
     yield THROTTLES, throttle_rows(collected)

@@ -6,9 +6,10 @@ What belongs to a table its log says (`delta.py`): a killed writer leaves nothin
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from operator import and_
 from pathlib import Path
 
@@ -45,8 +46,9 @@ from kreassign.pipeline.tables.delta import (
     visible_files,
 )
 from kreassign.pipeline.tables.published import TablesAt, Where, has_table, log_of
-from kreassign.pipeline.tables.schemas import Row, Table
+from kreassign.pipeline.tables.schemas import Partitioning, Row, Table
 
+ROWS_AT_ONCE = 50_000
 _NOT_THERE = "is in the log of the table, but not there"
 
 __all__ = [
@@ -72,20 +74,20 @@ __all__ = [
 ]
 
 
-def write_rows(data_dir: DataDir, table: Table, rows: Sequence[Row], *, file_stem: str) -> int:
-    """Add rows to a table, in one commit; the number of its version with them.
+def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_stem: str) -> int:
+    """Add rows to a table, in one commit; the number of its version with them. They may come from a generator.
 
     Rows that were written by the same stem, and not yet compacted, are replaced; so is, in a table that is not
     partitioned by date, everything with the same value in the column of its partitioning.
     """
-    _check_rows(table, rows)
+    found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    files = _written(log, table, rows, file_stem)
+    files = write_files(data_dir, table, found, file_stem)
     if not files:
         return log.version
     part = table.partition_by
     if part is not None and not part.is_date:
-        return commit(log, files, replace=True, parts=sorted({part.value_of(row) for row in rows}))
+        return commit(log, files, replace=True, parts=sorted(set(_part_values(part, found).to_pylist())))
     return commit(log, files, removed=_of_stem(log, file_stem))
 
 
@@ -94,9 +96,9 @@ def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identit
 
     The log remembers the last number of each identity, so this holds across kills, compaction and vacuum.
     """
-    _check_rows(table, rows)
+    found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    return commit_once(log, _written(log, table, rows, identity), identity, number)
+    return commit_once(log, write_files(data_dir, table, found, identity), identity, number)
 
 
 def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
@@ -106,16 +108,27 @@ def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> l
         return []
     if part is None:
         return [_write_file(data_dir, table, rows, stem, None)]
-    given = rows.column(part.column)
-    values = pa.array([part.value_of({part.column: value}) for value in given.to_pylist()])
+    values = _part_values(part, rows)
     return [
         _write_file(data_dir, table, rows.filter(pc.equal(values, value)), stem, value)
         for value in sorted(values.unique().to_pylist())
     ]
 
 
-def _written(log: TableLog, table: Table, rows: Sequence[Row], stem: str) -> list[AddAction]:
-    return write_files(log.data_dir, table, pa.Table.from_pylist(list(rows), arrow_schema(table)), stem)
+def _part_values(part: Partitioning, rows: pa.Table) -> pa.Array:
+    """The value of the partitioning of each row."""
+    given = rows.column(part.column).combine_chunks().dictionary_encode()
+    values = [part.value_of({part.column: value}) for value in given.dictionary.to_pylist()]
+    return pa.array(values, pa.string()).take(given.indices)
+
+
+def _arrow_rows(table: Table, rows: Iterable[Row]) -> pa.Table:
+    """Rows as pyarrow has them, a part of them at a time: of a million in Python each takes half a kilobyte."""
+    schema, coming, parts = arrow_schema(table), iter(rows), list[pa.RecordBatch]()
+    while part := list(islice(coming, ROWS_AT_ONCE)):
+        _check_rows(table, part)
+        parts.append(pa.RecordBatch.from_pylist(part, schema))
+    return pa.Table.from_batches(parts, schema)
 
 
 def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, value: str | None) -> AddAction:
