@@ -34,7 +34,7 @@ $(VENV_READY): pyproject.toml constraints.txt
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,web]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,spark,web]'
 	@touch $@
 
 # Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.
@@ -179,6 +179,13 @@ $(LOGINS_READY): tests/logins/requirements.txt | $(VENV_READY)
 test-logins: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) $(LOGINS_READY) ## Kerberos with a KDC of this machine, and signatures of AWS
 	@bash scripts/prerequisites.sh java
 	PYTHONPATH=$(LOGINS) KREASSIGN_TEST_LOGINS=1 $(PYTEST) -q -n 0 tests/logins
+
+# Documentation.
+
+.PHONY: docs
+docs: $(VENV_READY) ## the site of docs/ in build/site; a link that leads nowhere ends it
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	@echo "build/site/index.html"
 
 # Seeing and measuring.
 

@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,26 @@ _REQUEST_BYTES = 1 << 17
 _STREAMS = (1, 2)
 _HOME = str(Path(__file__).parent.parent)
 _PROGRAM = f"import sys; sys.path[0] = {_HOME!r}; from testbed import fork_server; fork_server.main()"
+
+
+Status = socket.socket
+"""Becomes readable when a program has ended; `exit_code_of` reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A module to run as `python -m` does, with its words, environment and folder."""
+
+    module: str
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str
+
+
+def exit_code_of(status: Status) -> int:
+    """Wait for the end of a program; its exit code, minus the signal if one ended it."""
+    with status:
+        return _number(status)
 
 
 class Forked:
@@ -110,23 +131,22 @@ class ForkServer:
         self, module: str, *words: str, imports: Sequence[str] = (), environment: Mapping[str, str] | None = None
     ) -> Forked:
         """Run a module as `python -m` does; with what is to be imported, once, before it is forked."""
-        request = {
-            "module": module,
-            "words": words,
-            "imports": imports,
-            "environment": dict(os.environ if environment is None else environment),
-            "folder": str(Path.cwd()),
-        }
-        status, their_status = socket.socketpair()
-        with ExitStack() as stack, self._turn:
-            stack.enter_context(their_status)
+        request = Request(module, words, dict(os.environ if environment is None else environment), str(Path.cwd()))
+        with ExitStack() as stack:
             pipes = [os.pipe() for _ in _STREAMS]
             for _, theirs in pipes:
                 stack.callback(os.close, theirs)
-            handles = [their_status.fileno(), *(theirs for _, theirs in pipes)]
-            socket.send_fds(self._requests, [json.dumps(request).encode()], handles)
+            pid, status = self.start_on(request, [theirs for _, theirs in pipes], imports)
         stdout, stderr = (os.fdopen(ours, encoding="utf-8") for ours, _ in pipes)
-        return Forked(_number(status), status, stdout, stderr)
+        return Forked(pid, status, stdout, stderr)
+
+    def start_on(self, request: Request, streams: Sequence[int], imports: Sequence[str] = ()) -> tuple[int, Status]:
+        """Run a module whose output and errors go to two open files; its process id, and what tells of its end."""
+        status, theirs = socket.socketpair()
+        content = json.dumps({**asdict(request), "imports": imports}).encode()
+        with theirs, self._turn:
+            socket.send_fds(self._requests, [content], [theirs.fileno(), *streams])
+        return _number(status), status
 
     def run(self, module: str, *words: str, imports: Sequence[str] = (), timeout_s: float = 120) -> Finished:
         """Run a module to its end. After `timeout_s` seconds it is killed and TimeoutExpired raised."""
