@@ -1,38 +1,89 @@
-"""A cluster is upgraded node by node, from 3.9.1 to 4.3.1, while a partition moves (KIP-455)."""
+"""A cluster is upgraded while a partition moves (KIP-455), and the oldest brokers here elect leaders (KIP-183)."""
 
 from __future__ import annotations
 
-from kreassign.model import OngoingReassignment, TopicPartition
+from dataclasses import dataclass
+
+import pytest
+
+from kreassign.model import ElectionType, OngoingReassignment, TopicPartition
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic, verify_readable
 from testbed.waiting import wait_until
 from tests.real.admin_checks import PATIENCE_S, client_of, created, partitions_of, refusal, wait_idle, wait_replicas
 
-BEFORE, AFTER = "3.9.1", "4.3.1"
+OLDEST = ClusterSpec(version="2.8.2", brokers=2, mode="zookeeper")
 ABSENT = TopicPartition("absent", 0)
-MOVING = OngoingReassignment((1, 0), adding=(1,), removing=(0,))
 
 
-def test_a_move_goes_on_while_its_cluster_is_upgraded(topic_name: str) -> None:
+@dataclass(frozen=True)
+class Upgrade:
+    """A cluster, the release that it gets, and whether that can guard the replication factor (KIP-860)."""
+
+    spec: ClusterSpec
+    after: str
+    guards: bool
+
+
+UPGRADES = {
+    "kraft": Upgrade(ClusterSpec(version="3.9.1", brokers=2), "4.3.1", guards=True),
+    "zookeeper": Upgrade(OLDEST, "3.9.1", guards=False),
+}
+
+
+@pytest.mark.parametrize("mode", UPGRADES)
+def test_a_move_goes_on_while_its_cluster_is_upgraded(mode: str, topic_name: str) -> None:
     """The broker that it moves to is down until all others are upgraded: no throttle has to hold it."""
-    with KafkaCluster.start(ClusterSpec(version=BEFORE, brokers=2)) as cluster:
+    upgrade = UPGRADES[mode]
+    with KafkaCluster.start(upgrade.spec) as cluster:
         with client_of(cluster) as client:
-            (partition,) = created(client, topic_name, (0,))
+            # With ZooKeeper the controller is one of them, and moves nothing to another that it knows to be down.
+            here = cluster.seen().controller if cluster.zookeeper else 0
+            there = 1 - here
+            moving = OngoingReassignment((there, here), adding=(there,), removing=(here,))
+            (partition,) = created(client, topic_name, (here,))
             acknowledged = load_topic(cluster.bootstrap_servers, topic_name, {0: 100_000})
-            cluster.brokers[1].stop()
-            client.alter_partition_reassignments({partition: (1,)}).raise_if_any()
-            assert client.list_partition_reassignments([partition]) == {partition: MOVING}
-        for node in (*cluster.controllers.values(), cluster.brokers[0]):
-            node.upgrade(AFTER)
+            if cluster.zookeeper:
+                cluster.brokers[there].freeze()
+            else:
+                cluster.brokers[there].stop()
+            client.alter_partition_reassignments({partition: (there,)}).raise_if_any()
+            cluster.brokers[there].kill()
+            assert client.list_partition_reassignments([partition]) == {partition: moving}
+        zookeeper = (cluster.zookeeper,) if cluster.zookeeper else ()
+        for node in (*zookeeper, *cluster.controllers.values(), cluster.brokers[here]):
+            node.upgrade(upgrade.after)
         with client_of(cluster) as client:
             wait_until(
-                lambda: partitions_of(client, topic_name)[0].leader == 0, timeout_s=PATIENCE_S, what="a leader again"
+                lambda: [one.leader for one in partitions_of(client, topic_name)] == [here],
+                timeout_s=PATIENCE_S,
+                what="a leader again",
             )
-            assert client.list_partition_reassignments([partition]) == {partition: MOVING}
-            # Only Kafka 4.1 and later can guard the factor; an older cluster would be refused as a whole.
-            guarded = client.alter_partition_reassignments({ABSENT: (0,)}, allow_replication_factor_change=False)
-            assert refusal(guarded, ABSENT)[0] == 3
-            cluster.brokers[1].upgrade(AFTER)
+            assert client.list_partition_reassignments([partition]) == {partition: moving}
+            if upgrade.guards:
+                # Only Kafka 4.1 and later can guard the factor; an older cluster would be refused as a whole.
+                guarded = client.alter_partition_reassignments({ABSENT: (0,)}, allow_replication_factor_change=False)
+                assert refusal(guarded, ABSENT)[0] == 3
+            cluster.brokers[there].upgrade(upgrade.after)
             wait_idle(client, partition)
-            wait_replicas(client, partition, (1,))
+            wait_replicas(client, partition, (there,))
         verify_readable(cluster.bootstrap_servers, acknowledged)
+
+
+def test_brokers_of_2_8_elect_the_preferred_leader(topic_name: str) -> None:
+    with KafkaCluster.start(OLDEST) as cluster, client_of(cluster) as client:
+        (partition,) = created(client, topic_name, (1, 0))
+        cluster.brokers[1].stop()
+        wait_until(
+            lambda: partitions_of(client, topic_name)[0].leader == 0, timeout_s=PATIENCE_S, what="the other as leader"
+        )
+        cluster.brokers[1].start()
+        wait_until(
+            lambda: set(partitions_of(client, topic_name)[0].isr) == {0, 1}, timeout_s=PATIENCE_S, what="both in sync"
+        )
+        elected = client.elect_preferred_leaders([partition, ABSENT])
+        elected.partition_result(partition)
+        assert refusal(client.elect_leaders([ABSENT], ElectionType.PREFERRED), ABSENT)[0] == 3
+        wait_until(
+            lambda: partitions_of(client, topic_name)[0].leader == 1, timeout_s=PATIENCE_S, what="the preferred leader"
+        )
