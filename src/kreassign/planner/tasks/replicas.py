@@ -60,6 +60,6 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     Raises IllegalPlan for partitions, brokers and log directories that are not there.
     """
     assignment = assignment_of(problem, wanted)
-    rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover, only_forced=True)
+    rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover)
     factors = np.diff(assignment.offsets).astype(np.int32)
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
