@@ -18,10 +18,10 @@ from kreassign.cli.main import ALIASES, COMMANDS, kreassign
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.
 IMPERATIVES = frozenset({
-    "Approve", "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Convert", "Cut", "Diagnose",
-    "Execute", "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Place", "Plan",
-    "Print", "Read",
-    "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll", "Run", "Sample", "Serve",
+    "Approve", "Audit", "Balance", "Cancel", "Change", "Check", "Compact", "Compare", "Compute", "Convert", "Cut",
+    "Diagnose", "Execute", "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Place",
+    "Plan", "Print", "Read", "Rebalance", "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll",
+    "Run", "Sample", "Serve",
     "Show", "Shut", "Start", "Stream", "Take", "Verify", "Write",
 })  # fmt: skip
 

@@ -30,7 +30,7 @@ SNAPSHOT = ClusterSnapshot(
 )
 COMMAND_LINES = {
     "approve plan": "approve {odd}",
-    "decommission --goals-file": f"decommission 1 --goals-file {{odd}} {NOWHERE}",
+    "decommission --goals-file": f"decommission 1 --yes --goals-file {{odd}} {NOWHERE}",
     "import-metrics files": "import-metrics {odd} --data {folder} --cluster c --broker 1",
     "import-samples files": "import-samples {odd} --data {folder} --cluster c",
     "plan --goals-file": "plan rebalance --snapshot {snapshot} --goals-file {odd}",
@@ -38,6 +38,7 @@ COMMAND_LINES = {
     "plan file": "plan restore {odd} --snapshot {snapshot}",
     "plan files": "plan import {odd} --snapshot {snapshot}",
     "plan snapshots": "plan fleet {odd}",
+    "rehearse --faults": "rehearse {plan} --snapshot {snapshot} --faults {odd}",
     "rehearse --snapshot": "rehearse {plan} --snapshot {odd}",
     "rehearse plan": "rehearse {odd} --snapshot {snapshot}",
     "report --plan": "report --plan {odd} --out {folder}.html",
@@ -58,9 +59,12 @@ test of their own, as files of secrets have.
 """
 
 IDS = ("--groups", "--transactional-ids", "--share-groups")
+SIGNED = f"{NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}"
 SECRETS = {
-    "resume --webhook-secret-file": f"resume last {NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}",
-    "run --webhook-secret-file": f"run {{plan}} {NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}",
+    "cancel --webhook-secret-file": f"cancel last {SIGNED}",
+    "resume --webhook-secret-file": f"resume last {SIGNED}",
+    "rollback --webhook-secret-file": f"rollback last {SIGNED}",
+    "run --webhook-secret-file": f"run {{plan}} {SIGNED}",
     "web --token-file": "web --listen 127.0.0.1:0 --token-file {odd}",
 }
 

@@ -123,6 +123,13 @@ def test_what_the_file_cannot_mean_is_refused_with_its_name_and_place(config: Pa
     assert (refused.exit_code, str(config) in refused.stderr, said in refused.stderr) == (2, True, True), refused.stderr
 
 
+def test_an_option_that_no_command_of_a_group_has_is_refused(config: Path) -> None:
+    config.write_text("[clusters.prod.plan]\nmeasured-for = '5s'\n")
+    refused = invoke("plan", "--cluster", "prod")
+    assert refused.exit_code == 2
+    assert "clusters.prod.plan has no option 'measured-for' (did you mean 'measure-for'?)" in refused.stderr
+
+
 def test_a_cluster_without_a_file_is_refused_with_where_the_file_would_be(config: Path) -> None:
     refused = invoke("doctor", "--cluster", "prod")
     assert (refused.exit_code, f"there is no cluster 'prod': {config} is not there" in refused.stderr) == (2, True)

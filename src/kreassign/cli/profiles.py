@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -110,20 +111,38 @@ def defaults_of(profile: Profile, name: str, command: click.Command) -> dict[str
     return {name: _of(profile, command, (name,), profile.commands.get(name, {}))}
 
 
-def _of(profile: Profile, command: click.Command, path: tuple[str, ...], own: Mapping[str, Any]) -> dict[str, Any]:
-    options = {option.removeprefix("--"): one for one in command.params for option in one.opts if option[:2] == "--"}
+def _of(
+    profile: Profile,
+    command: click.Command,
+    path: tuple[str, ...],
+    own: Mapping[str, Any],
+    above: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """What is said of a group is for those of its commands that have such an option."""
+    options = _options(command)
     below = command.commands if isinstance(command, click.Group) else {}
     own_of_all = {key: value for key, value in own.items() if not isinstance(value, dict)}
     found: dict[str, Any] = {}
-    for key, value in {**profile.shared, **own_of_all}.items():
+    known = _options_below(command)
+    for key, value in {**profile.shared, **above, **own_of_all}.items():
         if key in options:
             found[str(options[key].name)] = _as_typed(value)
-        elif key in own_of_all and not below:
+        elif key in own_of_all and key not in known:
             where = f"clusters.{profile.name}.{'.'.join(path)}"
-            raise InputError(f"{config_path()}: {where} has no option {key!r}{_near(key, options)}")
+            raise InputError(f"{config_path()}: {where} has no option {key!r}{_near(key, known)}")
     for name, sub in below.items():
-        found[name] = _of(profile, sub, (*path, name), {**own_of_all, **own.get(name, {})})
+        found[name] = _of(profile, sub, (*path, name), own.get(name, {}), {**above, **own_of_all})
     return found
+
+
+def _options(command: click.Command) -> dict[str, click.Parameter]:
+    return {option.removeprefix("--"): one for one in command.params for option in one.opts if option[:2] == "--"}
+
+
+def _options_below(command: click.Command) -> dict[str, click.Parameter]:
+    """The options of a command and of all below it, by name."""
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return {name: one for sub in below for name, one in _options_below(sub).items()} | _options(command)
 
 
 def _as_typed(value: Any) -> Any:

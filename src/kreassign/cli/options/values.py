@@ -165,8 +165,8 @@ class Place(click.Path):
     Else what was computed, or read from a cluster, would be lost when it is to be written.
     """
 
-    def __init__(self, *, is_file: bool, needs_directory: bool = True) -> None:
-        super().__init__(dir_okay=not is_file, file_okay=is_file, path_type=Path)
+    def __init__(self, *, is_file: bool, needs_directory: bool = True, takes_both: bool = False) -> None:
+        super().__init__(dir_okay=takes_both or not is_file, file_okay=is_file, path_type=Path)
         self._needs_directory = is_file and needs_directory
 
     @staticmethod
@@ -191,3 +191,4 @@ class Place(click.Path):
 
 OUTPUT_FILE = Place(is_file=True)
 DIRECTORY = Place(is_file=False)
+FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)

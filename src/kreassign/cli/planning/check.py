@@ -9,7 +9,7 @@ import click
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
 from kreassign.cli.options.group import option_group
-from kreassign.cli.options.values import REGEX
+from kreassign.cli.options.values import FILE_OR_DIRECTORY, REGEX
 from kreassign.cli.output import MARKDOWN, console, counted, examples, markdown_format_option, print_json, warn
 from kreassign.cli.typed import was_typed
 from kreassign.errors import InputError
@@ -44,7 +44,7 @@ _cluster_options = option_group(
         "kreassign plan check placements/ --snapshot cluster.json.gz -o markdown",
     ),
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE|DIRECTORY...")
+@click.argument("files", nargs=-1, required=True, type=FILE_OR_DIRECTORY, metavar="FILE|DIRECTORY...")
 @_cluster_options
 @click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Compare with a snapshot file, instead of the cluster.  [default: none]")  # fmt: skip
