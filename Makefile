@@ -180,6 +180,17 @@ test-logins: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) $(LOGINS_READY) ## Kerber
 	@bash scripts/prerequisites.sh java
 	PYTHONPATH=$(LOGINS) KREASSIGN_TEST_LOGINS=1 $(PYTEST) -q -n 0 tests/logins
 
+PROMTOOL := build/prometheus/promtool
+$(PROMTOOL): tests/prometheus/go.mod tests/prometheus/go.sum
+	@command -v go >/dev/null || { echo "promtool is built with Go 1.26 or newer, which is not here"; exit 1; }
+	@echo "building promtool"
+	@cd tests/prometheus && go build -mod=readonly -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
+.PHONY: test-prometheus
+test-prometheus: $(VENV_READY) $(PROMTOOL) ## metrics and alerts with promtool, built with Go
+	KREASSIGN_TEST_PROMETHEUS=1 $(PYTEST) -q -n 0 tests/prometheus
+
 # Documentation.
 
 .PHONY: docs
