@@ -33,7 +33,7 @@ ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not
         "there is no run ", "there is no table load_model",
         "CREATE SCHEMA IF NOT EXISTS", "rules:", "it lacks the columns",
         "no twin takes orders at", "a plan is made from one of ", "_KREASSIGN_COMPLETE",
-        "is not TOML", "not a text in UTF-8")  # fmt: skip
+        "is not TOML", "not a text in UTF-8", "--update` writes one", "has a name that ends in .json")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 
 GIVEN = {
@@ -163,7 +163,8 @@ def accepted(parameter: click.Parameter) -> set[str]:
         case FiniteRange() | WholeRange() as kind:
             found = {odd for odd, number in {"zero": 0, "negative": -1}.items() if is_within(kind, number)}
         case Place() as kind:
-            found = TEXT - {"5,000 digits"} - (set() if kind.dir_okay else {"directory", "nowhere"})
+            found = TEXT - {"5,000 digits"} - (set() if kind.dir_okay else {"directory"})
+            found -= {"nowhere"} if kind.file_okay else set()
         case click.Path() as kind:
             found = {"directory"} if kind.dir_okay else set()
         case click.File():

@@ -200,7 +200,7 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
         ) as producing,
     ):
         local, begun_ms, sent_before = size(client, key, 0), SystemClock().now_ms(), producing.sent
-        arguments = ("--throttle", "auto", "--broker-capacity", capacity, "--throttle-floor", 600_000)
+        arguments = ("--throttle", "auto", "--broker-capacity", capacity, "--throttle-floor", 1_050_000)
         plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
         found = run_to_the_end(kafka_tiered, tmp_path, plan, *arguments, "--poll-interval", 0.25)
         seconds = (SystemClock().now_ms() - begun_ms) / 1000
@@ -218,7 +218,7 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
         if (change.key.resource, change.key.name) == (ConfigResource.broker(0), LEADER_THROTTLED_RATE)
     ]
     # What else it sends is what is written, to one follower.
-    assert rates[0] == 600_000
+    assert rates[0] == 1_050_000
     assert rates[-1] == pytest.approx(capacity - median(measured), rel=0.15)
     first, *_, last = copied(tmp_path)
     assert first[0] < local / 2
@@ -228,6 +228,8 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
     told = [(eta.eta_s, (ended_ms - eta.at_ms) / 1000) for eta in etas if eta.topic is None]
     far = [expected / left for expected, left in told if left > 5]
     assert len(far) > 5, told
-    assert 0.6 < median(far) < 1.6, told
+    # Nearly even limits: a limit that is raised lets a whole window of data through at once, which nobody foresees.
+    # Of all bytes rather than those on disks it would be three times as long.
+    assert 0.6 < median(far) < 2, (median(far), told)
     verify_readable(servers, producing.ledger)
     verify_readable(servers, acknowledged)

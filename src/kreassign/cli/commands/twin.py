@@ -67,7 +67,11 @@ class ScenarioPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter, which names the scenarios that there are."""
-        if isinstance(value, str) and not Path(value).exists() and value == value.removesuffix(".toml"):
+        try:
+            is_name = isinstance(value, str) and not Path(value).exists() and value == value.removesuffix(".toml")
+        except OSError as error:
+            self.fail(f"{shortened(str(value))!r} cannot be a path: {error.strerror}", param, ctx)
+        if is_name:
             try:
                 return scenario_file(value)
             except InputError as error:
