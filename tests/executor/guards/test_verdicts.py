@@ -151,6 +151,18 @@ def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
     )
 
 
+def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others() -> None:
+    room = (LogDirSpace(2, "/full", 1_000, 10), LogDirSpace(2, "/b", 1_000, 350))
+    now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 300})
+    assert [verdict.guard for verdict in evaluate(now, DEFAULTS)] == [GuardName.DISK]
+    relieving = replace(now, named_log_dirs={2: {"/b"}})
+    assert evaluate(relieving, DEFAULTS) == ()
+    (verdict,) = evaluate(replace(relieving, incoming_bytes={2: 301}), DEFAULTS)
+    assert verdict.seen.startswith("broker 2 has 300 bytes left above the reserve")
+    (verdict,) = evaluate(replace(now, named_log_dirs={2: {"/full"}}, incoming_bytes={}), DEFAULTS)
+    assert verdict.seen.startswith("/full of broker 2 has 10 of 1000 bytes left")
+
+
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:
     chosen = reactions(settings({GuardName.CORDONED: Reaction.OFF, GuardName.BROKER: Reaction.CANCEL}))
     now = GuardInputs(Health((0, 1), cordoned=(2,)), WELL, (), (2,), 0)

@@ -19,6 +19,7 @@ from kreassign.executor.scheduling import (
     choose_from,
     ranking,
 )
+from kreassign.executor.scheduling.candidate import named_log_dirs
 from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
 from tests.executor.scheduling.test_choice import MOVES
@@ -132,3 +133,17 @@ def test_what_starts_is_what_would_start_if_all_were_looked_at(
         merged = PriorityMerge(queue.open_routes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
         few = choose_from(merged, counts, ())
         assert few.starting == choose(waiting.values(), in_flight, caps=caps, order=order).starting
+
+
+def test_directories_are_named_only_where_no_copy_of_the_broker_goes_anywhere_else() -> None:
+    queue = Queue()
+    within = Candidate(TopicPartition("d", 0), 1, 0, (), ((0, "/a"), (1, "/a")))
+    between = Candidate(TopicPartition("d", 1), 1, 0, (1, 2), ((1, "/b"), (2, "/b")))
+    anywhere = Candidate(TopicPartition("d", 2), 1, 0, (2,))
+    for move in (within, between):
+        queue.add(move)
+    assert named_log_dirs(queue.endpoints) == {0: {"/a"}, 1: {"/a", "/b"}, 2: {"/b"}}
+    queue.add(anywhere)
+    assert named_log_dirs(queue.endpoints) == {0: {"/a"}, 1: {"/a", "/b"}}
+    queue.remove(between.topic_partition)
+    assert named_log_dirs(queue.endpoints) == {0: {"/a"}, 1: {"/a"}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
@@ -58,7 +58,8 @@ class GuardInputs:
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
     `disk_reserve` is the part of every log directory that shall stay free; `our_configs` are the values that the run
-    gave to the settings of its throttle.
+    gave to the settings of its throttle; `named_log_dirs` are the directories of brokers where copies arrive nowhere
+    else, on the others Kafka chooses.
     """
 
     health: Health
@@ -69,6 +70,7 @@ class GuardInputs:
     incoming_bytes: Mapping[int, int] = field(default_factory=dict)
     disk_reserve: float = RESERVE
     our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
+    named_log_dirs: Mapping[int, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +154,14 @@ def _broker(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _disk(now: GuardInputs) -> Iterator[Breach]:
-    for space in now.health.log_dir_space:
+    named = now.named_log_dirs
+    filled = [space for space in now.health.log_dir_space if space.path in named.get(space.broker, {space.path})]
+    for space in filled:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
             seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
     for broker, incoming in now.incoming_bytes.items():
-        spaces = [space for space in now.health.log_dir_space if space.broker == broker]
+        spaces = [space for space in filled if space.broker == broker]
         left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
         if spaces and incoming > left:
             seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,9 +52,27 @@ class Candidate:
         return (*out, *into, *dirs)
 
     @property
+    def endpoints(self) -> Endpoints:
+        """The same without the figures."""
+        return tuple((kind, which) for kind, which, _, _ in self.ends)
+
+    @property
     def rearranging(self) -> tuple[int, ...]:
         """Brokers that only copy between two of their own directories."""
         return tuple(broker for broker, _ in self.log_dirs if broker not in self.destinations)
+
+
+def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
+    """Of the brokers all of whose copies go into directories that are named: those directories."""
+    named: dict[int, set[str]] = {}
+    anywhere: set[int] = set()
+    for ends in moves:
+        places = [which for _, which in ends if isinstance(which, tuple)]
+        for broker, path in places:
+            named.setdefault(broker, set()).add(path)
+        into = {which for kind, which in ends if kind == "destination" and not isinstance(which, tuple)}
+        anywhere |= into - {broker for broker, _ in places}
+    return {broker: frozenset(paths) for broker, paths in named.items() if broker not in anywhere}
 
 
 class EndpointKind(StrEnum):

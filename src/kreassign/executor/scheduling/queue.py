@@ -173,6 +173,11 @@ class Queue:
         ends = (end for end, routes in self._by_end.items() if routes and end[0] != "source")
         return {which[0] if isinstance(which, tuple) else which for _, which in ends}
 
+    @property
+    def endpoints(self) -> tuple[Endpoints, ...]:
+        """The ends of what waits, each combination once."""
+        return tuple(self._routes)
+
     def __len__(self) -> int:
         return len(self._moves)
 
@@ -186,7 +191,7 @@ class Queue:
         """Let a move wait; one that waits already does so between these ends from now on."""
         self.remove(move.topic_partition)
         self._moves[move.topic_partition] = move
-        ends = tuple((kind, which) for kind, which, _, _ in move.ends)
+        ends = move.endpoints
         route = self._routes.get(ends)
         if route is None:
             route = self._routes[ends] = _Route(ends, [])
@@ -202,7 +207,7 @@ class Queue:
         move = self._moves.pop(name, None)
         if move is None:
             return
-        ends = tuple((kind, which) for kind, which, _, _ in move.ends)
+        ends = move.endpoints
         route = self._routes[ends]
         del route.moves[bisect_left(route.moves, self._rank(move), key=self._rank)]
         if move.is_urgent:

@@ -57,6 +57,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
         incoming_bytes=_incoming(run, wanted),
         disk_reserve=run.control.pace.disk_reserve,
         our_configs={key: override.value for key, override in run.throttle.overrides.items()},
+        named_log_dirs=run.moves.index.named_log_dirs,
     )
     return starting, evaluate(now, run.identity.reactions)
 

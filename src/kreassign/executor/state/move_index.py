@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling import Candidate, Queue
-from kreassign.executor.scheduling.candidate import LogDirKey
+from kreassign.executor.scheduling.candidate import LogDirKey, named_log_dirs
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
 from kreassign.model import TopicPartition
 
@@ -56,6 +56,12 @@ class MoveIndex:
         """Brokers that still have to get a copy."""
         seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
         return self.queue.destinations.union(broker for record in seen for broker in record.lagging)
+
+    @property
+    def named_log_dirs(self) -> dict[int, frozenset[str]]:
+        """Of the brokers all of whose copies go into directories that are named: those directories."""
+        seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
+        return named_log_dirs((*self.queue.endpoints, *(left_of(record).endpoints for record in seen)))
 
     @property
     def to_observe(self) -> Iterator[TopicPartition]:
