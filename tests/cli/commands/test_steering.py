@@ -47,11 +47,11 @@ class Terminal:
     def start_run(self, *more: str, throttle: str = "200kB/s") -> Forked:
         options = [
             "--measure-for",
-            "0.2",
+            "200ms",
             "--throttle",
             throttle,
             "--poll-interval",
-            "0.1",
+            "100ms",
             "--format",
             "json",
             "--state-dir",

@@ -14,7 +14,7 @@ from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
 from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.signals import on_terminal
@@ -66,10 +66,10 @@ from kreassign.operations.run import RunContext
 @pace_options
 @click.option(
     "--measure-for",
-    type=FiniteRange(min=0, max=LONGEST_S),
-    default=5.0,
+    type=parse_duration,
+    default="5s",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="With a throttle: how long to measure write rates before each run; 0 to skip.",
 )
 @run_context_options

@@ -12,7 +12,7 @@ from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.group import option_group
 from kreassign.cli.options.plan import parse_brokers
 from kreassign.cli.options.run import run_context_options
-from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.errors import ExecutionError
 from kreassign.operations import maintenance as operation
@@ -38,10 +38,10 @@ how_far_options = option_group(
         click.option(
             "--wait",
             "wait_s",
-            type=FiniteRange(min=0, max=LONGEST_S),
-            default=WAIT_S,
+            type=parse_duration,
+            default=f"{WAIT_S:g}s",
             show_default=True,
-            metavar="SECONDS",
+            metavar="TIME",
             help="How long to wait for replicas to be in sync and for moves to end.",
         ),
         click.option("--dry-run", "is_dry", is_flag=True, help="Show what is due; change nothing."),

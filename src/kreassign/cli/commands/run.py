@@ -19,7 +19,7 @@ from kreassign.cli.options.monitoring import announce, monitoring_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.signals import on_terminal
 from kreassign.cli.typed import typed_words
@@ -65,10 +65,10 @@ from kreassign.operations.run import RunContext, RunRequest
 @pace_options
 @click.option(
     "--measure-for",
-    type=FiniteRange(min=0, max=LONGEST_S),
-    default=5.0,
+    type=parse_duration,
+    default="5s",
     show_default=True,
-    metavar="SECONDS",
+    metavar="TIME",
     help="With a throttle: how long to measure write rates first; 0 to skip.",
 )
 @yes_option

@@ -9,23 +9,34 @@ import click
 
 from kreassign.cli.options.group import option_group
 from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.options.values import parse_duration
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle.originals import FoundThrottles
+from kreassign.model.printable import shortened
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+LEAST_POLL_S = 0.1
+
+
+def parse_poll_interval(text: str) -> float:
+    """Seconds, so many that a cluster is not kept busy with questions. For `click.option(type=…)`."""
+    seconds = parse_duration(text)
+    if seconds < LEAST_POLL_S:
+        raise click.BadParameter(f"{shortened(text)!r} is too short; the shortest is {LEAST_POLL_S * 1000:g}ms")
+    return seconds
 
 
 _POLL = click.option(
     "--poll-interval",
     "poll_s",
-    type=FiniteRange(min=0.1, max=LONGEST_S),
-    default=POLL_INTERVAL_S,
+    type=parse_poll_interval,
+    default=f"{POLL_INTERVAL_S:g}s",
     show_default=True,
-    metavar="SECONDS",
-    help="Poll interval.",
+    metavar="TIME",
+    help="Poll interval; 100ms or more.",
 )
 
 _LEASE = click.option(
