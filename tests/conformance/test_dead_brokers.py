@@ -196,18 +196,27 @@ def let_directories_be_told(cluster: Cluster) -> None:
 def test_who_left_is_forgotten_once_the_directories_of_new_replicas_are_told(
     cluster: Cluster, *, is_long: bool
 ) -> None:
-    partition = cluster.create_one(1, 0, min_insync_replicas="3")
-    let_directories_be_told(cluster)
-    if is_long:
-        cluster.backend.write(partition, 20_000_000)
-        with cluster.throttled():
+    # A real broker that is busy may tell its directory before a short move ends, as in the test after this one.
+    attempts = 3 if isinstance(cluster.backend, RealKafka) and not is_long else 1
+    for attempt in range(1, attempts + 1):
+        partition = cluster.create_one(1, 0, min_insync_replicas="3")
+        let_directories_be_told(cluster)
+        if is_long:
+            cluster.backend.write(partition, 20_000_000)
+            with cluster.throttled():
+                cluster.move(partition, 1, 3)
+                let_directories_be_told(cluster)
+                assert cluster.listed(partition) == Move((1, 3, 0), (3,), (0,))
+        else:
             cluster.move(partition, 1, 3)
-            let_directories_be_told(cluster)
-            assert cluster.listed(partition) == Move((1, 3, 0), (3,), (0,))
-    else:
-        cluster.move(partition, 1, 3)
-    cluster.becomes(partition, (1, 3), {1, 3}, 1)
-    cluster.until(lambda: pages(cluster, partition)[0] == [], "nobody eligible any more")
+        cluster.becomes(partition, (1, 3), {1, 3}, 1)
+        try:
+            cluster.until(lambda p=partition: pages(cluster, p)[0] == [], "nobody eligible any more")
+        except TimeoutError:
+            if attempt == attempts:
+                raise
+        else:
+            break
 
 
 def test_who_left_stays_eligible_where_directories_were_told_before_the_move_ended(cluster: Cluster) -> None:

@@ -30,7 +30,7 @@ def generate_and_execute_away_from_the_dead_broker(tool: Tool) -> Iterator[None]
     yield
     tool("--generate", TOPICS, tool.topics_file("foo"), "--broker-list", "0,1,2,3")
     tool("--execute", PLAN, tool.plan({"foo-0": [1, 0]}))
-    tool.settle()
+    tool.settle({"foo-0": [1, 0]})
     tool("--verify", PLAN, tool.plan({"foo-0": [1, 0]}), "--preserve-throttles")
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
@@ -199,11 +200,25 @@ class Tool:
 
     # --- what became of it --------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Wait until nothing is being reassigned, no directory is being filled, and the brokers know that."""
+    def settle(self, replicas: Mapping[str, Sequence[int]] = MappingProxyType({})) -> None:
+        """Wait until nothing is being reassigned, no directory is being filled, and the brokers know that.
+
+        Where a replica is on a broker that is down, a view of a move looks like one of a partition at rest: such
+        partitions, like `foo-0`, need to be named with the replicas that they have then.
+        """
         wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="no reassignment")
         wait_until(lambda: not self._futures(), timeout_s=30, what="no move between directories")
         wait_until(self._brokers_know, timeout_s=30, what="brokers that know what the controller knows")
+        wait_until(lambda: self._brokers_show(replicas), timeout_s=30, what=f"brokers that show {dict(replicas)}")
+
+    def _brokers_show(self, replicas: Mapping[str, Sequence[int]]) -> bool:
+        ports = [node.place.ports["PLAINTEXT"] for node in self.cluster.brokers.values() if node.is_running]
+        found = [probe.metadata(port, sorted(self._topics)).topics for port in ports]
+        return all(
+            topics[self.real_name(topic)][int(number)].replicas == tuple(listed)
+            for topics in found
+            for (topic, _, number), listed in ((name.rpartition("-"), each) for name, each in replicas.items())
+        )
 
     def _brokers_know(self) -> bool:
         """Whether every running broker shows partitions at rest: a view of a move has a replica out of sync."""

@@ -1,0 +1,80 @@
+"""A broker is taken out of a real cluster: from the cordon of its directories to the end of its registration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kreassign.model import NewTopic
+from testbed import ClusterSpec, KafkaCluster
+from testbed.fork_server import Forked, fork_server
+from testbed.producing import Producing
+from testbed.records import verify_readable
+from testbed.waiting import wait_until
+from tests.real.run_processes import throttles
+from tests.real.test_run import MEGABYTE, assignments, client_of, loaded, wait_for_copies
+
+GOING = 3
+PLACES = [(GOING, 1), (0, GOING), (1, 2), (GOING, 0)]
+PATIENCE_S = 240
+
+
+def start_decommission(cluster: KafkaCluster, folder: Path, *words: str) -> Forked:
+    usual = ("--throttle", "1MB/s", "--measure-for", "0", "--poll-interval", "200ms", "-o", "json", "--yes")
+    state = ("--state-dir", str(folder / "state"))
+    reach = ("--bootstrap-server", cluster.bootstrap_servers, "--bootstrap-controller", cluster.bootstrap_controllers)
+    options = (*words, *usual, *reach, *state)
+    return fork_server().start(
+        "kreassign", "decommission", str(GOING), *options, imports=["kreassign.cli.commands.decommission"]
+    )
+
+
+def ended(process: Forked, exit_code: int) -> dict[str, Any]:
+    """What a decommission said that came to its end."""
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == exit_code, stderr
+    found: dict[str, Any] = json.loads(stdout)
+    return found
+
+
+def brokers_of(cluster: KafkaCluster, topic: str) -> set[int]:
+    return {broker for replicas in assignments(cluster, topic).values() for broker in replicas}
+
+
+def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_and_topics_created(
+    start_cluster: Callable[[ClusterSpec], KafkaCluster], topic_name: str, tmp_path: Path
+) -> None:
+    cluster = start_cluster(ClusterSpec(version="4.3.1", brokers=4))
+    servers, later = cluster.bootstrap_servers, f"{topic_name}-later"
+    acknowledged = loaded(cluster, topic_name, PLACES, 3 * MEGABYTE)
+    with Producing(servers, topic_name, partitions=len(PLACES), records_per_s=10) as producing:
+        killed = start_decommission(cluster, tmp_path)
+        try:
+            wait_for_copies(tmp_path)
+        finally:
+            killed.kill()
+            killed.communicate()
+        with client_of(cluster) as client:
+            client.create_topics([NewTopic(later, 8, 2)]).raise_if_any()
+        assert GOING not in brokers_of(cluster, later), "it is cordoned already"
+
+        emptied = ended(start_decommission(cluster, tmp_path, "--unregister"), exit_code=5)
+        assert emptied["steps"][0].startswith("resume run ")
+        assert [run["state"] for run in emptied["runs"]] == ["done"]
+        assert emptied["next"].startswith(f"broker {GOING} is empty and still running: stop the process")
+        with client_of(cluster) as client:
+            topics = client.list_topics()
+            assert throttles(client, topics, range(4)) == {}
+        assert [topic for topic in topics if GOING in brokers_of(cluster, topic)] == []
+
+        cluster.brokers[GOING].stop()
+        gone = ended(start_decommission(cluster, tmp_path, "--unregister"), exit_code=0)
+    removed = f"delete cordoned.log.dirs of the id {GOING}, for a broker that may get it later"
+    assert gone["steps"] == [f"unregister broker {GOING}", removed]
+    assert gone["is_finished"]
+    with client_of(cluster) as client:
+        wait_until(lambda: GOING not in client.describe_cluster().broker_ids, timeout_s=60, what="three brokers")
+    verify_readable(servers, acknowledged)
+    verify_readable(servers, producing.ledger)
