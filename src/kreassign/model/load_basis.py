@@ -72,7 +72,8 @@ class LoadBasis:
     or `cluster` for rates that were measured for this plan, for `measured_for_s` seconds. `taken_ms` is when the
     snapshot was begun; `last_hour_ms` the start of the last hour that samples measured, None where there are none.
     `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
-    `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas.
+    `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. Of `assumed_reads`
+    partitions nobody measured what consumers read: it is taken to be `reads_per_write` times what is written.
     """
 
     source: str
@@ -86,6 +87,8 @@ class LoadBasis:
     brokers: tuple[DoubtfulShare, ...] = ()
     forecast: ForecastBasis | None = None
     measured_for_s: float | None = None
+    assumed_reads: int = 0
+    reads_per_write: float = 1.0
 
     @property
     def doubtful_count(self) -> int:

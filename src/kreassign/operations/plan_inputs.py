@@ -69,7 +69,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
         replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
         for one in head.brokers
     ]
-    replicas, loads = heeded(_replicas(seen_replicas(found)), "snapshot", head.taken_ms)
+    replicas, loads = heeded(_replicas(seen_replicas(found)), "snapshot", head.taken_ms, policy.reads_per_write)
     topic_ids = {topic.name: topic.topic_id for topic in head.topics if topic.topic_id is not None}
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
     return posed_inputs(problem, Whence(head.cluster_id, snapshot_id, head.taken_ms), policy, loads, topic_ids)
@@ -153,12 +153,18 @@ def limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
 
 
 def heeded(
-    columns: ReplicaColumns, source: str, taken_ms: int, reason_names: Sequence[str] = (), reasons: Ints | None = None
+    columns: ReplicaColumns,
+    source: str,
+    taken_ms: int,
+    reads_per_write: float,
+    reason_names: Sequence[str] = (),
+    reasons: Ints | None = None,
 ) -> tuple[ReplicaColumns, LoadBasis]:
-    """The columns with priors in place of doubtful rates, and what their rates rest on."""
+    """The columns with priors in place of doubtful rates, and what their rates and reads rest on."""
     places = columns.topic_names, columns.topics, columns.partitions, columns.brokers
     given = ReplicaLoads(*places, columns.size_bytes, columns.write_bytes_per_s, reason_names, reasons)
     rates, loads = heed(given, source, taken_ms)
+    loads = replace(loads, assumed_reads=columns.assumed_reads, reads_per_write=reads_per_write)
     return replace(columns, write_bytes_per_s=rates), loads
 
 

@@ -49,7 +49,8 @@ def inputs_of_tables(
         for row in rows
     ]
     taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
-    replicas, loads = heeded(_replicas(columns), by, taken_ms, columns.reason_names, columns.reasons)
+    given = _replicas(columns)
+    replicas, loads = heeded(given, by, taken_ms, policy.reads_per_write, columns.reason_names, columns.reasons)
     loads = replace(
         loads,
         last_hour_ms=read_last_hour(where, columns.cluster_id),

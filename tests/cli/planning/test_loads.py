@@ -171,6 +171,41 @@ def test_a_limit_of_cpu_is_refused_where_no_broker_measured_any_and_counts_cores
     assert after[0] == pytest.approx(2.0 * 2 / 12, rel=0.1)
 
 
+def test_what_consumers_read_is_taken_from_the_tables_and_assumed_only_where_nobody_measured_it(
+    tmp_path: Path,
+) -> None:
+    topics, goals = {"t": [ENOUGH] * 6}, tmp_path / "goals.toml"
+    goals.write_text("reads-per-write = 3\n")
+    measured = tables(tmp_path / "measured", topics, read_bytes_per_s=5.0 * MEGABYTE)
+    unknown = tables(tmp_path / "unknown", topics)
+
+    def net_out(data: Path) -> tuple[list[float], dict[str, Any], str]:
+        told = json.loads(plan("--data", data, "--goals-file", goals, "--format", "json").stdout)
+        said = plan("--data", data, "--goals-file", goals, "--out", tmp_path / "plan.json").stdout
+        return [one["before"]["net-out"] for one in told["brokers"]], told["loads"], said
+
+    # Three leaders on two of the brokers; each sends what is written to one follower, and to consumers.
+    loads, basis, said = net_out(measured)
+    assert loads == [18.0 * MEGABYTE, 18.0 * MEGABYTE, 0.0]
+    assert (basis["assumed_reads"], "assumed net-out" in said) == (0, False)
+    loads, basis, said = net_out(unknown)
+    assert loads == [12.0 * MEGABYTE, 12.0 * MEGABYTE, 0.0]
+    assert (basis["assumed_reads"], basis["reads_per_write"]) == (6, 3.0)
+    lines = said.splitlines()
+    at = lines.index("assumed net-out: 6 of 6 partitions, for nobody measured their consumers:")
+    assert lines[at + 1] == "  taken to read 3 x what is written (reads-per-write of the goals file)"
+    assert max(map(len, lines[:7])) < 80
+    facts = read_plan_file(tmp_path / "plan.json").facts
+    assert facts is not None
+    assert (loads_of(kreassign.plan(unknown)).assumed_reads, facts.loads) == (6, LoadBasis(**LOADS_OF_UNKNOWN))
+
+
+LOADS_OF_UNKNOWN: dict[str, Any] = {
+    "source": "mean", "taken_ms": TAKEN_MS, "partitions": 6, "last_hour_ms": TAKEN_MS - 2 * HOUR_MS,
+    "assumed_reads": 6, "reads_per_write": 3.0,
+}  # fmt: skip
+
+
 def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> None:
     data, goals = tables(tmp_path, DIRTY), tmp_path / "goals.toml"
     goals.write_text('[capacity]\ndisk = "1GB"\n')

@@ -47,6 +47,10 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         yield from _doubts(basis)
     if basis.unsized:
         yield f"unknown sizes: {basis.unsized} of {basis.partitions} partitions, which stay"
+    if basis.assumed_reads:
+        count = f"{basis.assumed_reads} of {basis.partitions} partitions"
+        yield f"assumed net-out: {count}, for nobody measured their consumers:"
+        yield f"  taken to read {basis.reads_per_write:g} x what is written (reads-per-write of the goals file)"
 
 
 def _doubts(basis: LoadBasis) -> Iterator[str]:

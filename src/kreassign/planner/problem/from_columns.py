@@ -43,6 +43,12 @@ class ReplicaColumns:
     leader_cpu: FloatArray | None = None
     follower_cpu: FloatArray | None = None
 
+    @property
+    def assumed_reads(self) -> int:
+        """Of how many partitions nobody measured what consumers read."""
+        unknown = np.ones(len(self.topics), bool) if self.read_bytes_per_s is None else np.isnan(self.read_bytes_per_s)
+        return len(np.unique(self.topics[unknown].astype(np.int64) << 32 | self.partitions[unknown]))
+
 
 class ReplicaRow(NamedTuple):
     """One replica, where columns are not at hand; None where something is unknown."""
