@@ -254,7 +254,22 @@ def test_the_brokers_needed_are_told(cluster: Path) -> None:
     assert "disk alone needs 1: 240 MB at 1.26 GB each" in text
     assert "never fewer than 2: the largest replication factor" in text
     assert "not counted, no limit of every broker is known: net-in, net-out, cpu, replicas, leaders" in text
-    assert said(cluster, "brokers-needed")["no_limit"] == ["net-in", "net-out", "cpu", "replicas", "leaders"]
+    told = said(cluster, "brokers-needed")
+    assert (told["no_limit"], told["no_load"]) == (["net-in", "net-out", "cpu", "replicas", "leaders"], [])
+
+
+def test_the_brokers_needed_name_resources_of_which_no_load_is_known(tmp_path: Path) -> None:
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092)) for number in (1, 2, 3))
+    parts = tuple(replace(partition(1, 2), write_bytes_per_s=None) for _ in range(6))
+    path, goals = tmp_path / "cluster.json", tmp_path / "goals.toml"
+    write_snapshot(path, ClusterSnapshot(1, "c1", hosts, (SnapshotTopic("t", parts),)))
+    goals.write_text('[capacity]\ndisk = "1GB"\nnet-in = "5MB/s"\n')
+    text = run(path, "brokers-needed", "--goals-file", goals).stdout
+    assert "not counted, no limit of every broker is known: replicas, leaders" in text
+    assert "not counted, no load is known: net-in, net-out, cpu" in text
+    told = said(path, "brokers-needed", "--goals-file", goals)
+    assert told["no_limit"] == ["replicas", "leaders"]
+    assert told["no_load"] == ["net-in", "net-out", "cpu"]
 
 
 def test_every_limit_is_told_with_its_unit_and_who_says_so(cluster: Path, tmp_path: Path) -> None:

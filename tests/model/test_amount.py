@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.amount import format_amount, parse_amount
+from kreassign.model.amount import ESTIMATED, format_amount, format_load, parse_amount
 
 
 @pytest.mark.parametrize(("text", "count"), [
@@ -39,3 +39,16 @@ def test_what_kafka_cannot_hold_is_refused(text: str) -> None:
 ])  # fmt: skip
 def test_amounts_are_written_with_their_unit(amount: float, unit: str, text: str) -> None:
     assert format_amount(amount, unit) == text
+
+
+@pytest.mark.parametrize(("load", "unit", "mean", "text"), [
+    (3_000_000, "B/s", 2_000_000, "3 MB/s"),
+    (0.7, "of a CPU", 0.5, "0.7 of a CPU"),
+    (12, "", 10, "12"),
+    (540.0, ESTIMATED, 500.0, "108% of the mean"),
+    (0.0, ESTIMATED, 0.0, "0 estimated"),
+])  # fmt: skip
+def test_loads_are_written_with_their_unit_and_estimates_beside_the_mean(
+    load: float, unit: str, mean: float, text: str
+) -> None:
+    assert format_load(load, unit, mean) == text

@@ -25,7 +25,9 @@ _UNITS = ("", "k", "M", "G", "T", "P")
 
 
 def format_amount(amount: float, unit: str) -> str:
-    """An amount with three digits: `1.23 GB`, `45.6 MB/s`, `789 B`; in another unit than bytes with six digits."""
+    """An amount with three digits: `1.23 GB`, `45.6 MB/s`, `789 B`; with six in other units; percent of the mean."""
+    if unit == OF_MEAN:
+        return f"{amount:.0%} {unit}"
     if unit not in {"B", "B/s"}:
         return f"{amount:.6g} {unit}".rstrip()
     for prefix in _UNITS[:-1]:
@@ -33,6 +35,22 @@ def format_amount(amount: float, unit: str) -> str:
             return f"{amount:.0f} {unit}" if not prefix else f"{amount:.3g} {prefix}{unit}"
         amount /= 1000
     return f"{amount:.3g} {_UNITS[-1]}{unit}"
+
+
+ESTIMATED = "estimated"
+"""The unit of what is known only in proportion: such a load says something beside the mean alone."""
+OF_MEAN = "of the mean"
+"""The unit of a load that was divided by the mean."""
+
+
+def told_load(amount: float, unit: str, mean: float) -> tuple[float, str]:
+    """A load and its unit as one can say it: what is only estimated as a part of the mean, where that is known."""
+    return (amount / mean, OF_MEAN) if unit == ESTIMATED and mean else (amount, unit)
+
+
+def format_load(amount: float, unit: str, mean: float = 0.0) -> str:
+    """A load with its unit: `1.23 GB`, `45.6 MB/s`, `0.7 of a CPU`, and of estimates `108% of the mean`."""
+    return format_amount(*told_load(amount, unit, mean))
 
 
 def parse_amount(text: str) -> int:

@@ -16,10 +16,12 @@ from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, heed
 from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS
 from kreassign.planner.problem.coordinators import with_coordinated
 from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, problem_from
 from kreassign.planner.problem.policy import CORES, PlanPolicy, with_policy
+
+PART_OF_CPU = "of a CPU"
+"""The unit of CPU as brokers measure it: 1 is all that a broker has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +87,8 @@ def posed_inputs(
             "load` (guide where-the-measures-come-from), or leave cpu out of [capacity] and [broker-capacity]"
         )
     problem = with_policy(with_coordinated(problem, policy.coordinated, topic_ids), policy)
+    if whence.is_cpu_measured:
+        problem = replace(problem, cpu_unit=CORES if policy.cores_of(problem.brokers.ids.tolist()) else PART_OF_CPU)
     known = {band.goal.name for band in problem.bands}
     return Inputs(
         problem,
@@ -101,17 +105,14 @@ def posed_inputs(
 
 def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
     """The limits of the brokers that may hold anything, by goal and by who says so."""
-    units = {goal.name: goal.unit for goal in (*GOALS, *OPTIONAL_GOALS, *(band.goal for band in policy.bands))}
-    brokers = problem.brokers
-    if policy.cores_of(brokers.ids.tolist()):
-        units[CPU.name] = CORES
+    brokers, units = problem.brokers, {band.goal.name: band.goal.unit for band in policy.bands}
     for goal, values in sorted(brokers.capacity.items()):
         by_source: dict[str, list[float]] = {}
         for broker, value in zip(brokers.ids[brokers.staying].tolist(), values[brokers.staying].tolist(), strict=True):
             if math.isfinite(value):
                 by_source.setdefault(_source(goal, broker, policy), []).append(value)
         for source, found in by_source.items():
-            yield Limit(goal, units.get(goal, ""), source, len(found), min(found), max(found))
+            yield Limit(goal, units.get(goal) or problem.unit_of(goal), source, len(found), min(found), max(found))
 
 
 def _source(goal: str, broker: int, policy: PlanPolicy) -> str:

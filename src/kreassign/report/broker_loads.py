@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kreassign.model.amount import format_amount
+from kreassign.model.amount import format_load
 from kreassign.report.chart import Chart, Grid, Table, heat_map, largest
 
 EVEN = 1.0
@@ -116,15 +116,14 @@ def _says(resources: Sequence[Resource], loads: Sequence[BrokerLoad], *, before:
 
 
 def _table(resources: Sequence[Resource], loads: Sequence[BrokerLoad], more: int, *, before: bool) -> Table:
-    rows = tuple(
-        (f"broker {load.broker}", *(_amount(one, _side(load, before=before)) for one in resources)) for load in loads
-    )
+    rows = tuple((f"broker {load.broker}", *(_amount(one, load, before=before) for one in resources)) for load in loads)
     return Table(("", *(one.name for one in resources)), rows, more)
 
 
-def _amount(resource: Resource, side: Mapping[str, float] | None) -> str:
+def _amount(resource: Resource, load: BrokerLoad, *, before: bool) -> str:
+    side = _side(load, before=before)
     value = None if side is None else side.get(resource.name)
-    return "-" if value is None else format_amount(value, resource.unit)
+    return "-" if value is None else format_load(value, resource.unit, _mean(resource, before=before) or 0.0)
 
 
 def _highest(resource: Resource, loads: Iterable[BrokerLoad], *, before: bool) -> float | None:

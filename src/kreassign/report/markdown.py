@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kreassign.model.amount import format_amount
+from kreassign.model.amount import format_load
 from kreassign.model.placement import Drift
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Totals
 from kreassign.report.broker_loads import BrokerLoad, Resource, hottest
@@ -96,7 +96,7 @@ def _brokers(facts: PlanFacts) -> Iterator[str]:
     yield from _lines(titles)
     for one in busy[:MOST_BROKERS]:
         sides = (one.before, one.after) if first else ()
-        loads = (format_amount(side.get(first.goal, 0.0), first.unit) for side in sides if first)
+        loads = (format_load(side.get(first.goal, 0.0), first.unit, first.before) for side in sides if first)
         yield _row((str(one.broker), *loads, format_bytes(one.bytes_in), format_bytes(one.bytes_out)))
     if len(busy) > MOST_BROKERS:
         yield _row((f"{len(busy) - MOST_BROKERS} more", *[""] * (len(titles) - 1)))

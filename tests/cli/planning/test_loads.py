@@ -206,6 +206,23 @@ LOADS_OF_UNKNOWN: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_cpu_that_brokers_measured_is_told_in_its_unit_and_what_is_estimated_beside_the_mean(tmp_path: Path) -> None:
+    topics = {"t": [ENOUGH] * 20}
+    plain = tables(tmp_path / "plain", topics)
+    measured = tables(tmp_path / "measured", topics, cpu_share=0.02, follower_cpu_share=0.005)
+    goals = tmp_path / "goals.toml"
+    goals.write_text('[[goals]]\nname = "cpu"\n[[goals]]\nname = "net-out"\n')
+    arguments = ("--goals-file", goals, "--out", tmp_path / "plan.json", "--wide")
+    said = plan("--data", measured, *arguments).stdout
+    assert "0.25 of a CPU" in said
+    assert "20 MB/s" in said
+    # Nobody has cores: three brokers, two of which had all of it.
+    said = plan("--data", plain, *arguments).stdout
+    assert "150% of the mean" in said
+    told = json.loads(plan("--data", plain, *arguments[:2], "--format", "json").stdout)
+    assert {one["goal"]: one["unit"] for one in told["means"]} == {"cpu": "estimated", "net-out": "B/s"}
+
+
 def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> None:
     data, goals = tables(tmp_path, DIRTY), tmp_path / "goals.toml"
     goals.write_text('[capacity]\ndisk = "1GB"\n')

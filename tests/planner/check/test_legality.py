@@ -109,8 +109,23 @@ def test_capacity_may_not_be_exceeded_but_what_is_over_it_may_stay() -> None:
     hosts = brokers(1, 2, 3, capacity={"disk": 15 * GIGABYTE})
     problem = posed(hosts, [partition(0, 1), partition(1, 1), partition(2, 2)], bands=())
     assert broken(problem) == ()
-    assert broken(problem, (0, (2,))) == ("broker 2: disk rises to 2e+10, its limit is 1.5e+10",)
+    assert broken(problem, (0, (2,))) == ("broker 2: disk rises to 20 GB, 5 GB above its limit of 15 GB",)
     assert broken(problem, (0, (3,))) == ()
+
+
+def test_every_limit_that_is_exceeded_is_told_in_its_unit() -> None:
+    hosts = brokers(1, 2, capacity={"net-out": 2e6, "cpu": 0.25, "leaders": 1.0})
+    busy = {"read_bytes_per_s": 1_500_000.0, "leader_cpu": 0.2}
+    problem = posed(hosts, [partition(0, 1, **busy), partition(1, 2, **busy)], bands=())
+    assert broken(replace(problem, cpu_unit="of a CPU"), (0, (2,))) == (
+        "broker 2: cpu rises to 0.4 of a CPU, 0.15 of a CPU above its limit of 0.25 of a CPU",
+        "broker 2: leaders rises to 2, 1 above its limit of 1",
+        "broker 2: net-out rises to 3 MB/s, 1 MB/s above its limit of 2 MB/s",
+    )
+    # What is only known in proportion: the mean broker has 0.2.
+    assert broken(problem, (0, (2,)))[0] == (
+        "broker 2: cpu rises to 200% of the mean, 75% of the mean above its limit of 125% of the mean"
+    )
 
 
 def test_log_directories() -> None:
@@ -125,7 +140,7 @@ def test_log_directories() -> None:
 
     assert judged("/c") == ()
     assert judged("/b") == ("t-1: broker 1 gets a copy in /b, which may receive nothing",)
-    assert judged("/a") == ("log directory /a of broker 1 rises to 20000000000 bytes, its limit is 15000000000",)
+    assert judged("/a") == ("log directory /a of broker 1 rises to 20 GB, 5 GB above its limit of 15 GB",)
     elsewhere = Assignment.current(problem.partitions)
     wrong = Assignment(elsewhere.offsets, elsewhere.replicas, np.array([0, 3], np.int32))
     assert evaluate(problem, wrong).violations == ("t-1: broker 1 has no log directory /z",)

@@ -13,7 +13,7 @@ import pytest
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.planner import Assignment, Band, BrokerFacts, Budget, Problem, RackRule, Rules, evaluate, solve
 from kreassign.planner.check.failover import losses
-from kreassign.planner.goals import DISK, LEADERS, NET_OUT, REPLICAS
+from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT, REPLICAS
 from kreassign.planner.results.explain import explain
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import ignore_dead_brokers, leaders_only, only_forced
@@ -34,18 +34,26 @@ def one_heir(**changes) -> Problem:
     return posed(brokers(1, 2, 3), loads, **{"bands": LEADING, "rules": SPREAD} | changes)
 
 
-def takeovers(problem: Problem, assignment: Assignment, lost: set[int]) -> tuple[Counter[int], int]:
-    """Leaders by broker id after a loss, and partitions without any: the lists read one by one, as Kafka reads them."""
-    found: Counter[int] = Counter()
-    gone = 0
+def takeovers(problem: Problem, assignment: Assignment, lost: set[int]) -> tuple[dict[str, Counter[int]], int]:
+    """Loads by broker id after a loss, and partitions without a leader: the lists read one by one, as Kafka reads them.
+
+    What followers on lost brokers had is not taken over by anybody, and those that stay go on having theirs.
+    """
+    found: dict[str, Counter[int]] = {"leaders": Counter(), "net-out": Counter(), "cpu": Counter()}
+    now, gone = problem.partitions, 0
     dead = {int(one) for one in problem.brokers.ids[~problem.brokers.is_live]}
-    for replicas in assignment.lists():
+    for number, replicas in enumerate(assignment.lists()):
         left = [one for one in problem.brokers.ids[replicas].tolist() if one not in dead]
         leader = next((one for one in left if not left or one not in (lost if left[0] in lost else set())), None)
         if leader is None:
             gone += bool(left)
         else:
-            found[leader] += 1
+            found["leaders"][leader] += 1
+            found["net-out"][leader] += float(now.read_bytes_per_s[number])
+        for one in problem.brokers.ids[replicas].tolist():
+            leads = one == (leader if left else problem.brokers.ids[replicas[0]])
+            cpu = now.leader_cpu if leads else now.follower_cpu
+            found["cpu"][one] += float(cpu[number])
     return found, gone
 
 
@@ -76,6 +84,21 @@ def test_what_would_be_exceeded_all_the_same_is_told() -> None:
     outcome = planned(posed(brokers(1, 2, 3), fixed, bands=(Band(LEADERS, None),), rules=SPREAD))
     told = "if broker 1 is lost, broker 2 has leaders 4, its limit is then 3, and 2 cases more"
     assert outcome.facts.remaining == (told,)
+
+
+def test_what_would_be_exceeded_has_its_unit() -> None:
+    """Broker 2 takes over 4 x 1.5 MB/s beside its own 0: twice what each of three would have in the mean of 3 MB/s."""
+    busy = {"read_bytes_per_s": 1_500_000.0, "leader_cpu": 0.125}
+    lists = [(1, 2)] * 4 + [(3, 2)] * 2
+    fixed = [partition(number, *replicas, may_move=False, **busy) for number, replicas in enumerate(lists)]
+    problem = posed(brokers(1, 2, 3), fixed, bands=(Band(NET_OUT, None), Band(CPU, None)), rules=SPREAD)
+    net_out, cpu = planned(problem).facts.remaining
+    assert net_out.startswith("if broker 1 is lost, broker 2 has net-out 6 MB/s, its limit is then 4.5 MB/s")
+    assert cpu.startswith("if broker 1 is lost, broker 2 has cpu 200% of the mean, its limit is then 150% of the mean")
+    worst = next(one for one in planned(problem).facts.losses if one.goal == "cpu")
+    assert (worst.load, worst.limit, worst.unit) == (2.0, 1.5, "of the mean")
+    _, measured = planned(replace(problem, cpu_unit="cores")).facts.remaining
+    assert "broker 2 has cpu 0.5 cores, its limit is then 0.375 cores" in measured
 
 
 def test_with_two_replicas_followers_change_their_brokers_where_the_bands_allow_it() -> None:
@@ -217,7 +240,7 @@ def test_on_random_clusters_failover_gets_no_worse_and_rules_are_kept(seed: int)
 @pytest.mark.parametrize("seed", range(10))
 def test_every_loss_is_what_reading_the_lists_says(seed: int) -> None:
     problem = random_problem(seed)
-    problem = replace(problem, bands=(Band(LEADERS),), gone=None)
+    problem = replace(problem, bands=(Band(LEADERS), Band(NET_OUT), Band(CPU)), gone=None)
     found = losses(problem, Assignment.current(problem.partitions))
     ids = problem.brokers.ids.tolist()
     for row, name in enumerate(found.names):
@@ -226,7 +249,9 @@ def test_every_loss_is_what_reading_the_lists_says(seed: int) -> None:
         lost = (
             {int(which)} if kind == "broker" else {one for one, rack in zip(ids, racks, strict=True) if rack == which}
         )
-        leaders, gone = takeovers(problem, Assignment.current(problem.partitions), lost)
+        loads, gone = takeovers(problem, Assignment.current(problem.partitions), lost)
         assert found.offline[row] == gone
-        assert found.loads[row, :, 0].tolist() == [0 if one in lost else leaders[one] for one in ids]
+        for column, goal in enumerate(found.goals):
+            expected = [0.0 if one in lost else loads[goal][one] for one in ids]
+            assert found.loads[row, :, column].tolist() == pytest.approx(expected), (name, goal)
     assert np.isfinite(found.excess)

@@ -19,12 +19,13 @@ from kreassign.cli.output import MARKDOWN, console, print_json
 from kreassign.cli.planning.limits import limit_lines, unheeded
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.typed import typed_words
-from kreassign.model.plan_facts import PlanFacts, Prediction, RackBytes, WorstLoss
+from kreassign.model.amount import format_load
+from kreassign.model.plan_facts import GoalMean, PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
-from kreassign.planner.results.outcome import Outcome
+from kreassign.planner.results.outcome import Outcome, means_of
 from kreassign.report.markdown import plan_markdown
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -240,7 +241,7 @@ def _losses(facts: PlanFacts) -> Table:
 def _loss(worst: WorstLoss) -> str:
     share = f", {worst.use:.0%} of its limit" if math.isfinite(worst.limit) and math.isfinite(worst.use) else ""
     offline = f"; {worst.offline} partitions offline" if worst.offline else ""
-    return f"{worst.lost}: broker {worst.broker} has {_amount(worst.goal, worst.load)}{share}{offline}"
+    return f"{worst.lost}: broker {worst.broker} has {format_load(worst.load, worst.unit)}{share}{offline}"
 
 
 def spread_of(found: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
@@ -255,7 +256,8 @@ def narrow_table(facts: PlanFacts) -> Table:
     In the bar `█` stays, `▒` comes and `░` goes.
     """
     table = Table(box=None, pad_edge=False)
-    goal = next(iter(facts.brokers[0].before), "") if facts.brokers else ""
+    measure = next(iter(facts.means), GoalMean("", "", 0.0, 0.0))
+    goal = measure.goal
     table.add_column("broker", justify="right", no_wrap=True)
     table.add_column(goal, justify="right", no_wrap=True)
     table.add_column("after", no_wrap=True)
@@ -266,7 +268,7 @@ def narrow_table(facts: PlanFacts) -> Table:
     for one in facts.brokers:
         before, after = (one.before.get(goal, 0.0), one.after.get(goal, 0.0))
         copied = map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes))
-        amounts = (_amount(goal, before), f"→ {_amount(goal, after)}")
+        amounts = (_amount(measure, before), f"→ {_amount(measure, after)}")
         table.add_row(str(one.broker), *amounts, _bar(before, after, most), *copied)
     return table
 
@@ -307,13 +309,11 @@ def _bar(before: float, after: float, most: float) -> str:
 def wide_table(facts: PlanFacts) -> Table:
     """One row per broker with every goal before and after."""
     table = Table(box=None, pad_edge=False)
-    goals = list(facts.brokers[0].before) if facts.brokers else []
-    titles = (f"{goal} {when}" for goal in goals for when in ("before", "after"))
+    titles = (f"{one.goal} {when}" for one in facts.means for when in ("before", "after"))
     for title in ("broker", *titles, "in", "out", "peak disk"):
         table.add_column(title, justify="right", no_wrap=True)
-    means = {goal: sum(one.before[goal] for one in facts.brokers) / len(facts.brokers) for goal in goals}
     for one in facts.brokers:
-        loads = [_amount(goal, when[goal], means[goal]) for goal in goals for when in (one.before, one.after)]
+        loads = [_amount(mean, when[mean.goal]) for mean in facts.means for when in (one.before, one.after)]
         table.add_row(str(one.broker), *loads, *map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
     return table
 
@@ -324,17 +324,11 @@ def brokers_table(found: Evaluation) -> Table:
     for title in ("broker", *(f"{goal} {when}" for goal in found.goals for when in ("before", "after"))):
         table.add_column(title, justify="right")
     for broker, before, after in zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True):
-        pairs = zip(found.goals, before, after, strict=True)
-        table.add_row(str(broker), *(_amount(goal, load) for goal, *loads in pairs for load in loads))
+        pairs = zip(means_of(found), before, after, strict=True)
+        table.add_row(str(broker), *(_amount(mean, load) for mean, *loads in pairs for load in loads))
     return table
 
 
-def _amount(goal: str, amount: float, mean: float = 0.0) -> str:
-    """An amount with its unit; of what has none, such as cpu, relative to the mean."""
-    if goal == "disk":
-        return format_bytes(amount)
-    if goal.endswith(("-in", "-out")):
-        return format_rate(amount)
-    if goal == "cpu" and mean:
-        return f"{amount / mean:.0%} of mean"
-    return f"{amount:.6g}"
+def _amount(mean: GoalMean, load: float) -> str:
+    """A load with its unit; an estimate beside the mean before the plan."""
+    return format_load(load, mean.unit, mean.before)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.model.amount import format_amount
+from kreassign.model.amount import format_load, told_load
 from kreassign.planner.arrays import BytesArray, FloatArray
 from kreassign.planner.check.changes import Changes, changes_of
 from kreassign.planner.check.consumer_reads import bytes_sent
@@ -57,7 +57,7 @@ class Miss:
 
     def __str__(self) -> str:
         side = "above" if self.amount > 0 else "below"
-        return f"broker {self.broker}: {self.goal} is {format_amount(abs(self.amount), self.unit)} {side} its band"
+        return f"broker {self.broker}: {self.goal} is {format_load(abs(self.amount), self.unit)} {side} its band"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +106,13 @@ class Evaluation:
         above = np.where(load > self.high * (1 + ROUNDING), load - self.high, 0.0)
         below = np.where(load < self.low * (1 - ROUNDING), load - self.low, 0.0)
         off = above + below
+        means = [self.mean(goal, before=before) for goal in range(len(self.goals))]
         found = [
-            Miss(self.broker_ids[broker], self.goals[goal], float(off[broker, goal]), self.units[goal])
+            Miss(
+                self.broker_ids[broker],
+                self.goals[goal],
+                *told_load(float(off[broker, goal]), self.units[goal], means[goal]),
+            )
             for broker, goal in zip(*np.nonzero(off), strict=True)
         ]
         return tuple(sorted(found, key=lambda miss: (self.goals.index(miss.goal), -abs(miss.amount), miss.broker)))
@@ -149,7 +154,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
         out_of_reach=out_of_reach(case),
         broker_ids=tuple(problem.brokers.ids.tolist()),
         goals=tuple(goal.name for goal in goals),
-        units=tuple(goal.unit for goal in goals),
+        units=tuple(problem.unit_of(goal.name) for goal in goals),
         before=before,
         after=after,
         low=low,

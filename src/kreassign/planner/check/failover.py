@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kreassign.model.amount import format_load, told_load
 from kreassign.model.plan_facts import WorstLoss
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
 from kreassign.planner.check.evaluate import loads_by_role, share_of_each, total_of, whole_numbers
@@ -61,9 +62,10 @@ class Losses:
         for goal, worst in enumerate(self.worst(STATES[1])):
             if count := int(above[:, :, goal].sum()):
                 others = f", and {count - 1} cases more" if count > 1 else ""
+                load, limit = (format_load(amount, worst.unit) for amount in (worst.load, worst.limit))
                 found.append(
-                    f"if {worst.lost} is lost, broker {worst.broker} has {worst.goal} {worst.load:.6g}, "
-                    f"its limit is then {worst.limit:.6g}{others}"
+                    f"if {worst.lost} is lost, broker {worst.broker} has {worst.goal} {load}, "
+                    f"its limit is then {limit}{others}"
                 )
         if len(self.offline) and self.offline.any():
             worst_place = int(np.argmax(self.offline))
@@ -77,14 +79,17 @@ class Losses:
         # Nothing exceeds a limit of 0 more than something does; of nothing at all the first is as good as any.
         use = np.divide(loads, limits, out=np.where(loads > 0, np.inf, 0.0), where=limits > 0)
         loss, broker = (int(one) for one in np.unravel_index(int(np.argmax(use)), use.shape))
+        mean = float(self.means[goal])
+        load, unit = told_load(float(loads[loss, broker]), self.units[goal], mean)
+        limit, _ = told_load(float(limits[loss, broker]), self.units[goal], mean)
         return WorstLoss(
             state,
             self.goals[goal],
             self.names[loss],
             self.broker_ids[broker],
-            float(loads[loss, broker]),
-            float(limits[loss, broker]),
-            self.units[goal],
+            load,
+            limit,
+            unit,
             int(self.offline[loss]),
         )
 
@@ -108,7 +113,7 @@ def losses(problem: Problem, assignment: Assignment) -> Losses:
     loads[lost] = 0.0
     means = np.array([total_of(problem, band.goal) for band in bands]) / max(1, len(brokers))
     ids = tuple(problem.brokers.ids.tolist())
-    goals, units = tuple(band.goal.name for band in bands), tuple(band.goal.unit for band in bands)
+    goals, units = tuple(band.goal.name for band in bands), tuple(problem.unit_of(band.goal.name) for band in bands)
     return Losses(names, ids, goals, units, loads, limits, offline, means)
 
 

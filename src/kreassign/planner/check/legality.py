@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from kreassign.model.amount import format_amount, format_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.bounds import forced_copies
 from kreassign.planner.check.changes import Changes
@@ -49,6 +50,12 @@ class Case:
         """Words for one replica of the assignment."""
         broker = self.problem.brokers.ids[self.assignment.replicas[place]]
         return f"{self.problem.partitions.name(int(self.changes.owners[place]))}: broker {broker}"
+
+    def amount(self, goal: str, load: float) -> str:
+        """A load of a goal with its unit."""
+        staying = self.problem.brokers.staying
+        mean = float(self.after[staying, self.limited.index(goal)].mean()) if staying.any() else 0.0
+        return format_load(load, self.problem.unit_of(goal), mean)
 
 
 Rule = Callable[[Case], Iterator[str]]
@@ -268,7 +275,8 @@ def _capacity(case: Case) -> Iterator[str]:
         limit, before, after = brokers.capacity[name], case.before[:, column], case.after[:, column]
         over = (after > limit * (1 + ROUNDING)) & (after > before * (1 + ROUNDING))
         for broker in np.flatnonzero(over):
-            yield f"broker {brokers.ids[broker]}: {name} rises to {after[broker]:.6g}, its limit is {limit[broker]:.6g}"
+            loads = float(after[broker]), float(after[broker] - limit[broker]), float(limit[broker])
+            yield f"broker {brokers.ids[broker]}: {name} {_rise(*(case.amount(name, one) for one in loads))}"
 
 
 def _log_dirs(case: Case) -> Iterator[str]:
@@ -283,10 +291,15 @@ def _log_dirs(case: Case) -> Iterator[str]:
         yield f"{case.replica(int(place))} gets a copy in {dirs.paths[chosen[place]]}, which may receive nothing"
     before, after = (_dir_bytes(case, one) for one in (_present(case), case.assignment))
     for place in np.flatnonzero((after > dirs.capacity_bytes) & (after > before)):
-        yield (
-            f"log directory {dirs.paths[place]} of broker {case.problem.brokers.ids[dirs.brokers[place]]} rises to "
-            f"{after[place]:.0f} bytes, its limit is {dirs.capacity_bytes[place]:.0f}"
-        )
+        limit = dirs.capacity_bytes[place]
+        sizes = (format_amount(float(size), "B") for size in (after[place], after[place] - limit, limit))
+        broker = case.problem.brokers.ids[dirs.brokers[place]]
+        yield f"log directory {dirs.paths[place]} of broker {broker} {_rise(*sizes)}"
+
+
+def _rise(amount: str, excess: str, limit: str) -> str:
+    """With the excess: rounded to three digits, an amount and a limit may look the same."""
+    return f"rises to {amount}, {excess} above its limit of {limit}"
 
 
 def _dir_bytes(case: Case, assignment: Assignment) -> FloatArray:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from kreassign.errors import InputError
+from kreassign.model.amount import ESTIMATED
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
-from kreassign.planner.goals import GOALS, Goal
+from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal
 from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 
 DEFAULT_TOLERANCE = 0.10
@@ -115,7 +116,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Brokers, partitions, and what is wanted of them."""
+    """Brokers, partitions, and what is wanted of them. `cpu_unit` says what CPU was measured in."""
 
     brokers: Brokers
     partitions: Partitions
@@ -124,6 +125,7 @@ class Problem:
     rules: Rules = field(default_factory=Rules)
     budget: Budget = field(default_factory=Budget)
     gone: Gone | None = None
+    cpu_unit: str = ESTIMATED
 
     def __post_init__(self) -> None:
         names = [band.goal.name for band in self.bands]
@@ -133,6 +135,13 @@ class Problem:
         if strangers.any():
             name = self.partitions.name(int(self.partitions.owners[np.argmax(strangers)]))
             raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
+
+    def unit_of(self, goal: str) -> str:
+        """What loads and limits of this goal are counted in; empty where its name says it, as of `leaders`."""
+        if goal == CPU.name:
+            return self.cpu_unit
+        known = (*(band.goal for band in self.bands), *GOALS, *OPTIONAL_GOALS)
+        return next((one.unit for one in known if one.name == goal), "")
 
     @property
     def totals(self) -> FloatArray:

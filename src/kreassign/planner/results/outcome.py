@@ -90,7 +90,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         loads=origin.loads,
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
-        means=_means(evaluation),
+        means=means_of(evaluation),
         prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
         remaining=(
             *origin.left,
@@ -173,7 +173,8 @@ def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
     return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
 
 
-def _means(evaluation: Evaluation) -> tuple[GoalMean, ...]:
+def means_of(evaluation: Evaluation) -> tuple[GoalMean, ...]:
+    """What the loads of brokers are compared with, a mean for each goal of an evaluation."""
     return tuple(
         GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
         for index, (goal, unit) in enumerate(zip(evaluation.goals, evaluation.units, strict=True))

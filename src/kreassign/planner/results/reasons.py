@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kreassign.model.amount import told_load
 from kreassign.model.plan_facts import Reason
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.changes import Changes, changes_of
 from kreassign.planner.check.evaluate import Evaluation, case_of
 from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
-from kreassign.planner.goals import DISK, FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
+from kreassign.planner.goals import DISK, FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -136,8 +137,13 @@ def _worths(shifts: Shifts, evaluation: Evaluation) -> list[list[tuple[str, floa
     relief = np.where((undone > 0).any(axis=1, keepdims=True), undone, today)
     relative = np.divide(relief, width, out=np.zeros_like(relief), where=width > 0)
     order = np.argsort(-relative, axis=1, kind="stable")
+    means = [evaluation.mean(goal) for goal in range(len(evaluation.goals))]
     return [
-        [(evaluation.goals[goal], float(row[goal]), evaluation.units[goal]) for goal in ranks if row[goal] > 0]
+        [
+            (evaluation.goals[goal], *told_load(float(row[goal]), evaluation.units[goal], means[goal]))
+            for goal in ranks
+            if row[goal] > 0
+        ]
         for row, ranks in zip(relief, order.tolist(), strict=True)
     ]
 
@@ -210,7 +216,7 @@ def _for_room(
         goal, excess = max((limit for limit in limits if limit), key=lambda one: one[1], default=("", 0.0))
         if goal:
             beyond[partition] -= 1
-            found[number] = f"{CAPACITY}{goal}", excess, goal_named(goal).unit
+            found[number] = f"{CAPACITY}{goal}", excess, problem.unit_of(goal)
     return found
 
 

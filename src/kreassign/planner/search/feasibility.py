@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
+from kreassign.model.amount import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
@@ -69,9 +70,9 @@ def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
     for band, total in zip(problem.bands, problem.totals, strict=True):
         room = float(problem.brokers.capacity_of(band.goal.name)[staying].sum())
         if total > room * (1 + ROUNDING):
-            load = _amount(total, band.goal)
+            load = _amount(problem, float(total), band.goal)
             text = f"the load of {load} exceeds the capacity of the {int(staying.sum())} brokers that stay"
-            yield band.goal.name, f"{band.goal.name}: {text} by {_amount(total - room, band.goal)}"
+            yield band.goal.name, f"{band.goal.name}: {text} by {_amount(problem, float(total) - room, band.goal)}"
 
 
 def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
@@ -150,9 +151,9 @@ def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
             limit = problem.brokers.capacity_of(band.goal.name)[over]
             unit = problem.totals[column] / max(1, int(encoding.staying.sum())) / band.weight
             excess = ", ".join(
-                f"broker {problem.brokers.ids[broker]} by {_amount(-spare[broker] * unit, band.goal)} of "
-                f"{_amount(float(room), band.goal)}"
-                for broker, room in zip(over[:SHOWN], limit, strict=False)
+                f"broker {problem.brokers.ids[broker]} by {_amount(problem, by, band.goal)} of "
+                f"{_amount(problem, room, band.goal)}"
+                for broker, by, room in zip(over[:SHOWN], (-spare[over] * unit).tolist(), limit.tolist(), strict=False)
             )
             found.append((band.goal.name, f"{band.goal.name}: no plan was found that keeps within capacity: {excess}"))
     if found:
@@ -172,5 +173,5 @@ def _names(problem: Problem, partitions: npt.NDArray[np.signedinteger]) -> str:
     return shown if len(chosen) <= SHOWN else f"{shown} and {len(chosen) - SHOWN} more"
 
 
-def _amount(value: float, goal: Goal) -> str:
-    return f"{value:.6g} {goal.unit}".rstrip()
+def _amount(problem: Problem, value: float, goal: Goal) -> str:
+    return format_amount(value, problem.unit_of(goal.name))

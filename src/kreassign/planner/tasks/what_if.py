@@ -177,7 +177,8 @@ def _needs(problem: Problem) -> tuple[Need, ...]:
     for band, total in zip(problem.bands, problem.totals.tolist(), strict=True):
         limit = float(np.median(problem.brokers.capacity_of(band.goal.name)))
         if math.isfinite(limit) and limit > 0:
-            found.append(Need(band.goal.name, band.goal.unit, total, limit, math.ceil(total / limit - 1e-9)))
+            unit, count = problem.unit_of(band.goal.name), math.ceil(total / limit - 1e-9)
+            found.append(Need(band.goal.name, unit, total, limit, count))
     return tuple(found)
 
 
