@@ -44,19 +44,19 @@ class BytesBound:
         return moved_bytes / self.total - 1 if self.total else None
 
 
-def bytes_bound(problem: Problem) -> BytesBound:
+def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
     """The bound for a problem; a second for a million replicas.
 
     What a plan copies is the bytes of all wanted replicas less what the brokers keep. A broker keeps at most what it
     has less what it must shed; per goal that is a fractional knapsack: the fewest bytes whose load is the excess over
     the band (Dantzig's bound). A replica counts with the load that it has in its lighter role, because changing
-    leaders costs no bytes.
+    leaders costs no bytes. With `leaders_stay` it is the bound for plans in which who stays keeps its role.
     """
     problem = _demanded(problem)
     partitions, staying = problem.partitions, problem.brokers.staying
     sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
-    kept = np.where(staying, held - _shed(problem, sizes), 0.0)
+    kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
     within_reach = partitions.within_reach(problem.brokers.is_live)
     wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64))[within_reach].sum())
     return BytesBound(
@@ -117,12 +117,15 @@ def forced_copies(problem: Problem) -> FloatArray:
     return missing
 
 
-def _shed(problem: Problem, sizes: FloatArray) -> FloatArray:
+def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatArray:
     """Bytes that each broker must at least give away, by the most demanding goal."""
     partitions, limits = problem.partitions, problem.limits
     most = np.zeros(len(problem.brokers))
     for column, band in enumerate(problem.bands):
-        lighter = np.minimum(band.goal.leader(partitions), band.goal.follower(partitions))[partitions.owners]
+        leading, following = band.goal.leader(partitions), band.goal.follower(partitions)
+        lighter = (following if leaders_stay else np.minimum(leading, following))[partitions.owners]
+        if leaders_stay:
+            lighter[partitions.offsets[:-1]] = leading
         lighter = np.where(partitions.is_lost, 0.0, lighter)
         load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
         excess = np.maximum(load - limits.high[:, column], 0.0)
