@@ -105,6 +105,24 @@ def test_a_yes_is_shown_by_a_test_on_such_a_cluster(row: Row) -> None:
             assert any(test.startswith(HOMES[cluster]) for test in row.tests), f"{cluster}: {row.tests}"
 
 
+ON_THE_CLIENT = r"on the client|no twin is asked|before anybody is asked|nothing to ask a cluster"
+"""Nothing of it reaches any cluster."""
+REASONS = {
+    "KRaft": rf"Kafka 4 has no ZooKeeper|ZooKeeper mode|In KRaft mode|releases with KRaft|No Kafka has|{ON_THE_CLIENT}",
+    "ZooKeeper": rf"No Kafka (has|with ZooKeeper)|Kafka with ZooKeeper|With ZooKeeper|no ZooKeeper|{ON_THE_CLIENT}"
+    "|nobody asks real ones",
+    "Twin": ON_THE_CLIENT,
+}
+"""What the last cell has to say of a cluster on which a row was not shown."""
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "–" in row.answers.values()], ids=str)
+def test_what_was_not_shown_on_a_cluster_has_its_reason(row: Row) -> None:
+    for cluster, answer in row.answers.items():
+        if answer == "–":
+            assert re.search(REASONS[cluster], row.cells[-1]), f"{cluster}: {row.cells[-1]}"
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if row.answers["ZooKeeper"] == "yes"], ids=str)
 def test_a_yes_for_zookeeper_is_shown_by_a_test_that_has_one(row: Row) -> None:
     real = [test for test in row.tests if test.startswith(HOMES["ZooKeeper"])]

@@ -18,6 +18,7 @@ from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, log_dir_rate_changes
 from kreassign.twin import Twin
+from kreassign.twin.version import kafka_version
 from tests.kafka_tools.served_twin import served
 from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
@@ -89,6 +90,24 @@ def test_an_additional_plan_changes_the_throttle_of_what_moves(tool: ServedTool)
         str(ConfigResource.topic("foo")): {"0:0,0:1", "0:2"},
         str(ConfigResource.topic("bar")): {"0:0,0:1", "0:3"},
     }
+
+
+def test_a_guard_that_the_cluster_does_not_know_is_refused_before_anything_is_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = twin({"foo": [[0, 1]], "bar": [[1, 0]]}, version=kafka_version("3.9"))
+    with served(asked) as address:
+        tool = ServedTool(asked, address, tmp_path)
+        guard = ("--disallow-replication-factor-change", "--throttle", "1000")
+        assert tool.execute({FOO: (2, 1), BAR: (3, 0)}, *guard) == 1
+        told = capsys.readouterr().out
+        assert "Error reassigning partition(s):" in told
+        assert told.count("The broker does not support the AllowReplicationFactorChange option") == 2
+        assert (tool.throttles(), tool.moving()) == ({}, {})
+        assert tool.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
+        before = tool.throttles()
+        assert tool.execute({FOO: (3, 1)}, "--additional", "--cancel-first", *guard) == 1
+        assert (tool.throttles(), tool.moving()) == (before, {FOO: (2, 1)})
 
 
 def test_cancelling_everything_writes_a_file_that_starts_it_again(tool: ServedTool, tmp_path: Path) -> None:

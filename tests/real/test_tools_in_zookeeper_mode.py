@@ -26,7 +26,7 @@ THROUGH_BROKERS: dict[str, tuple[Programs, Scenario]] = {
                 "execute_a_move",
                 "execute_while_another_runs",
                 "execute_in_addition_to_another",
-                "execute_with_one_replication_factor_refused",
+                "execute_with_every_replication_factor_refused",
                 "throttle_a_move_and_raise_the_limit",
             ),
         ),

@@ -308,13 +308,17 @@ class AdminClient:
         )
         return join([started, Batch({}, failed)])
 
-    def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:
+    def check_reassignment_permission(
+        self, *, allow_replication_factor_change: bool = True, timeout_ms: int | None = None
+    ) -> None:
         """Raise what an attempt to start or cancel reassignments would meet at once; nothing is changed.
 
         Sends a request that names no partition. Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED without the
-        permission Alter on the cluster.
+        permission Alter on the cluster, and `Unsupported` where the cluster does not know an option that is asked for.
         """
-        call = translate.alter_partition_reassignments({}, allow_replication_factor_change=True)
+        call = translate.alter_partition_reassignments(
+            {}, allow_replication_factor_change=allow_replication_factor_change
+        )
         self._session.call(call, To.CONTROLLER, timeout_ms)
 
     def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kreassign.errors import ClusterError, Unsupported
@@ -119,6 +119,18 @@ class ToolClient:
             return dict(outcome.failed)
         except ClusterError as error:
             return dict.fromkeys(targets, error)
+
+    def without_factor_guard(self, partitions: Collection[TopicPartition]) -> Failures:
+        """An error for each of these partitions where the cluster cannot guard replication factors; changes nothing.
+
+        Of anything else that would be refused the request itself will tell.
+        """
+        with suppress(ClusterError):
+            try:
+                self._admin.check_reassignment_permission(allow_replication_factor_change=False)
+            except Unsupported as error:
+                return dict.fromkeys(partitions, error)
+        return {}
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
         """Move replicas to directories; returns those whose broker has them and accepted the move."""

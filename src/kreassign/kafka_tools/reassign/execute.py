@@ -45,6 +45,7 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     topics = known_topics(client.topics(plan.topics))
     current = current_replicas(plan, topics)
     if request.cancels_first:
+        _check_factor_guard(client, request)
         # What moves is a difference, so that nothing of it is cancelled.
         check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
         ongoing, current = _cancel_first(client, plan, ongoing, current, clock)
@@ -52,8 +53,20 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
         warn_of_overrides(client, plan, ongoing)
     say(messages.rollback(format_plan(current_plan(client, current, live))))
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
+    _check_factor_guard(client, request)
     _set_throttles(client, request, ongoing, current)
     submit(client, request, clock, told_of=others)
+
+
+def _check_factor_guard(client: ToolClient, request: ExecuteRequest) -> None:
+    """Raise `TerseError` where factors are to be guarded and the cluster cannot.
+
+    Kafka's tool learns it from the request that starts the moves, and leaves throttles behind that nobody needs.
+    """
+    if request.allows_replication_factor_change:
+        return
+    if failures := client.without_factor_guard(request.plan.replicas.keys()):
+        raise TerseError(messages.not_started(failures))
 
 
 def _set_throttles(

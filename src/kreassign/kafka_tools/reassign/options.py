@@ -348,6 +348,7 @@ def choose_action(options: Options) -> Action:
 def _only_action(options: Options) -> Action:
     chosen = [action for action in Action if options.has(action.value)]
     if len(chosen) != 1:
+        # Kafka's sentence, word for word: it does not know of ours.
         every = ", ".join(f"--{action.value}" for action in Action if action is not Action.PROGRESS)
         raise UsageError(f"Command must include exactly one action: {every}")
     return chosen[0]
