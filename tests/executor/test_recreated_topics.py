@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.cluster.queries import partitions_of, topic_ids_of
-from kreassign.executor.events import Event, LeadersElected
+from kreassign.executor.events import Event, LeadersElected, MovesObserved, PlacementState
 from kreassign.executor.history.rollback_plan import Present, rollback_plan
 from kreassign.executor.preflight.checks import PlanOrigin
 from kreassign.executor.preflight.prepare import RunSettings, prepare
@@ -94,6 +94,28 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> 
     assert elected.elected == ()
     assert "another one created under its name" in elected.refused[0].message
     assert "elect_leaders" not in [name for name, *_ in odd.calls]
+
+
+def test_a_run_does_not_end_well_whose_topic_was_recreated_after_its_last_move_even_as_the_plan_wants_it(
+    rig: TwinRig,
+) -> None:
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+
+    def recreated_topic(real: Real, *args: object, **named: object) -> object:
+        placements = [
+            one.placement for event in rig.seen if isinstance(event, MovesObserved) for one in event.observations
+        ]
+        if PlacementState.ARRIVED in placements:
+            recreate(rig, ((0, 2), *LISTS[1:]))
+            odd.answer_always("describe_topics", as_it_is)
+        return real(*args, **named)
+
+    odd.answer_always("describe_topics", recreated_topic)
+    done = rig.run(rig.prepared({0: (0, 2)}, throttle=None))
+    assert {move.status for move in done.moves} == {"complete"}
+    assert done.state == "failed"
+    assert done.problems == ("t-0: its topic was deleted, and another one created under its name",)
 
 
 def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:

@@ -19,7 +19,7 @@ from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal,
 from kreassign.executor.cluster.config_changes import Changed, change_configs
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
-from kreassign.executor.cluster.verify import Expectations, verify
+from kreassign.executor.cluster.verify import OTHER_TOPIC, Expectations, verify
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -86,7 +86,6 @@ POLL_S = 1.0
 CLOCK_STEP_MS = 1_000
 """So much may the wall clock differ from what is known of it."""
 
-OTHER_TOPIC = "its topic was deleted, and another one created under its name"
 
 Listener = Callable[[Event, RunView], None]
 
@@ -443,6 +442,9 @@ class Runner:
             targets,
             {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
             overrides=instruction.overrides,
+            topic_ids={
+                move.topic_partition.topic: move.topic_id for move in instruction.moves if move.topic_id is not None
+            },
         )
         findings = verify(expected, queries.read_facts(self._port, expected))
         return Verified(self._time.now_ms(), tuple(map(str, findings)))

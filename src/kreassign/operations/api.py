@@ -233,7 +233,7 @@ def verify(
     if isinstance(subject, str):
         journal = find_journal(state_dir or default_state_dir(), subject)
         return verify_run(cluster, journal, ignore_throttles=ignore_throttles)
-    return verify_plan(cluster, _plan_file(subject).plan, ignore_throttles=ignore_throttles)
+    return verify_plan(cluster, _plan_file(subject), ignore_throttles=ignore_throttles)
 
 
 def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s: float = 0.0) -> tuple[Issue, ...]:

@@ -14,6 +14,7 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
 from kreassign.model.plan import Plan
+from kreassign.operations.plan_files import PlanFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,15 @@ class Verification:
         return not self.findings
 
 
-def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = False) -> Verification:
+def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
-    configs = () if ignore_throttles else _no_throttles(plan, client.describe_cluster().broker_ids)
-    return _verified(client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True))
+    cluster, plan = client.describe_cluster(), file.plan
+    configs = () if ignore_throttles else _no_throttles(plan, cluster.broker_ids)
+    is_same = file.facts is not None and file.facts.cluster_id == cluster.cluster_id
+    topic_ids = file.facts.topic_ids if file.facts is not None and is_same else {}
+    return _verified(
+        client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
+    )
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
@@ -53,7 +59,8 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
     moves = [record.wanted for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
-    return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True))
+    topic_ids = {move.topic_partition.topic: move.topic_id for move in moves if move.topic_id is not None}
+    return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True, topic_ids=topic_ids))
 
 
 def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, ...]:

@@ -91,3 +91,15 @@ def test_findings_come_sorted() -> None:
     other = TopicPartition("a", 0)
     found = verify(Expectations({T0: (1, 2), other: (1,)}), Facts({}))
     assert [finding.subject for finding in found] == ["a-0", "t-0"]
+
+
+def test_a_topic_that_was_created_again_is_not_the_one_that_was_moved() -> None:
+    expected = Expectations({T0: (1, 2)}, {TopicPartitionReplica(1, "t", 0): "/data/b"}, topic_ids={"t": "old"})
+    (finding,) = verify(expected, Facts(facts().partitions, topic_ids={"t": "new"}))
+    assert (finding.kind, str(finding)) == (
+        FindingKind.RECREATED,
+        "t-0: its topic was deleted, and another one created under its name",
+    )
+    settled = {TopicPartitionReplica(1, "t", 0): "/data/b"}
+    for topic_ids in ({"t": "old"}, {}):  # a broker that tells no ids says nothing of them
+        assert verify(expected, Facts(facts().partitions, log_dirs=settled, topic_ids=topic_ids)) == ()

@@ -14,7 +14,7 @@ from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, counted, examples, format_option, print_json
 from kreassign.errors import InputError
 from kreassign.operations.journals import all_journals, find_journal, is_journal
-from kreassign.operations.plan_files import read_plan
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
@@ -62,7 +62,7 @@ def _is_plan(subject: str) -> bool:
 
 def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
     if _is_plan(subject):
-        return verify_plan(client, read_plan(Path(subject)), ignore_throttles=ignore_throttles)
+        return verify_plan(client, read_plan_file(Path(subject)), ignore_throttles=ignore_throttles)
     if subject.endswith(".json"):
         raise InputError(f"there is no plan {subject}")
     return verify_run(client, find_journal(state_dir, subject), ignore_throttles=ignore_throttles)

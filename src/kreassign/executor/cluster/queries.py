@@ -211,6 +211,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
         configs={present.key: present.value for present in configs},
         sizes=sizes,
         unread=(*unread, *log_dir_problems, *size_problems),
+        topic_ids=topic_ids_of(topics),
     )
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
+
+OTHER_TOPIC = "its topic was deleted, and another one created under its name"
 
 SMALL = 0.5
 """A copy of which so much is there is not much smaller: segments are deleted and compacted by each broker alone."""
@@ -20,6 +23,7 @@ class FindingKind(StrEnum):
     """What is not as it shall be."""
 
     MISSING = "missing"
+    RECREATED = "recreated"
     MOVING = "moving"
     REPLICAS = "replicas"
     ISR = "isr"
@@ -47,7 +51,8 @@ class Expectations:
     """What shall be: replicas per partition in order, directories per replica, and the value of settings.
 
     Of `overrides` of a run nothing shall be left; entries that others have added to lists are theirs. With
-    `checks_sizes`, also that no copy is much smaller than that of the leader.
+    `checks_sizes`, also that no copy is much smaller than that of the leader. `topic_ids` is by name, as far as known:
+    what became of a topic's partitions does not show in another one of its name.
     """
 
     replicas: Mapping[TopicPartition, tuple[int, ...]]
@@ -55,6 +60,7 @@ class Expectations:
     configs: tuple[ConfigValue, ...] = ()
     overrides: tuple[ConfigOverride, ...] = ()
     checks_sizes: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,21 @@ class Facts:
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     sizes: Mapping[TopicPartitionReplica, int] = field(default_factory=dict)
     unread: tuple[tuple[str, str], ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
     """Everything that differs, sorted; empty when all is well."""
     found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
+    others = {topic for topic, one in expected.topic_ids.items() if is_another(one, facts.topic_ids.get(topic))}
     for partition, target in expected.replicas.items():
+        if partition.topic in others:
+            found.append(Finding(str(partition), FindingKind.RECREATED, OTHER_TOPIC))
+            continue
         found += _of_partition(partition, target, facts)
         found += _of_sizes(partition, facts)
-    found += _of_log_dirs(expected.log_dirs, facts.log_dirs)
+    log_dirs = {replica: path for replica, path in expected.log_dirs.items() if replica.topic not in others}
+    found += _of_log_dirs(log_dirs, facts.log_dirs)
     found += _of_configs(expected.configs, facts.configs)
     found += _of_overrides(expected.overrides, facts.configs)
     return tuple(sorted(found))
