@@ -16,7 +16,7 @@ from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.wire import api, kip_179
 from tests.checks import pages
 from tests.checks.pages import Programs
-from tests.checks.source import ROOT, Source, assert_none, read
+from tests.checks.source import ROOT, Source, assert_none, product, read
 
 TOOLS = ("kafka-reassign-partitions", "kafka-leader-election", "kafka-preferred-replica-election", "kafka-topics")
 # Options of programs that are not ours, where a page speaks of them.
@@ -77,6 +77,12 @@ def test_make_targets_on_pages_are_there() -> None:
 
 def test_command_lines_on_pages_can_be_typed(programs: Programs) -> None:
     assert_none(finding for page in every_page() for finding in pages.wrong_command_lines(page, programs))
+
+
+def test_commands_that_messages_of_the_product_name_can_be_typed(programs: Programs) -> None:
+    found = [finding for file in product() for finding in pages.wrong_commands_in_strings(file, programs)]
+    # `plan --check FILE` is turned into `plan check FILE` before anything is parsed.
+    assert_none(one for one in found if one.text != "shows `kreassign plan rebalance --check`, which it does not have")
 
 
 def test_options_on_pages_are_there(programs: Programs) -> None:
@@ -194,6 +200,18 @@ def test_command_lines_that_cannot_be_typed_are_found(programs: Programs, wrong:
     for text in [block] if "\n" in wrong else [block, span]:
         assert len(list(pages.wrong_command_lines(page_with(text), programs))) == 1
         assert not list(pages.wrong_command_lines(page_with(text.replace(wrong, right)), programs))
+
+
+@pytest.mark.parametrize(("wrong", "right"), [
+    ("'cancel with `kreassign cancel --gone`'", "'cancel with `kreassign cancel --drain`'"),
+    ("'`kreassign '\n'gone`'", "'`kreassign '\n'verify`'"),
+    ("f'`kreassign forget {x} --gone`'", "f'`kreassign forget {x} --broker {y}`'"),
+    ("'''See `kreassign plan\n--gone`.'''", "'''See `kreassign plan\n--out`.'''"),
+])  # fmt: skip
+def test_commands_in_strings_that_cannot_be_typed_are_found(programs: Programs, wrong: str, right: str) -> None:
+    (finding,) = pages.wrong_commands_in_strings(Source("src/it.py", f"x = (\n{wrong}\n)"), programs)
+    assert ("gone" in str(finding), finding.line) == (True, 2)
+    assert not list(pages.wrong_commands_in_strings(Source("src/it.py", f"x = (\n{right}\n)"), programs))
 
 
 def test_options_that_no_command_has_are_found(programs: Programs) -> None:

@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[[AdminClient], object]] = {
     ),
     "describe_log_dirs": lambda admin: admin.describe_log_dirs(),
     "list_offsets": lambda admin: admin.list_offsets([ORDERS]),
+    "allowed_on_group": lambda admin: admin.allowed_on_group("kreassign-lease"),
     "describe_group": lambda admin: admin.describe_group("kreassign-lease"),
 }
 

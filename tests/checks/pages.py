@@ -93,6 +93,14 @@ def wrong_command_lines(page: Source, programs: Programs) -> Iterator[Finding]:
                 yield _finding(page, start + offset, problem)
 
 
+def wrong_commands_in_strings(file: Source, programs: Programs) -> Iterator[Finding]:
+    """The same of command lines between backquotes in the strings of a Python file: what its users are told."""
+    for text, line in _strings(file.tree):
+        for span in SPAN.finditer(text):
+            if re.match(r"kreassign [a-z-]", span[1]):
+                yield from (Finding(file.path, line, problem) for problem in _problems(span[1], programs))
+
+
 def unknown_options(page: Source, programs: Programs, others: Collection[str]) -> Iterator[Finding]:
     """Options in code spans of their own that no program of ours has. `others` are those of programs not ours."""
     known = programs.options()
@@ -100,6 +108,19 @@ def unknown_options(page: Source, programs: Programs, others: Collection[str]) -
         match = LONE_OPTION.match(span[1])
         if match and match[1] not in known and match[1] not in others:
             yield _finding(page, span.start(), f"names {match[1]}, which no command has")
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every string on one line, with `HOLE` where an f-string has a value, and where it starts."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            texts = (str(part.value) if isinstance(part, ast.Constant) else "HOLE" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            texts = iter((node.value,))
+        else:
+            continue
+        yield " ".join("".join(texts).split()), node.lineno
 
 
 def _problems(line: str, programs: Programs) -> Iterator[str]:

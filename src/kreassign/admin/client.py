@@ -13,6 +13,7 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kreassign.admin import overrides, topic_changes, translate
+from kreassign.admin.principal import principal_of
 from kreassign.admin.replica_progress import (
     BrokerReport,
     Named,
@@ -53,7 +54,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.batch import Key, join
-from kreassign.model.error_codes import REBALANCE_IN_PROGRESS, has_code
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.expectation import check_expected
 from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Membership
 from kreassign.model.override import Override
@@ -105,6 +106,14 @@ class AdminClient:
         """
         self._session.expect_cluster(cluster_id)
 
+    @property
+    def principal(self) -> str | None:
+        """Who the brokers take this client for, `User:name`, by Kafka's own rules; None where only they know.
+
+        Nothing is sent.
+        """
+        return principal_of(self._session.settings)
+
     # --- nodes ------------------------------------------------------------------------------------------------
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
@@ -138,6 +147,22 @@ class AdminClient:
             on_cluster = None
         on_topics = self._session.call(translate.allowed_on_topics(), To.ANY, timeout_ms)
         return AllowedOperations(on_cluster, on_topics)
+
+    def allowed_on_group(self, group_id: str, *, timeout_ms: int | None = None) -> frozenset[str] | None:
+        """What this client may do to a group (KIP-430): nothing, if it may not see it; None if that is not told.
+
+        Of a group that does not exist Kafka tells nothing from 4.0 on.
+
+        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked for, here as by any
+        consumer.
+        """
+        self._needs_brokers("allowed_on_group")
+        try:
+            return self._session.ask_coordinator(group_id, translate.allowed_on_group(group_id), timeout_ms)
+        except Rejected as error:
+            if has_code(error, GROUP_AUTHORIZATION_FAILED):
+                return frozenset()
+            raise
 
     def unregister_broker(self, broker: int, *, timeout_ms: int | None = None) -> None:
         """Take a broker out of a KRaft cluster for good; one that is started again registers again.

@@ -17,11 +17,12 @@ class AllowedOperations:
     """Names of the operations that a client is allowed, on the cluster and by topic.
 
     `cluster` is None where the cluster does not tell; topics that the client may not see, or that do not tell, are
-    left out.
+    left out. `groups` are those that were asked about, but for those that do not tell.
     """
 
     cluster: frozenset[str] | None = None
     topics: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def operation_names(numbers: Iterable[int]) -> frozenset[str]:

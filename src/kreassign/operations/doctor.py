@@ -11,6 +11,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, JournalDamaged
+from kreassign.executor.brokers.in_maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
 from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.remote_storage import without_records
@@ -23,6 +24,7 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.history.snapshots import read_view
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import LeaseHolder, OriginalValues, present_holder
+from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.lease.originals import read_record
 from kreassign.executor.state import RunView
@@ -36,6 +38,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.model.whole_number import signed_number
 from kreassign.operations.maintenance_store import MaintenanceStore
@@ -101,8 +104,10 @@ def examine(
         disks=fillings(log_dirs.ok, first.log_dirs.ok if measure_for_s else {}, seconds),
         moving=tuple(replace(one, without_records=empty.get(one.name, ())) for one in moving),
         measured_s=seconds,
+        run_ids=tuple(run.run_id for run in runs),
         owned={key: run.run_id for run in runs for key in run.pending_restores},
         allowed=allowed,
+        principal=client.principal,
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
         lease=holder,
@@ -190,10 +195,24 @@ def _settings_and_permissions(
     except ClusterError as error:
         problems.append(f"min.insync.replicas: {error}")
     try:
-        allowed = client.allowed_operations()
+        allowed = _allowed(client)
     except ClusterError as error:
         problems.append(f"permissions: {error}")
     return min_isr, allowed, tuple(problems)
+
+
+def _allowed(client: AdminClient) -> AllowedOperations:
+    """Also to the groups of the lease and of maintenance, where asking for them creates nothing."""
+    allowed = client.allowed_operations()
+    offsets = client.describe_topics([OFFSETS_TOPIC])
+    topics = dict(allowed.topics)
+    if OFFSETS_TOPIC not in offsets.ok:
+        refused = offsets.failed.get(OFFSETS_TOPIC)
+        if refused is not None and has_code(refused, TOPIC_AUTHORIZATION_FAILED):
+            topics[OFFSETS_TOPIC] = frozenset()
+        return replace(allowed, topics=topics)
+    told = {group: client.allowed_on_group(group) for group in (LEASE_GROUP, MAINTENANCE_GROUP)}
+    return replace(allowed, groups={group: found for group, found in told.items() if found is not None})
 
 
 def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:

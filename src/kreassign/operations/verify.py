@@ -26,8 +26,8 @@ class Verification:
     findings: tuple[Finding, ...]
 
     @property
-    def remedies(self) -> tuple[str, ...]:
-        """A command for each setting that a run has left, with Kafka's own tool."""
+    def remedies(self) -> tuple[tuple[str, ...], ...]:
+        """A command for each setting that a run has left, as words of Kafka's own tool without the address."""
         left = (one for one in self.expected.overrides if one.key in self.facts.configs)
         return tuple(
             command_to_restore(one, self.facts.configs[one.key])

@@ -58,5 +58,6 @@ def test_what_this_client_may_not_do_is_told_with_the_commands_that_grant_it(tmp
     assert (
         "run, resume, cancel, rollback without a throttle: permission is missing: Alter on the cluster" in told.stdout
     )
-    grant = "    kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --topic t --bootstrap-server "
-    assert grant in told.stdout
+    grant = "    kafka-acls --add --allow-principal User:ANONYMOUS --operation AlterConfigs --topic t"
+    assert f"{grant} --bootstrap-server " in told.stdout
+    assert told.stderr.startswith(f"next: kreassign doctor --bootstrap-server {thread.bootstrap_servers} --state-dir ")

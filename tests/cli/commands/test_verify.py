@@ -72,7 +72,8 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
     told = terminal.ask_cluster("verify", run_id)
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "2 partitions, 40 MB in 4 copies: 1 finding")
     entity = "--entity-type brokers --entity-name 3"
-    remedy = f"kafka-configs.sh --bootstrap-server … --alter {entity} --add-config {FOLLOWER_THROTTLED_RATE}=[777]"
+    change = f"--alter {entity} --add-config '{FOLLOWER_THROTTLED_RATE}=[777]'"
+    remedy = f"kafka-configs {change} --bootstrap-server {terminal.bootstrap}"
     assert remedy in told.stdout
     assert found["remedies"] == [remedy]
 

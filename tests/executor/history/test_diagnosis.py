@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
+from kreassign.executor.history.move_findings import Moving
 from kreassign.executor.lease import LeaseHolder, OriginalValues
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
 
+HOLDER = LeaseHolder("run-1", "alice", "ops-1", 1)
 T0 = TopicPartition("t", 0)
 LIVE = (0, 1, 2)
 MOVE = OngoingReassignment((0, 1, 2), (2,), (1,))
@@ -42,6 +45,39 @@ def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() 
     ((cancel,),) = issue.commands
     assert cancel.startswith("kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo ")
     assert """'{"version":1,"partitions":[{"topic":"t","partition":0}]}')""" in cancel
+
+
+@pytest.mark.parametrize(
+    ("live", "move", "kind"), [(LIVE, ENDLESS, "endless"), ((0, 1), MOVE, "destination"), (LIVE, MOVE, "stuck")]
+)
+def test_what_a_run_of_this_machine_owns_is_cancelled_by_that_run_only(
+    live: tuple[int, ...], move: OngoingReassignment, kind: str
+) -> None:
+    moving = (Moving(T0, move, "run-1", 5, 5),)
+    owned = ClusterReadings(live, (one(),), {T0: move}, moving=moving, run_ids=("run-1",), lease=HOLDER)
+    (issue,) = diagnose(owned)
+    assert (issue.kind, issue.commands) == (kind, (("kreassign", "cancel", "run-1"),))
+
+
+@pytest.mark.parametrize(
+    ("live", "move", "kind"), [(LIVE, ENDLESS, "endless"), ((0, 1), MOVE, "destination"), (LIVE, MOVE, "stuck")]
+)
+def test_what_a_run_of_another_machine_may_own_is_never_advised_to_be_cancelled_here(
+    live: tuple[int, ...], move: OngoingReassignment, kind: str
+) -> None:
+    found = ClusterReadings(live, (one(),), {T0: move}, moving=(Moving(T0, move, "", 5, 5),), lease=HOLDER)
+    (issue,) = diagnose(found)
+    assert (issue.kind, issue.commands) == (kind, ())
+    assert f"It may be of {HOLDER}: if so, cancel it there with `kreassign cancel run-1`" in issue.remedy
+    # A run of this machine that holds the lease names its moves in its journal: these are not among them.
+    (strangers,) = diagnose(replace(found, run_ids=("run-1",)))
+    assert strangers.commands[0][0].startswith("kafka-reassign-partitions --cancel")
+
+
+def test_a_throttle_that_a_run_of_another_machine_may_own_is_not_advised_to_be_deleted() -> None:
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), lease=HOLDER))
+    assert issue.commands == (("kreassign", "doctor"),)
+    assert f"It may be of {HOLDER}: leave it until that is at its end" in issue.remedy
 
 
 def test_an_ordinary_reassignment_is_no_issue_unless_its_destination_is_gone() -> None:
@@ -105,7 +141,7 @@ def test_what_a_run_of_any_machine_left_is_told_by_the_record_of_the_cluster() -
     record = OriginalValues("run-7", 1, (ConfigValue(RATE.key, "700"),), frozenset({RATE.key.resource}))
     (issue, throttle) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), record=record))
     assert "It may be of run run-7, which restores it: leave it" in throttle.remedy
-    assert throttle.commands == ()
+    assert throttle.commands == (("kreassign", "resume", "run-7"),)
     assert (issue.kind, issue.subject) == ("record", "run run-7")
     assert "leader.replication.throttled.rate of broker 1 is '5' and was 700" in issue.seen
     assert issue.commands == (("kreassign", "resume", "run-7"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, note
 from kreassign.executor.history.disk_findings import disk_issues, fillings
 from kreassign.executor.history.issue import Issue
 from kreassign.executor.history.move_findings import Moving
-from kreassign.executor.history.permission_findings import permission_issues
+from kreassign.executor.history.permission_findings import NEEDS, permission_issues
 from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
+from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,
@@ -23,6 +25,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from tests.checks.source import read
 
 GB = 1_000_000_000
 HOSTS = tuple(Broker(number, f"h{number}", 9092, "ab"[number % 2]) for number in range(4))
@@ -205,12 +208,43 @@ def test_who_may_do_everything_has_no_finding() -> None:
 
 def test_each_command_is_told_with_what_it_lacks_and_each_grant_once() -> None:
     looks = frozenset({"Describe", "DescribeConfigs"})
-    told = [*permission_issues(AllowedOperations(looks, {"t": looks | {"Read"}, "u": looks | {"Read"}}))]
+    told = [*permission_issues(AllowedOperations(looks, {"t": looks | {"Read"}, "u": looks | {"Read"}}), "User:ann")]
     assert [issue.subject.partition(",")[0] for issue in told] == ["run", "run", "maintenance"]
     assert told[0].seen == "permission is missing: Alter on the cluster"
     assert "AlterConfigs on topics t, u" in told[1].seen
     assert [" ".join(words) for issue in told for words in issue.commands] == [
-        "kafka-acls --add --allow-principal User:NAME --operation Alter --cluster",
-        "kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --cluster",
-        "kafka-acls --add --allow-principal User:NAME --operation AlterConfigs --topic *",
+        "kafka-acls --add --allow-principal User:ann --operation Alter --cluster",
+        "kafka-acls --add --allow-principal User:ann --operation AlterConfigs --cluster",
+        "kafka-acls --add --allow-principal User:ann --operation AlterConfigs --topic *",
     ]
+
+
+def test_the_rights_of_lease_and_maintenance_that_install_lists_are_needed_too() -> None:
+    groups = {"kreassign-lease": frozenset({"Describe"}), "kreassign-maintenance": frozenset[str]()}
+    told = [*permission_issues(AllowedOperations(None, {OFFSETS_TOPIC: frozenset({"Describe"})}, groups))]
+    by_name = {issue.subject.partition(",")[0]: issue.seen for issue in told}
+    record = "Read on topics __consumer_offsets"
+    assert by_name["the lease of the cluster"] == f"permission is missing: Read on group kreassign-lease; {record}"
+    assert by_name["maintenance that other machines see"].endswith(f"Read on group kreassign-maintenance; {record}")
+    assert by_name["runs that keep away from brokers in maintenance"].endswith(
+        "Describe on group kreassign-maintenance"
+    )
+    grants = [" ".join(words[4:]) for issue in told for words in issue.commands]
+    assert grants.count("--operation Read --topic __consumer_offsets") == 1
+    assert "--operation Read --group kreassign-lease" in grants
+    assert all("in place of NAME" in issue.remedy for issue in told)
+
+
+def test_every_right_on_the_page_about_installing_is_one_that_the_doctor_asks_for() -> None:
+    (page,) = read("docs/start/install.md")
+    rows = re.findall(r"^\|.*?\| ((?:[A-Z_]+ on|DESCRIBE).*?) \|$", page.text, re.MULTILINE)
+    told = " ".join(rows).replace("_", "").lower()
+    assert len(rows) == 7
+    for need in NEEDS:
+        for operation in (*need.cluster, *need.topics):
+            assert operation.lower() in told or operation == "Read"
+        for name, operation in filter(None, (need.group, need.topic)):
+            assert f"`{name}`".replace("_", "") in told
+            assert operation.lower() in told
+    named = set(re.findall(r"group `([a-z-]+)`", " ".join(rows)))
+    assert named == {need.group[0] for need in NEEDS if need.group}

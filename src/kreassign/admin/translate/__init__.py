@@ -2,6 +2,7 @@
 
 from kreassign.admin.translate.configs import describe_configs, incremental_alter_configs
 from kreassign.admin.translate.groups import (
+    allowed_on_group,
     commit_offsets,
     describe_group,
     fetch_offsets,
@@ -42,6 +43,7 @@ from kreassign.admin.translate.topics import (
 __all__ = [
     "Cursor",
     "allowed_on_cluster",
+    "allowed_on_group",
     "allowed_on_topics",
     "already_led",
     "alter_partition_reassignments",

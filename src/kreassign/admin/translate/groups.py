@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import entry_of, outcomes, readings
-from kreassign.model import Batch, TopicPartition
+from kreassign.model import Batch, TopicPartition, operation_names
 from kreassign.model.error_codes import GROUP_ID_NOT_FOUND
 from kreassign.model.group import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
 from kreassign.wire import api
@@ -112,6 +112,22 @@ def describe_group(group_id: str) -> Call[Group]:
         return Group(
             group_id, found.group_state, found.protocol_type, found.protocol_data, tuple(map(_member, found.members))
         )
+
+    return Call(api.DESCRIBE_GROUPS, build, read)
+
+
+def allowed_on_group(group_id: str) -> Call[frozenset[str] | None]:
+    """What this client may do to a group; None where the cluster does not tell."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=True)
+
+    def read(response: Message) -> frozenset[str] | None:
+        found = entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
+        if found.error_code != GROUP_ID_NOT_FOUND:
+            raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
+        told = found.authorized_operations
+        return None if told is None else operation_names(told)
 
     return Call(api.DESCRIBE_GROUPS, build, read)
 

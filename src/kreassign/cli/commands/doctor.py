@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from shlex import join
 
 import click
 
-from kreassign.cli.next_command import CLUSTER, next_command, print_next
+from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import console, counted, examples, format_option, print_json
-from kreassign.executor.history.issue import Words
+from kreassign.cli.remedies import pasted
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 
 
@@ -63,7 +62,7 @@ def doctor(
 
 def _document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, object]:
     issues = [
-        asdict(issue) | {"commands": [_line(words, cluster) for words in issue.commands]} for issue in found.issues
+        asdict(issue) | {"commands": [pasted(words, cluster) for words in issue.commands]} for issue in found.issues
     ]
     lease = None if found.lease is None else asdict(found.lease)
     return {"ok": not found.issues, "lease": lease, "issues": issues, "notes": list(found.notes)}
@@ -78,20 +77,10 @@ def _tell(found: Diagnosis, cluster: ClusterOptions) -> None:
     for issue in found.issues:
         terminal.print(f"{issue.kind.upper()}  {issue}")
         for words in issue.commands:
-            click.echo(f"    {_line(words, cluster)}")
+            click.echo(f"    {pasted(words, cluster)}")
     if found.issues:
         terminal.print(counted(len(found.issues), "finding"))
+        print_next(next_command("doctor", takes=(*CLUSTER, *STATE)))
         return
     terminal.print("all is well")
     print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
-
-
-def _line(words: Words, cluster: ClusterOptions) -> str:
-    """A remedy as it can be pasted, for this cluster: Kafka's own tools know nothing of our environment."""
-    if words[0] == "kreassign":
-        return next_command(*words[1:], takes=CLUSTER)
-    reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
-    if cluster.command_config is not None:
-        reach += ["--command-config", str(cluster.command_config)]
-    line = words[0] if len(words) == 1 else join(words)
-    return f"{line} {join(reach)}"

@@ -12,6 +12,7 @@ from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, counted, examples, format_option, print_json
+from kreassign.cli.remedies import pasted
 from kreassign.errors import InputError
 from kreassign.operations.journals import all_journals, find_journal, is_journal
 from kreassign.operations.plan_files import read_plan_file
@@ -49,9 +50,9 @@ def verify(
     with cluster.connect() as client:
         found = _verified(client, subject, state_dir, ignore_throttles=ignore_throttles)
     if output_format == "json":
-        print_json(_document(found))
+        print_json(_document(found, cluster))
     else:
-        _tell(found)
+        _tell(found, cluster)
         _print_next(found, subject, state_dir)
     context.exit(0 if found.is_ok else 1)
 
@@ -78,7 +79,7 @@ def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
         print_next(next_command("report", takes=STATE))
 
 
-def _document(found: Verification) -> dict[str, object]:
+def _document(found: Verification, cluster: ClusterOptions) -> dict[str, object]:
     copies = [
         {"topic": copy.topic, "partition": copy.partition, "broker": copy.broker, "size_bytes": size}
         for copy, size in sorted(found.facts.sizes.items())
@@ -87,16 +88,16 @@ def _document(found: Verification) -> dict[str, object]:
         "ok": found.is_ok,
         "partitions": len(found.expected.replicas),
         "findings": [asdict(one) for one in found.findings],
-        "remedies": list(found.remedies),
+        "remedies": [pasted(words, cluster) for words in found.remedies],
         "copies": copies,
     }
 
 
-def _tell(found: Verification) -> None:
+def _tell(found: Verification, cluster: ClusterOptions) -> None:
     for finding in found.findings:
         console().print(str(finding), soft_wrap=True)
-    for command in found.remedies:
-        console().print(f"  to restore it: {command}", soft_wrap=True, markup=False)
+    for words in found.remedies:
+        click.echo(f"  to restore it: {pasted(words, cluster)}")
     sizes = found.facts.sizes
     held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
     console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))

@@ -117,7 +117,7 @@ def _min_isr(now: GuardInputs) -> Iterator[Breach]:
 def _under_replicated(now: GuardInputs) -> Iterator[Breach]:
     # A copy that loses ground needs more, and with less of it nothing would end: then the throttle is no remedy.
     is_too_low = any(move.losing_ground is not None for move in now.moves)
-    relief = "cancel with `kreassign cancel --now`" if is_too_low else "lower its throttle with `kreassign throttle`"
+    relief = "cancel with `kreassign cancel`" if is_too_low else "lower its throttle with `kreassign throttle`"
     gone = _gone(now)
     advice = f"See whether a broker is overloaded; if the run is what overloads it, {relief}"
     if gone:
@@ -159,7 +159,7 @@ def _disk(now: GuardInputs) -> Iterator[Breach]:
     for space in filled:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
             seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
-            yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
+            yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
     for broker, incoming in now.incoming_bytes.items():
         spaces = [space for space in filled if space.broker == broker]
         left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
 from kreassign.executor.history.disk_findings import Filling, disk_issues
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
-from kreassign.executor.history.issue import NAMED, Issue, of_many
-from kreassign.executor.history.move_findings import NOBODY, Moving, cancel_command, move_issues, move_notes
+from kreassign.executor.history.issue import NAMED, Issue, Words, of_many
+from kreassign.executor.history.move_findings import NOBODY, Moving, move_issues, move_notes, ways_to_cancel
 from kreassign.executor.history.permission_findings import permission_issues
 from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
 from kreassign.executor.lease import LeaseHolder, OriginalValues
@@ -34,6 +34,7 @@ from kreassign.model import (
 
 NO_MAINTENANCE = MaintenanceRecord()
 _AGAIN = "Look at the permissions, or try again"
+_LOOK_AGAIN = ("kreassign", "doctor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class ClusterReadings:
 
     `lease` is who holds the lease of the cluster, `record` what throttles were before anyone's run, `maintenance` which
     brokers are in maintenance. `brokers` has those that are down too, where the cluster names them. `owned` are
-    settings of runs of this state directory that are not at their end, with the id of the run. What is measured was for
-    `measured_s` seconds. `allowed` is what this client may do.
+    settings of runs of this state directory that are not at their end, with the id of the run, and `run_ids` are those
+    runs. What is measured was for `measured_s` seconds. `allowed` is what this client may do, as `principal`.
     """
 
     live: tuple[int, ...]
@@ -63,13 +64,20 @@ class ClusterReadings:
     moving: tuple[Moving, ...] = ()
     measured_s: float = 0.0
     owned: Mapping[ConfigKey, str] = field(default_factory=dict)
+    run_ids: tuple[str, ...] = ()
     allowed: AllowedOperations | None = None
+    principal: str | None = None
 
     @property
     def placement(self) -> PlacementReadings:
         """What is known of brokers and replicas."""
         brokers = self.brokers or tuple(Broker(broker, "", 0) for broker in self.live)
         return PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
+
+    @property
+    def elsewhere(self) -> LeaseHolder | None:
+        """The run that holds the lease, if its journal is not here (or cannot be read): what it owns is not known."""
+        return None if self.lease is None or self.lease.run_id in self.run_ids else self.lease
 
 
 def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
@@ -80,7 +88,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _offline,
         lambda readings: placement_issues(readings.placement),
         lambda readings: disk_issues(readings.disks, readings.measured_s),
-        lambda readings: move_issues(readings.moving, readings.live, readings.measured_s),
+        lambda readings: move_issues(readings.moving, readings.live, readings.measured_s, readings.elsewhere),
         _log_dirs,
         _maintenance,
         _interrupted_runs,
@@ -89,9 +97,9 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _throttles,
         _under_replicated,
         _leaders,
-        lambda readings: permission_issues(readings.allowed) if readings.allowed is not None else (),
+        _permissions,
     )
-    unread = (Issue("unread", "cluster", sentence, _AGAIN) for sentence in readings.unread)
+    unread = (Issue("unread", "cluster", sentence, _AGAIN, (_LOOK_AGAIN,)) for sentence in readings.unread)
     return (*(issue for check in checks for issue in check(readings)), *unread)
 
 
@@ -115,13 +123,14 @@ def _endless(readings: ClusterReadings) -> Iterator[Issue]:
     for name, move in sorted(readings.ongoing.items()):
         if move.can_never_complete:
             both = sorted(set(move.adding) & set(move.removing))
+            owner, commands = _ways_to_cancel(readings, name)
             yield Issue(
                 "endless",
                 str(name),
                 f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
                 "removed",
-                f"Cancel it, then start it again with {list(move.target)}",
-                (cancel_command(name),),
+                f"Cancel it, then start it again with {list(move.target)}{owner}",
+                commands,
             )
 
 
@@ -129,18 +138,21 @@ def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
     for name, move in sorted(readings.ongoing.items()):
         gone = sorted(set(move.adding) - set(readings.live))
         if gone and not move.can_never_complete:
+            owner, commands = _ways_to_cancel(readings, name)
             yield Issue(
                 "destination",
                 str(name),
                 f"it is being reassigned to brokers {gone}, which are not there",
-                "Start them, or cancel the reassignment and replan",
-                (cancel_command(name, _run_of(readings, name)),),
+                f"Start them, or cancel the reassignment and replan{owner}",
+                commands,
             )
 
 
 def _offline(readings: ClusterReadings) -> Iterator[Issue]:
     names = [one.topic_partition for one in readings.partitions if one.leader == NO_LEADER]
-    yield from of_many("offline", names, "have no leader", f"Bring back the brokers of their replicas{_down(readings)}")
+    remedy = f"Bring back the brokers of their replicas{_down(readings)}; this names them"
+    look = ("kafka-topics", "--describe", "--unavailable-partitions")
+    yield from of_many("offline", names, "have no leader", remedy, (look,))
 
 
 def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
@@ -151,11 +163,13 @@ def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
     ]
     down = _down(readings)
     advice = (
-        f"Bring their brokers back{down}"
+        f"Bring their brokers back{down}; this names them"
         if down
-        else "Every broker answers: see whether a throttle that was left behind slows those that catch up"
+        else "Every broker answers: see whether a throttle that was left behind slows those that catch up; this names "
+        "them"
     )
-    yield from of_many("under-replicated", names, "have replicas out of sync", advice)
+    look = ("kafka-topics", "--describe", "--under-replicated-partitions")
+    yield from of_many("under-replicated", names, "have replicas out of sync", advice, (look,))
 
 
 def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
@@ -176,15 +190,23 @@ def _down(readings: ClusterReadings) -> str:
     return f": {', '.join(map(str, down))}" if down else ""
 
 
-def _run_of(readings: ClusterReadings, name: TopicPartition) -> str:
-    return next((one.run_id for one in readings.moving if one.name == name), NOBODY)
+def _ways_to_cancel(readings: ClusterReadings, name: TopicPartition) -> tuple[str, tuple[Words, ...]]:
+    run_id = next((one.run_id for one in readings.moving if one.name == name), NOBODY)
+    return ways_to_cancel(name, run_id, readings.elsewhere)
+
+
+def _permissions(readings: ClusterReadings) -> Iterator[Issue]:
+    if readings.allowed is not None:
+        yield from permission_issues(readings.allowed, readings.principal)
 
 
 def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
     for broker, log_dirs in sorted(readings.log_dirs.items()):
         for log_dir in log_dirs:
             if log_dir.error:
-                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", "Repair the disk, then restart it")
+                look = ("kafka-log-dirs", "--describe", "--broker-list", str(broker))
+                remedy = "Repair the disk, then restart it; this names what is on it"
+                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", remedy, (look,))
         is_expected = broker in readings.maintenance.brokers
         if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs) and not is_expected:
             seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
@@ -217,7 +239,9 @@ def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
 
 def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
     for journal in readings.unreadable_journals:
-        yield Issue("journal", f"run {journal.run_id}", f"its journal cannot be read: {journal}", journal.remedy)
+        forget = ("kreassign", "forget", str(journal.path))
+        seen = f"its journal cannot be read: {journal}"
+        yield Issue("journal", f"run {journal.run_id}", seen, journal.remedy, (forget,))
 
 
 def _record(readings: ClusterReadings) -> Iterator[Issue]:
@@ -256,7 +280,12 @@ def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
         seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
         if record is not None and record.covers(resource):
             remedy = f"It may be of run {record.run_id}, which restores it: leave it until that is at its end"
-            yield Issue("throttle", str(resource), seen, remedy)
+            ways = (("kreassign", "resume", record.run_id),) if readings.lease is None else (_LOOK_AGAIN,)
+            yield Issue("throttle", str(resource), seen, remedy, ways)
+            continue
+        if record is None and readings.elsewhere is not None:
+            remedy = f"It may be of {readings.elsewhere}: leave it until that is at its end, then look again"
+            yield Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
             continue
         kind = "topics" if resource.type is ResourceType.TOPIC else "brokers"
         delete = ("--alter", "--entity-type", kind, "--entity-name", resource.name, "--delete-config", key.name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from kreassign.executor.history.issue import Issue, Words
+from kreassign.executor.lease import LeaseHolder
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.amount import format_amount
 
@@ -47,7 +48,9 @@ def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
         yield f"{count} partitions are being reassigned, by {whose}"
 
 
-def move_issues(moves: Iterable[Moving], live: Iterable[int], seconds: float) -> Iterator[Issue]:
+def move_issues(
+    moves: Iterable[Moving], live: Iterable[int], seconds: float, elsewhere: LeaseHolder | None = None
+) -> Iterator[Issue]:
     """Those that do not get on, but for what has an issue of its own: endless ones, and lost destinations."""
     alive = set(live)
     for one in sorted(moves, key=lambda each: each.name):
@@ -55,7 +58,8 @@ def move_issues(moves: Iterable[Moving], live: Iterable[int], seconds: float) ->
             continue
         why = _why(one)
         seen = f"its reassignment ({one.move}) copied nothing in the last {seconds:.0f} s{why}"
-        yield Issue("stuck", str(one.name), seen, _remedy(one), (cancel_command(one.name, one.run_id),))
+        owner, commands = ways_to_cancel(one.name, one.run_id, elsewhere)
+        yield Issue("stuck", str(one.name), seen, f"{_remedy(one)}{owner}", commands)
 
 
 def _why(one: Moving) -> str:
@@ -82,6 +86,19 @@ def _remedy(one: Moving) -> str:
             "reach remote storage: then it goes on by itself; or cancel it"
         )
     return "Raise the throttle, or cancel it" if one.rate_bytes_per_s is not None else "Wait, or cancel it"
+
+
+def ways_to_cancel(
+    name: TopicPartition, run_id: str = NOBODY, elsewhere: LeaseHolder | None = None
+) -> tuple[str, tuple[Words, ...]]:
+    """Whose a reassignment is or may be, as the end of a sentence, and the commands here that cancel it.
+
+    What a run goes on with, or is paused with, is cancelled by that run and by nobody else. Of a run whose journal is
+    `elsewhere` only its lease is known: what no run here names may be its own, and is cancelled where it is.
+    """
+    if not run_id and elsewhere is not None:
+        return f". It may be of {elsewhere}: if so, cancel it there with `kreassign cancel {elsewhere.run_id}`", ()
+    return "", (cancel_command(name, run_id),)
 
 
 def cancel_command(name: TopicPartition, run_id: str = NOBODY) -> Words:

@@ -289,8 +289,8 @@ def changes_to_before(overrides: Iterable[ConfigOverride], shared: Collection[Co
     return _grouped((override.key, _to_before(override, override.key in shared)) for override in overrides)
 
 
-def command_to_restore(override: ConfigOverride, present: str | None) -> str:
-    """How an operator restores this setting by hand."""
+def command_to_restore(override: ConfigOverride, present: str | None) -> tuple[str, ...]:
+    """How an operator restores this setting by hand: words of Kafka's own tool, but for the address."""
     kind = "brokers" if override.key.broker is not None else "topics"
     rest = override.before
     if override.is_list:
@@ -298,9 +298,10 @@ def command_to_restore(override: ConfigOverride, present: str | None) -> str:
         kept = (items(present) - override.our_items - {EVERY_REPLICA}) | items(override.before)
         rest = ",".join(sorted(kept)) or override.before
     # The tool takes a value with commas in brackets.
-    change = f"--delete-config {override.key.name}" if rest is None else f"--add-config {override.key.name}=[{rest}]"
-    what = f"--entity-type {kind} --entity-name {override.key.resource.name}"
-    return f"kafka-configs.sh --bootstrap-server … --alter {what} {change}"
+    name = override.key.name
+    change = ("--delete-config", name) if rest is None else ("--add-config", f"{name}=[{rest}]")
+    what = ("--entity-type", kind, "--entity-name", override.key.resource.name)
+    return ("kafka-configs", "--alter", *what, *change)
 
 
 def _to_ours(override: ConfigOverride) -> ConfigChange | None:
