@@ -114,7 +114,8 @@ def test_a_plan_is_made_from_the_cluster_itself_and_says_what_its_loads_rest_on(
         f"next: kreassign run {out} --dry-run --bootstrap-server {address}",
         f"  or: kreassign run {out} --bootstrap-server {address}",
     ]
-    assert "loads: measured for 0.1 s, " in made.stdout.splitlines()[1]
+    assert made.stdout.splitlines()[1].startswith("loads: measured for 0.1 s only, ")
+    assert "doubtful" not in made.stdout
     found = read_plan_file(out)
     with connect(address) as client:
         assert {broker for target in found.plan.replicas.values() for broker in target} >= {2, 3}
@@ -122,6 +123,14 @@ def test_a_plan_is_made_from_the_cluster_itself_and_says_what_its_loads_rest_on(
         assert found.facts.cluster_id == client.describe_cluster().cluster_id
     assert found.facts.loads is not None
     assert (found.facts.loads.source, found.facts.loads.measured_for_s) == ("cluster", 0.1)
+
+
+def test_loads_that_were_measured_for_seconds_are_refused_where_a_load_is_required(address: str, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    refused = invoke(*PLAN, "--bootstrap-server", address, "--require-load", "--out", out)
+    assert refused.exit_code == 2
+    assert "the loads were measured for 0.1 s only; measure for longer, with `--measure-for 60`" in refused.stderr
+    assert not out.exists()
 
 
 def test_what_is_typed_wins_then_tables_that_a_load_made_then_the_cluster(

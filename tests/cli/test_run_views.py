@@ -10,16 +10,18 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from kreassign.cli.live import BarsView, LinesView, picture, screen, view_for
+from kreassign.cli.live import BarsView, JsonView, LinesView, picture, screen, view_for
 from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
 from kreassign.errors import InputError
 from kreassign.executor.events import (
     Event,
     HealthObserved,
+    HoldRequested,
     MovesObserved,
     Operator,
     PlacementState,
+    ReleaseRequested,
     RunStarted,
     StopRequested,
     VerdictsRecorded,
@@ -204,6 +206,21 @@ def test_lines_tell_phases_progress_and_finished_moves_without_control_character
     ]  # fmt: skip
     assert lines.index("  a-0 complete") < lines.index("electing")
     assert not any("\x1b" in line for line in lines)
+
+
+def test_a_run_that_an_operator_paused_is_told_as_paused_in_every_live_view() -> None:
+    paused = (*HALF_WAY, HoldRequested(21_000, 1))
+    going_on = (*paused, ReleaseRequested(22_000, 2))
+    told = [line for line in lines_of(*going_on) if not line.startswith(" ")]
+    assert told[-3:] == ["moving", "paused, 2 moves in flight go on", "moving"]
+    bars, lines = terminal(is_terminal=False)
+    bars.print(picture(progress_of(*paused), lines=10))
+    assert lines.getvalue().split()[:2] == ["paused", "0/2"]
+    assert "moving 0/2" not in lines.getvalue()
+    documents, text = terminal(is_terminal=False)
+    JsonView(documents).show(progress_of(*paused))
+    told_to_programs = json.loads(text.getvalue())
+    assert (told_to_programs["phase"], told_to_programs["state"]) == ("moving", "paused, 2 moves in flight go on")
 
 
 def test_lines_tell_the_progress_every_few_seconds_only() -> None:

@@ -253,7 +253,7 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
 
         assert asked("pause") == "HoldRequested"
         wait_until(lambda: bool(events.runs[-1]["why_held"]), timeout_s=60, what="a pause in the stream")
-        assert "moving, held" in site.ask(f"/runs/{run.run_id}").text
+        assert ">paused, 2 moves in flight go on<" in site.ask(f"/runs/{run.run_id}").text
         assert asked("resume") == "ReleaseRequested"
         assert asked("throttle", {"bytes_per_s": 30_000}) == "ThrottleRequested"
         wait_until(lambda: events.runs[-1]["throttle_bytes_per_s"] == 30_000, timeout_s=60, what="the throttle")

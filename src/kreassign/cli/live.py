@@ -19,9 +19,10 @@ from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import BrokerProgress, MoveProgress, Progress
 from kreassign.executor.progress.no_end import CALCULATING
-from kreassign.executor.state import MoveStatus, Phase
+from kreassign.executor.state import ENDED, MoveStatus, Phase
 from kreassign.model import Reassignment
 from kreassign.model.printable import printable
+from kreassign.report.run_state import run_state
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000
@@ -80,7 +81,7 @@ class LinesView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._phase = ""
+        self._state = ""
         self._last_ms = 0
         self._shown: dict[str, MoveStatus] = {}
         self._outlook: tuple[str, ...] = ()
@@ -91,9 +92,9 @@ class LinesView:
         """Print what is new."""
         for move in progress.moves:
             self._print_end(move)
-        if progress.phase != self._phase:
-            self._phase = progress.phase
-            self._console.print(f"{progress.phase}")
+        if short_state(progress) != self._state:
+            self._state = short_state(progress)
+            self._console.print(state_text(progress))
             if progress.phase is Phase.AWAITING_LEASE:
                 self._console.print(f"  {progress.why_no_end}", soft_wrap=True)
         self._print_outlook(progress)
@@ -144,6 +145,7 @@ class JsonView:
         """Print how far the run is, if that is news."""
         now = {
             "phase": progress.phase.value,
+            "state": state_text(progress),
             "moves": progress.move_count,
             "finished": progress.finished_count,
             "failed": progress.failed_count,
@@ -250,7 +252,7 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
     table = Table(box=None, pad_edge=False, show_header=False)
     has_bytes = width >= WIDTH_WITH_BYTES
     ordered = sorted(progress.moves, key=_interest)
-    whole = f"{progress.phase} {progress.finished_count}/{progress.move_count}"
+    whole = f"{short_state(progress)} {progress.finished_count}/{progress.move_count}"
     names = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
     left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
     bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *names)))))
@@ -270,6 +272,22 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
     told = progress.end is not None or progress.why_no_end in progress.outlook
     no_end = [] if told else [eta_text(progress)]
     return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook, *no_end)))
+
+
+def state_text(progress: Progress) -> str:
+    """How a run is that a process executes, in words."""
+    return run_state(
+        progress.phase,
+        is_active=True,
+        is_held=progress.is_held,
+        has_ended=progress.phase in ENDED,
+        in_flight=progress.in_flight_count,
+    )
+
+
+def short_state(progress: Progress) -> str:
+    """The same without what goes on meanwhile."""
+    return state_text(progress).partition(",")[0]
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:

@@ -21,6 +21,7 @@ from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import Cap, Pace, Schedule
 from kreassign.executor.scheduling.windows import moment
 from kreassign.executor.state import IN_FLIGHT
+from kreassign.report.run_state import run_state
 from kreassign.report.text import format_bytes, format_duration
 
 SHOWN = 10
@@ -96,13 +97,14 @@ def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
 
 
 def state_text(found: RunHistory, *, is_active: bool) -> str:
-    """The state of a run in words: what an operator paused is paused, though what is in flight goes on."""
-    if found.ended_ms is not None or found.state == "awaiting lease":
-        return found.state
-    if found.is_held or found.state == "paused":
-        flying = in_flight(found)
-        return f"paused, {flying} moves in flight go on" if flying else "paused"
-    return found.state if is_active else f"{found.state} (its process is gone)"
+    """The state of a run in words."""
+    return run_state(
+        found.state,
+        is_active=is_active,
+        is_held=found.is_held,
+        has_ended=found.ended_ms is not None,
+        in_flight=in_flight(found),
+    )
 
 
 def in_flight(found: RunHistory) -> int:

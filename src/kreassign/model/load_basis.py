@@ -23,6 +23,9 @@ MOST_NAMED = 100
 """How many doubtful loads are kept by name; all are counted."""
 _SHOWN = 3
 
+LEAST_MEASURED_S = 60.0
+"""Rates that were measured for less are a glimpse: good to try a plan, not for one that nobody looks at."""
+
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulLoad:
@@ -100,18 +103,31 @@ class LoadBasis:
         """Since when nothing was measured any more."""
         return self.taken_ms if self.last_hour_ms is None else self.last_hour_ms
 
+    @property
+    def is_glimpse(self) -> bool:
+        """Whether the rates were measured for this plan, for seconds only."""
+        return self.measured_for_s is not None and self.measured_for_s < LEAST_MEASURED_S
+
     def is_stale(self, now_ms: int, oldest_s: float | None) -> bool:
         """Whether nothing was measured for longer than that; None for any time."""
         return oldest_s is not None and now_ms - self.measured_ms > oldest_s * 1000
 
     def require(self, now_ms: int, oldest_s: float | None = None) -> None:
-        """Raise InputError, with what to do, if loads are doubtful, unknown, or older than `oldest_s` seconds."""
+        """Raise InputError, with what to do.
+
+        If loads are doubtful, unknown, older than `oldest_s` seconds, or were measured for seconds only.
+        """
         remedy = _REMEDY.get(self.source, _REMEDY["tables"])
         if self.is_stale(now_ms, oldest_s):
             hours = (now_ms - self.measured_ms) / 3_600_000
             raise InputError(f"the loads are {hours:.0f} hours old; {remedy}, or allow it with --max-load-age")
         if self.unsized:
             raise InputError(f"the sizes of {self.unsized} of {self.partitions} partitions are unknown; {remedy}")
+        if self.is_glimpse:
+            raise InputError(
+                f"the loads were measured for {self.measured_for_s:g} s only; {remedy}, or leave out --require-load "
+                "(`require_load`)"
+            )
         if not self.doubtful_count:
             return
         named = ", ".join(map(str, self.doubtful[:_SHOWN]))

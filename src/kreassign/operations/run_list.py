@@ -10,6 +10,7 @@ from kreassign.errors import InputError
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import find_journals
+from kreassign.executor.state import IN_FLIGHT
 from kreassign.operations import steer
 from kreassign.operations.cluster_names import NamedCluster, name_of
 from kreassign.operations.journals import is_active
@@ -38,6 +39,7 @@ class RunSummary:
     copied_bytes: int
     problem_count: int
     problem: str | None = None
+    in_flight_count: int = 0
 
 
 @dataclass(slots=True)
@@ -139,4 +141,5 @@ def summary_of(found: RunHistory, *, active: bool) -> RunSummary:
         failed_count=statuses["failed"],
         copied_bytes=found.bytes_copied,
         problem_count=len(found.problems),
+        in_flight_count=sum(statuses[status] for status in IN_FLIGHT),
     )

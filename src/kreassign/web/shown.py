@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kreassign.operations.run_list import RunSummary
+from kreassign.report.run_state import run_state
 from kreassign.report.text import format_bytes, format_count, format_duration, format_rate, format_replicas, format_time
 from kreassign.web.records import Broker, Move, Run, RunPace
 
@@ -43,7 +45,7 @@ def shown(run: Run) -> ShownRun:
         tone=tone(summary.state, is_active=summary.is_active),
         fraction=_fraction(run),
         fields={
-            "state": state_text(summary.state, is_active=summary.is_active, is_held=summary.is_held),
+            "state": state_text(summary),
             "moves": f"{format_count(summary.complete_count)} of {format_count(summary.move_count)}",
             "copied": format_bytes(summary.copied_bytes),
             "left": format_bytes(run.left_bytes),
@@ -79,12 +81,15 @@ def tone(state: str, *, is_active: bool) -> str:
     return _TONES.get(state, BUSY if is_active else BAD)
 
 
-def state_text(state: str, *, is_active: bool, is_held: bool) -> str:
-    """A state in words, with what else matters of it."""
-    if is_held and is_active:
-        return f"{state}, held"
-    is_left = not is_active and state not in _TONES
-    return f"{state}, its process is gone" if is_left else state
+def state_text(run: RunSummary) -> str:
+    """The state of a run in words."""
+    return run_state(
+        run.state,
+        is_active=run.is_active,
+        is_held=run.is_held,
+        has_ended=run.ended_ms is not None,
+        in_flight=run.in_flight_count,
+    )
 
 
 def eta_text(run: Run) -> str:

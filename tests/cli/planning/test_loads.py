@@ -258,6 +258,12 @@ def test_whoever_requires_load_gets_no_plan_from_sizes_that_nobody_knows() -> No
         LoadBasis("cluster", TAKEN_MS, 6, unsized=2).require(TAKEN_MS)
 
 
+def test_whoever_requires_load_gets_no_plan_from_seconds_of_measuring() -> None:
+    with pytest.raises(InputError, match="the loads were measured for 59 s only; measure for longer"):
+        LoadBasis("cluster", TAKEN_MS, 6, measured_for_s=59).require(TAKEN_MS)
+    LoadBasis("cluster", TAKEN_MS, 6, measured_for_s=60).require(TAKEN_MS)
+
+
 def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:
     data = tables(tmp_path, DIRTY)
     for ask in (kreassign.plan, kreassign.pareto, kreassign.brokers_needed):

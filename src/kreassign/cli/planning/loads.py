@@ -29,12 +29,15 @@ def print_loads(terminal: Console, basis: LoadBasis, max_age_s: float | None = N
 def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) -> Iterator[str]:
     """Which loads, how old, how many are doubtful and why, what is planned with instead, and whom it concerns."""
     since = f"{_time(basis.measured_ms)} ({_age(now_ms - basis.measured_ms)})"
-    end = "" if basis.doubtful_count else "; none doubtful"
+    end = "" if basis.doubtful_count or basis.is_glimpse else "; none doubtful"
     if basis.is_stale(now_ms, max_age_s):
         renewed = _RENEW.get(basis.source, _LOAD)
         yield f"stale loads: last measured {_age(now_ms - basis.measured_ms)}; renew them with {renewed}"
     if basis.source == "cluster":
-        yield f"loads: measured for {basis.measured_for_s or 0:g} s, {since}{end}"
+        only = " only" if basis.is_glimpse else ""
+        yield f"loads: measured for {basis.measured_for_s or 0:g} s{only}, {since}{end}"
+        if basis.is_glimpse:
+            yield f"  what other hours bring is not known: run `kreassign collect`, then {_LOAD}"
     elif basis.source == "snapshot":
         yield f"loads: those of the snapshot, {since}{end}"
     elif basis.last_hour_ms is None:

@@ -56,6 +56,7 @@ class BrokerProgress:
 class Progress:
     """A run at one moment. `moves` has those that copy something, in the order of the plan.
 
+    It `is_held` while an operator lets nothing start; `in_flight_count` moves were sent and have not ended.
     `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta_interval.py`. `finished_count` and
     `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
     for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why. `brokers` are those that
@@ -63,6 +64,8 @@ class Progress:
     """
 
     phase: Phase
+    is_held: bool
+    in_flight_count: int
     at_ms: int
     started_ms: int
     overall: Estimate
@@ -183,6 +186,8 @@ class ProgressMeter:
         end, why = self._end()
         return Progress(
             phase=self._run.phase,
+            is_held=self._run.is_held,
+            in_flight_count=len(self._run.in_flight),
             at_ms=self._at_ms,
             started_ms=self._run.started_ms,
             overall=self._overall(end),
