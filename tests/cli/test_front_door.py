@@ -125,7 +125,7 @@ def test_a_plan_is_made_from_the_cluster_itself_and_says_what_its_loads_rest_on(
     assert (found.facts.loads.source, found.facts.loads.measured_for_s) == ("cluster", 0.1)
 
 
-def test_loads_that_were_measured_for_seconds_are_refused_where_a_load_is_required(address: str, tmp_path: Path) -> None:
+def test_loads_that_were_measured_for_seconds_are_refused_where_load_is_required(address: str, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     refused = invoke(*PLAN, "--bootstrap-server", address, "--require-load", "--out", out)
     assert refused.exit_code == 2

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.help import GROUPS
-from kreassign.cli.main import ALIASES, COMMANDS, kreassign
+from kreassign.cli.main import ALIASES, COMMANDS, PURPOSES, kreassign
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.
 IMPERATIVES = frozenset({
@@ -83,6 +83,20 @@ def test_every_help_text_begins_with_an_imperative_and_is_a_sentence(words: str,
 
 def test_the_list_of_commands_says_imperatives() -> None:
     assert not [name for name, command in COMMANDS.items() if command.summary.split(" ")[0] not in IMPERATIVES]
+
+
+def test_the_first_help_has_examples_that_can_be_parsed_and_every_command_once_by_what_it_is_for() -> None:
+    shown = CliRunner().invoke(kreassign, ["--help"], terminal_width=80).stdout
+    examples, _, lists = shown.partition("Options:\n")
+    typed = [line.strip() for line in examples.partition("Examples:\n")[2].splitlines() if line.strip()]
+    assert len(typed) == 5
+    for line in typed:
+        parsed(shlex.split(line)[1:])
+    headings = re.findall(r"^([A-Z][a-z, ]+):$", lists, re.MULTILINE)
+    assert headings == [*PURPOSES, "Other words for them"]
+    told = lists[lists.index(next(iter(PURPOSES))) : lists.index("Other words")]
+    assert sorted(re.findall(r"^  ([a-z][a-z-]*) {2,}[A-Z]", told, re.MULTILINE)) == sorted(COMMANDS)
+    assert max(len(names) for names in PURPOSES.values()) < 10
 
 
 @EVERY_COMMAND

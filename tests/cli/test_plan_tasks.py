@@ -1,6 +1,7 @@
 """Every planning task from the command line, on a small cluster given as a snapshot file."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -511,3 +512,39 @@ def test_what_is_copied_between_racks_and_what_it_costs_is_told(cluster: Path) -
     refused = run(cluster, "rebalance", "--rack-price", "a:x=1")
     assert refused.exit_code == 2
     assert "rack-prices: there is no rack 'x' in this cluster; it has a, b" in refused.stderr
+
+
+# What comes next
+
+
+@pytest.mark.parametrize(
+    ("words", "following"),
+    [
+        ("pareto", "plan pareto --snapshot {c} --out-dir plans"),
+        ("pareto --out-dir {d}", "run {d}/a.json --dry-run --bootstrap-server HOST:PORT"),
+        ("grid --add-brokers 0,1 --traffic=1,2", "plan what-if --snapshot {c} --add-brokers 1 --traffic 2"),
+        ("new-topic n --partitions 2 --replication-factor 2",
+         "plan new-topic --snapshot {c} n --partitions 2 --replication-factor 2 --out placement.json"),
+        ("partitions orders 9 --out {d}", "verify {d} --bootstrap-server HOST:PORT"),
+    ],
+)  # fmt: skip
+def test_what_answers_with_several_plans_or_places_names_the_next_command(
+    cluster: Path, tmp_path: Path, words: str, following: str
+) -> None:
+    task, *rest = words.format(d=tmp_path / "out").split()
+    told = run(cluster, task, *rest)
+    assert told.exit_code == 0, told.output
+    first = told.stderr.partition("next: kreassign ")[2].splitlines()[0]
+    pattern = re.escape(following.format(c=cluster, d=tmp_path / "out")).replace("/a\\.json", r"/[^/]+\.json")
+    assert re.fullmatch(pattern, first)
+    assert CliRunner().invoke(kreassign, [*first.split()[:2], "--help"]).exit_code == 0
+
+
+def test_other_circumstances_are_answered_with_a_summary_and_with_a_plan_where_it_is_asked_for(cluster: Path) -> None:
+    told = run(cluster, "what-if", "--add-brokers", "1")
+    assert told.stdout.startswith("what if 1 more broker: ")
+    assert '"version"' not in told.output
+    assert "plan" in said(cluster, "what-if", "--add-brokers", "1")
+    out = cluster.with_name("plan.json")
+    assert run(cluster, "what-if", "--add-brokers", "1", "--out", out).exit_code == 0
+    assert 5 in {broker for target in read_plan(out).replicas.values() for broker in target}

@@ -98,6 +98,19 @@ COMMANDS = {
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
 
+PURPOSES = {
+    "Look at the cluster": ("doctor", "verify", "snapshot"),
+    "Plan": ("plan", "approve", "rehearse"),
+    "Run a plan": ("run", "pause", "resume", "throttle", "pace", "cancel", "rollback", "forget"),
+    "Watch and report runs": ("status", "watch", "report", "audit", "web", "define-monitoring"),
+    "Restart and remove brokers": ("maintenance", "decommission"),
+    "Collect data and compute load": (
+        "collect", "import-metrics", "import-samples", "stream-metrics", "load", "show-load", "compact",
+        "convert-tables", "define-tables",
+    ),
+    "Try it, and set it up": ("twin", "completion"),
+}  # fmt: skip
+"""What commands are for, in the order in which help lists them."""
 
 ALIASES = {
     "drain": ("plan", "drain-brokers"),
@@ -105,6 +118,14 @@ ALIASES = {
     "repair": ("plan", "repair"),
 }
 """What others call what we have: other words for the first words of a command."""
+
+EXAMPLES = """\b
+Examples:
+  kreassign doctor --bootstrap-server localhost:9092
+  kreassign plan --out plan.json --bootstrap-server localhost:9092
+  kreassign run plan.json --throttle 50MB/s --bootstrap-server localhost:9092
+  kreassign watch
+  kreassign twin start --scenario skewed"""
 
 # For all commands: which class writes help is no matter of single ones.
 click.Context.formatter_class = Formatter
@@ -126,8 +147,9 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the sub-commands without importing them."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+        for purpose, names in PURPOSES.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, COMMANDS[name].summary) for name in names])
         with formatter.section("Other words for them"):
             formatter.write_dl([(name, " ".join(words)) for name, words in ALIASES.items()])
 
@@ -226,7 +248,12 @@ def _problem(word: str) -> str:
     return "is empty; leave out what is not to be said" if is_nothing else ""
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    epilog=EXAMPLES,
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of errors.")
 @click.option("--cluster", metavar="NAME", help="Cluster of the configuration file; may also follow the command.")
 @click.version_option(package_name="kreassign", prog_name="kreassign")

@@ -14,7 +14,7 @@ from shlex import join
 import click
 
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
-from kreassign.cli.typed import was_typed
+from kreassign.cli.typed import typed_words, was_typed
 from kreassign.executor.history.run_history import RunHistory
 
 CLUSTER = ("--bootstrap-server", "--command-config")
@@ -35,6 +35,11 @@ def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | N
     )
     options = (word for name in takes for word in _given(name, of))
     return join(["kreassign", *map(str, words), *chosen, *options])
+
+
+def again(*, but: str = "") -> str:
+    """The present command once more, but for one of its flags."""
+    return next_command(*(word for word in typed_words() if word != but))
 
 
 def print_next(*commands: str) -> None:

@@ -180,9 +180,13 @@ def print_end(found: RunHistory, *, is_quiet: bool) -> None:
 
 
 def print_accepted(
-    path: Path, request: Request, sentence: str, output_format: str, then: tuple[object, ...] = ()
+    path: Path, request: Request, sentence: str, output_format: str, then: tuple[object, ...] | None = None
 ) -> None:
-    """That the run of this journal accepted a request, what it does now, and the words of the command to give then."""
+    """That the run of this journal accepted a request, what it does now, and the words of the command to give then.
+
+    Unless they are given, that is to watch it; with none, nothing is to be given yet.
+    """
+    then = ("watch", path.stem) if then is None else then
     if output_format == "json":
         print_json({"run_id": path.stem, "kind": type(request).__name__, **asdict(request)})
         return

@@ -46,6 +46,8 @@ def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
     assert found["next"].startswith("broker 3 is empty and still running: stop the process")
     assert [run["state"] for run in found["runs"]] == ["done"]
 
+    reach = f"--bootstrap-server {server.bootstrap_servers} --state-dir {tmp_path}"
+    assert type_in("--dry-run").stderr == f"next: kreassign decommission 3 {reach} --poll-interval 0.1\n"
     called_off = type_in("--cancel")
     assert called_off.exit_code == 0
     run_id = found["runs"][0]["run_id"]
@@ -58,6 +60,7 @@ def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
     )
     gone = type_in("--unregister", "--yes")
     assert gone.exit_code == 0, gone.output
+    assert gone.stderr.startswith("next: kreassign doctor --bootstrap-server ")
     assert gone.stdout.startswith("unregister broker 3\n")
     assert gone.stdout.endswith("its log directories were not asked, it is not registered\n")
     assert 3 not in server.do(lambda twin: dict(twin.metadata.brokers))

@@ -12,7 +12,7 @@ def define(*arguments: str) -> Result:
 
 def test_definitions_go_to_stdout_for_a_catalog_or_for_dbt() -> None:
     sql = define("--location", "s3a://bucket/data", "--schema", "kafka")
-    assert (sql.exit_code, sql.stderr) == (0, "")
+    assert (sql.exit_code, sql.stderr) == (0, "next: kreassign load --data s3a://bucket/data\n")
     assert sql.stdout.startswith(
         "CREATE SCHEMA IF NOT EXISTS `kafka`;\n\nCREATE TABLE IF NOT EXISTS `kafka`.`clusters` (\n"
     )

@@ -65,6 +65,8 @@ def test_a_rehearsal_shows_that_a_copy_never_catches_up(tmp_path: Path) -> None:
     assert never.exit_code == 5
     assert "it never ends" in never.stdout
     assert never.stdout.startswith("cancelled; 0 of 1 moves")
+    files = f"--snapshot {tmp_path / 'snapshot.json'} --out {tmp_path / 'plan.json'}"
+    assert f"next: kreassign plan {files}\n  or: kreassign rehearse " in never.stderr
 
 
 def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.confirm import ask, lines, refuse_unless_asked, yes_option
+from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
@@ -114,18 +115,24 @@ def command(
         replan=replan,
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file))
-    is_quiet = output_format == "json"
+    is_quiet, code = output_format == "json", 0
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if is_cancelled:
             _print_cancelled(operation.cancel_decommission(client, brokers, watched), is_quiet=is_quiet)
+            following = next_command("doctor", takes=(*CLUSTER, *STATE))
         elif is_dry:
             _print_preview(operation.preview_decommission(client, request, watched), is_quiet=is_quiet)
+            following = again(but="--dry-run")
         else:
             if not is_agreed:
                 _ask(operation.preview_decommission(client, request, replace(watched, warn=_silence)))
             done = operation.decommission(client, request, watched, _silence if is_quiet else click.echo)
             _print_result(done, is_quiet=is_quiet)
-            context.exit(_exit_code(done))
+            code = _exit_code(done)
+            following = next_command("doctor", takes=(*CLUSTER, *STATE)) if done.is_finished else again()
+    if not is_quiet:
+        print_next(following)
+    context.exit(code)
 
 
 def _silence(_: str) -> None:

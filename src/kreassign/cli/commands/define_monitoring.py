@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import click
 
+from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.output import examples
 from kreassign.operations.monitoring_files import MonitoringFile, monitoring_file
+
+PORT = 9464
+"""Where the example of `kreassign run` serves its metrics."""
 
 
 @click.command(
@@ -22,3 +26,4 @@ def command(what: str) -> None:
     Nothing is read and nothing is changed.
     """
     click.echo(monitoring_file(MonitoringFile[what.upper()]), nl=False)
+    print_next(next_command("run", "plan.json", "--metrics-port", PORT))

@@ -6,6 +6,7 @@ import re
 
 import click
 
+from kreassign.cli.next_command import next_command, print_next
 from kreassign.cli.options.values import ReadBy
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
@@ -61,3 +62,4 @@ def command(location: str, schema: str, form: str, *, no_columns: bool) -> None:
     if no_columns and form != DefinitionForm.DDL:
         raise click.UsageError("--no-columns is for --format ddl: what columns mean is what sources for dbt are for")
     click.echo(define_tables(location, DefinitionForm(form), schema, with_columns=not no_columns), nl=False)
+    print_next(next_command("load", "--data", location))

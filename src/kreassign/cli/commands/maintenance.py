@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import click
 
 from kreassign.cli.confirm import ask, refuse_unless_asked, yes_option
+from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.group import option_group
 from kreassign.cli.options.plan import parse_brokers
@@ -126,6 +127,8 @@ def _go(
     with cluster.connect() as client:
         if how_far.is_dry:
             _print_preview(operation.preview_maintenance(client, brokers, way, context), is_quiet=is_quiet)
+            if not is_quiet:
+                print_next(again(but="--dry-run"))
             return 0
         if not how_far.is_agreed:
             seen = operation.preview_maintenance(client, brokers, way, replace(context, warn=tell_nobody))
@@ -137,7 +140,18 @@ def _go(
         print_json({"is_finished": done.is_finished, "steps": list(done.steps), "next": str(done.next_step)})
     else:
         click.echo(str(done.next_step))
+        _print_next(way, brokers, is_finished=done.is_finished)
     return 0 if done.is_finished else ExecutionError.exit_code
+
+
+def _print_next(way: Way, brokers: tuple[int, ...], *, is_finished: bool) -> None:
+    """The way back, a look at the cluster once that is gone too, and the same again where something was in the way."""
+    if not is_finished:
+        print_next(again())
+    elif way is Way.ENTER:
+        print_next(next_command("maintenance", "exit", ",".join(map(str, brokers)), takes=(*CLUSTER, *STATE)))
+    else:
+        print_next(next_command("doctor", takes=(*CLUSTER, *STATE)))
 
 
 def _print_preview(seen: MaintenancePreview, *, is_quiet: bool) -> None:

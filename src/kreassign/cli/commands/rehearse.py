@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.next_command import CLUSTER, next_command, print_next
+from kreassign.cli.next_command import CLUSTER, again, next_command, print_next
 from kreassign.cli.options.faults import fault_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
@@ -95,6 +95,8 @@ def rehearse(
             click.echo(f"report of the rehearsal: {report}")
         if exit_code(shown.history) == 0:
             print_next(next_command("run", plan, takes=(*CLUSTER, "--throttle")))
+        else:
+            print_next(next_command("plan", "--snapshot", snapshot, "--out", plan), again())
     context.exit(exit_code(shown.history))
 
 

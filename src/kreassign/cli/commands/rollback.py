@@ -11,7 +11,7 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.confirm import ask, lines, refuse_unless_asked, yes_option
-from kreassign.cli.next_command import next_command, print_next
+from kreassign.cli.next_command import again, print_next
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.monitoring import announce, monitoring_options
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
@@ -21,7 +21,6 @@ from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_summary
 from kreassign.cli.signals import on_terminal
-from kreassign.cli.typed import typed_words
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.guards import GuardName, Reaction
@@ -112,7 +111,7 @@ def _show_only(client: AdminClient, request: RollbackRequest, context: RunContex
         return seen
     for line in (*_lines(seen), *(() if run is None else lines(run))):
         console().print(line, soft_wrap=True)
-    print_next(next_command(*(word for word in typed_words() if word != "--dry-run")))
+    print_next(again(but="--dry-run"))
     return seen
 
 

@@ -198,6 +198,7 @@ def compact(data: Path | str, keep_days: float | None) -> None:
         click.echo(
             f"{done.table}: {done.merged} files merged, {done.expired} expired, {done.vacuumed} deleted{missing}"
         )
+    print_next(next_command("load", takes=DATA))
 
 
 @click.command("convert-tables", epilog=examples("kreassign convert-tables --data ./data"))
@@ -217,7 +218,6 @@ def convert_tables(data: Path | str) -> None:
             click.echo(f"warning: {each}: it stays outside of the table", err=True)
     if not converted:
         click.echo(f"{data} has no table to convert")
-        return
     print_next(next_command("load", takes=DATA))
 
 

@@ -86,6 +86,8 @@ def check(
         _tell(found, strict=strict)
         if found.drifts:
             _print_next(found, files)
+        else:
+            print_next(next_command("doctor", takes=CLUSTER))
     context.exit(0 if is_ok else 1)
 
 

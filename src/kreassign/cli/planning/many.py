@@ -12,6 +12,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.circumstances import MOST_ADDED, MOST_TIMES, growth_options
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
@@ -19,6 +20,7 @@ from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.limits import limit_lines
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.planning.show import shown_gap
+from kreassign.cli.typed import typed_words
 from kreassign.cli.working import working
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
@@ -63,6 +65,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
         terminal = console()
         print_loads(terminal, inputs.loads, options.max_load_age_s)
         terminal.print(_choices(found.choices, is_timed=is_timed))
+        _print_next(out_dir, [choice.id for choice in found.choices])
 
 
 @click.command(
@@ -124,6 +127,8 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
         if out_dir is not None and reply.outcome is not None:
             _write(out_dir / f"{reply.name}.json", reply.outcome)
     _show("cluster", replies, options.output_format)
+    if options.output_format == "text":
+        _print_next(out_dir, [reply.name for reply in replies if reply.outcome is not None])
     context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
 
 
@@ -172,6 +177,8 @@ def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...],
     if options.output_format == "text":
         print_loads(console(), inputs.loads, options.max_load_age_s)
     _show("circumstances", replies, options.output_format)
+    if options.output_format == "text":
+        _print_one_of(cells[-1])
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
@@ -185,6 +192,31 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
             replace(options, cluster=cluster).inputs()
             for cluster in tables.planned_clusters(tables.tables_at(options.data, options.as_of))
         )
+
+
+def _print_next(out_dir: Path | None, names: list[str]) -> None:
+    """How one of these plans is executed, or how they are written first."""
+    if out_dir is None:
+        print_next(next_command(*typed_words(), "--out-dir", "plans"))
+    elif names:
+        print_next(next_command("run", out_dir / f"{names[0]}.json", "--dry-run", takes=CLUSTER))
+
+
+_OF_THE_GRID = ("--add-brokers", "--replication-factor", "--traffic")
+
+
+def _print_one_of(cell: WhatIf) -> None:
+    """How one of these plans is seen as a whole: the last one, which differs most from the cluster as it is."""
+    words = iter(typed_words())
+    kept = []
+    for word in words:
+        if word in _OF_THE_GRID:
+            next(words, None)
+        elif word.partition("=")[0] not in _OF_THE_GRID:
+            kept.append("what-if" if word == "grid" else word)
+    given = (cell.added, cell.replication_factor, cell.traffic)
+    chosen = [part for name, value in zip(_OF_THE_GRID, given, strict=True) if value for part in (name, f"{value:g}")]
+    print_next(next_command(*kept, *chosen))
 
 
 def _write(path: Path, outcome: Outcome) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import click
 from rich.console import Console
 
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import WholeRange, parse_quantity
 from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.planning.show import brokers_table, goals_table, spread_of
+from kreassign.cli.typed import typed_words
 from kreassign.errors import InputError
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.plan_facts_json import load_fields
@@ -121,6 +123,9 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
     click.echo(f"create with: {found.command}", err=options.out is None)
     if options.out:
         terminal.print(f"where they go written to {options.out}, for a topic that was created otherwise and is empty")
+        print_next(next_command("verify", options.out, takes=CLUSTER))
+    else:
+        print_next(next_command(*typed_words(), "--out", "placement.json"))
 
 
 def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None) -> None:

@@ -61,10 +61,12 @@ def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_fo
     if output_format == MARKDOWN:
         click.echo(plan_markdown(outcome.facts, outcome.plan.replicas))
         return
-    if out is None:
+    # The plan that answers a question is of use to programs only.
+    is_printed = out is None and how.can_run
+    if is_printed:
         click.echo(format_plan(outcome.plan))
     # With the plan on stdout, the words about it go where they do not get into its way.
-    terminal = console(stderr=out is None)
+    terminal = console(stderr=is_printed)
     summary(terminal, outcome, how)
     for sentence in explained:
         terminal.print(sentence)

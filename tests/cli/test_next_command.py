@@ -1,0 +1,60 @@
+"""Each command ends by naming the next one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+import click
+import pytest
+
+from tests.cli.test_help import every_command
+
+WITHOUT = {
+    "completion": "it prints a script for a shell",
+    "plan brokers-needed": "it answers with a number",
+    "twin faults": "it prints a list",
+    "web": "it serves until it is stopped",
+}
+"""Commands that name none, each with its reason. So do all of `twin`: what to do with a twin is told
+by the one that starts it."""
+
+_NAMES_ONE = frozenset({"print_next", "print_ways", "print_accepted"})
+
+
+def called(function: Callable[..., Any]) -> Iterator[str]:
+    """The names of all functions of the command line that a function calls, directly or through others of it."""
+    todo, seen = [inspect.unwrap(function)], set[object]()
+    while todo:
+        one = todo.pop()
+        if one in seen or not isinstance(one, FunctionType):
+            continue
+        seen.add(one)
+        for name in _names(one.__code__):
+            yield name
+            found = one.__globals__.get(name)
+            if callable(found) and str(getattr(found, "__module__", "")).startswith("kreassign.cli"):
+                todo.append(inspect.unwrap(found))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+LEAVES = [(words, one) for words, one in every_command() if not isinstance(one, click.Group)]
+
+
+@pytest.mark.parametrize(("words", "command"), LEAVES, ids=[words for words, _ in LEAVES])
+def test_each_command_names_the_next_one_but_for_those_with_a_reason(words: str, command: click.Command) -> None:
+    assert command.callback is not None
+    names_one = bool(_NAMES_ONE & set(called(command.callback)))
+    assert names_one is (words not in WITHOUT and not words.startswith("twin "))
+
+
+def test_a_function_that_names_no_command_is_found() -> None:
+    assert not _NAMES_ONE & set(called(_names))
