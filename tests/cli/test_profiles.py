@@ -13,14 +13,20 @@ from kreassign.cli.main import COMMANDS, kreassign
 from kreassign.cli.profiles import SHARED, profile_in_force
 from kreassign.cli.secrets import with_secrets
 from kreassign.errors import InputError
+from kreassign.executor.journal import read_events
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import write_plan
+from kreassign.twin.access.sasl import Users
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.network.server import ListenerConfig, serving
 from tests.cli.test_odd_values import EVERY_OPTION
 from tests.twin.asking import cluster
 
 UNEVEN = [[0, 1]] * 8
 QUICK = ("--measure-for", "0.1")
+AT_ONCE = ("--measure-for", "0")
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +174,41 @@ def test_what_all_commands_share_are_options_that_there_are(config: Path) -> Non
     there = {one.removeprefix("--") for option in EVERY_OPTION.values() for one in option.opts}
     assert there >= set(SHARED)
     assert profile_in_force(None, tuple(COMMANDS), has_address=False) is None
+
+
+# Secrets
+
+
+LISTENERS = (ListenerConfig("SASL_PLAINTEXT", users=Users({"bob": "s3cret-of-bob"})), ListenerConfig())
+LOGIN = (
+    '[clusters.prod.properties]\n"security.protocol" = "SASL_PLAINTEXT"\n"sasl.mechanism" = "PLAIN"\n'
+    '"sasl.jaas.config" = \'org.apache.kafka.common.security.plain.PlainLoginModule required username="bob" '
+    'password="${command:cat SECRET}";\'\n'
+)
+
+
+def test_a_cluster_is_reached_with_the_properties_of_its_profile_and_its_secret_is_stored_nowhere(
+    config: Path, tmp_path: Path
+) -> None:
+    secret, plan, state = tmp_path / "secret", tmp_path / "plan.json", tmp_path / "state"
+    secret.write_text("s3cret-of-bob\nnot this line\n")
+    write_plan(plan, Plan((PartitionAssignment(TopicPartition("t", 0), (2, 3)),)))
+    with serving(Twin(cluster({"t": [[0, 1]]}), TwinSettings()), LISTENERS, speed=10.0) as thread:
+        host, port = thread.server.addresses(LISTENERS[0].name)[0]
+        address = f'[clusters.prod]\nbootstrap-server = "{host}:{port}"\n'
+        config.write_text(address)
+        assert invoke("doctor", "--cluster", "prod", *AT_ONCE).exit_code != 0
+        config.write_text(address + LOGIN.replace("SECRET", str(secret)))
+        looked = invoke("doctor", "--cluster", "prod", *AT_ONCE)
+        assert (looked.exit_code, "all is well" in looked.stdout) == (0, True), looked.output
+        done = invoke("run", plan, "--cluster", "prod", "--yes", *AT_ONCE, "--poll-interval", "0.1")
+        assert done.exit_code == 0, done.output
+        secret.write_text("wrong\n")
+        refused = invoke("doctor", "--cluster", "prod", *AT_ONCE)
+        assert refused.exit_code not in {0, 1}
+    assert "s3cret" not in looked.output + done.output + refused.output
+    kept = [path for path in state.rglob("*") if path.is_file()]
+    (journal,) = (path for path in kept if path.suffix == ".sqlite")
+    told = repr(list(read_events(journal)))
+    assert ("RunStarted" in told, "s3cret" in told) == (True, False)
+    assert not [path for path in kept if b"s3cret" in path.read_bytes()]

@@ -119,6 +119,11 @@ def _pem(certificates: list[bytes]) -> str:
     return "".join(map(ssl.DER_cert_to_PEM_cert, certificates)).strip()
 
 
+def subject_of(certificate_chain: str) -> str:
+    """The name of the first certificate of a chain in PEM, as Java writes it (RFC 2253). Raises ValueError."""
+    return x509.load_pem_x509_certificate(certificate_chain.encode()).subject.rfc4514_string()
+
+
 def _der(certificates: list[x509.Certificate]) -> list[bytes]:
     return [one.public_bytes(Encoding.DER) for one in certificates]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from kreassign.admin.settings import ClientSettings, Kerberos, OAuth, Sasl, SecurityProtocol, Tls, UnsecuredToken
+from kreassign.admin.tls_properties import certificates
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -35,9 +36,7 @@ def _of_certificate(tls: Tls) -> str | None:
     """The name in the certificate that is shown, as Java writes it (RFC 2253); none is shown without a key store."""
     if tls.certificate_chain is None:
         return ANONYMOUS
-    from cryptography import x509  # noqa: PLC0415 - takes long to import, and few need it
-
     try:
-        return f"User:{x509.load_pem_x509_certificate(tls.certificate_chain.encode()).subject.rfc4514_string()}"
+        return f"User:{certificates().subject_of(tls.certificate_chain)}"
     except ValueError:
         return None

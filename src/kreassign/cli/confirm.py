@@ -10,7 +10,7 @@ import click
 from kreassign.cli.options.throttle import rates_text
 from kreassign.cli.output import console, counted
 from kreassign.errors import InputError
-from kreassign.operations.preview import ASSUMED_NETWORK_BYTES_PER_S, RunPreview
+from kreassign.operations.preview import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunPreview
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 NAMED = 8
@@ -66,10 +66,11 @@ def lines(found: RunPreview) -> Iterator[str]:
     yield f"  already moving by others: {counted(found.others, 'partition') if found.others else 'nothing'}"
     if found.proposal is not None:
         one = found.proposal
-        yield f"  proposed: --throttle {one.text}"
+        yield f"  proposed: --throttle {one.text}, assuming networks of 1 Gbit/s"
         yield f"    broker {one.busiest_broker}, the busiest, carries {format_rate(one.busiest_bytes_per_s)} now;"
-        network = f"70% of a network of {format_rate(ASSUMED_NETWORK_BYTES_PER_S)}"
+        network = f"{USED_AT_MOST:.0%} of the assumed {format_rate(ASSUMED_NETWORK_BYTES_PER_S)}"
         yield f"    {'less would never end, but exceeds' if one.is_least else 'with this it carries at most'} {network}"
+        yield "    with faster ones: --throttle auto --broker-capacity RATE"
 
 
 def _time(found: RunPreview) -> str:

@@ -9,6 +9,7 @@ from kreassign.executor.cluster.traffic_meter import TrafficMeter
 from kreassign.executor.events import RunStarted
 from kreassign.executor.preflight.preview import (
     ASSUMED_NETWORK_BYTES_PER_S,
+    USED_AT_MOST,
     Proposal,
     RunPreview,
     preview,
@@ -16,7 +17,7 @@ from kreassign.executor.preflight.preview import (
 )
 from kreassign.operations.run import RunRequest
 
-__all__ = ["ASSUMED_NETWORK_BYTES_PER_S", "RunPreview", "preview_run"]
+__all__ = ["ASSUMED_NETWORK_BYTES_PER_S", "USED_AT_MOST", "RunPreview", "preview_run"]
 
 SYSTEM_CLOCK = SystemClock()
 

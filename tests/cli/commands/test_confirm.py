@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kreassign.model import ConfigResource
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import write_plan
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
 from tests.cli.commands.test_lost_terminal import PROGRAM
 from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.twin.asking import cluster
 
 pytestmark = pytest.mark.thorough
 
@@ -94,7 +101,8 @@ def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(termina
     shown = terminal.ask_cluster("run", terminal.plan, "--dry-run", "--measure-for", "0.2")
     assert shown.exit_code == 0, shown.output
     assert "  throttle: none, so that copies take what disks and networks give\n" in shown.stderr
-    assert "  proposed: --throttle " in shown.stderr
+    assert re.search(r"\n  proposed: --throttle \d+MB/s, assuming networks of 1 Gbit/s\n", shown.stderr)
+    assert "    with this it carries at most 70% of the assumed 125 MB/s\n" in shown.stderr
     (following,) = (line for line in shown.stderr.splitlines() if line.startswith("next: "))
     assert following.startswith(f"next: kreassign run {terminal.plan} --measure-for 0.2 --bootstrap-server ")
     assert following.endswith("MB/s")
@@ -103,6 +111,21 @@ def test_a_dry_run_shows_what_would_be_done_and_the_command_that_does_it(termina
     assert (found["copies"], found["copied_bytes"], found["proposal"]) == (4, 40_000_000, None)
     assert not is_moving(terminal)
     assert not terminal.runs
+
+
+def test_what_others_are_moving_already_is_counted_before_anything_begins(tmp_path: Path) -> None:
+    other = TopicPartition("t", 1)
+    with serving(Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())) as server:
+        terminal = Terminal(server.bootstrap_servers, tmp_path)
+        write_plan(terminal.plan, Plan((PartitionAssignment(TopicPartition("t", 0), (1, 0)),)))
+        server.do(lambda twin: twin.stop(2))
+        with connect(terminal.bootstrap) as client:
+            # Nobody copies to a broker that is down, so it is there for as long as the test takes.
+            client.alter_partition_reassignments({other: (1, 0, 2)}).raise_if_any()
+            assert other in client.list_partition_reassignments()
+        shown = terminal.ask_cluster("run", terminal.plan, "--dry-run", *QUICK, "--alongside", "--throttle", "2MB/s")
+    assert shown.exit_code == 0, shown.output
+    assert "  already moving by others: 1 partition\n" in shown.stderr
 
 
 def test_a_rollback_shows_what_it_does_and_begins_only_if_somebody_agrees(terminal: Terminal) -> None:

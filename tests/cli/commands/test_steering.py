@@ -177,6 +177,50 @@ def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_els
         process.communicate()
 
 
+def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_again(terminal: Terminal) -> None:
+    """The second run finds one of its two partitions where the plan wants it, and moves the other."""
+    process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
+            timeout_s=30,
+            what="a move to be in flight",
+        )
+        told = terminal.type("cancel", "--drain")
+        assert "draining: 1 moves in flight finish, then it ends" in told.stdout
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    found = json.loads(output)
+    assert (process.returncode, found["state"], found["throttle_residue"]) == (5, "cancelled", [])
+    assert sorted(move["status"] for move in found["moves"]) == ["cancelled", "complete"]
+
+    again = terminal.ask_cluster("run", "--yes", terminal.plan, "--measure-for", "0", "--poll-interval", "0.1")
+    assert again.exit_code == 0, again.output
+    assert terminal.ask_cluster("verify", terminal.plan).exit_code == 0
+    assert sorted(run["state"] for run in terminal.runs) == ["cancelled", "done"]
+
+
+def test_a_plan_whose_run_was_cancelled_at_once_is_run_again(terminal: Terminal) -> None:
+    process = terminal.start_run()
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
+            timeout_s=30,
+            what="the run to move",
+        )
+        terminal.type("cancel")
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert terminal.ask_cluster("verify", terminal.plan).exit_code == 1
+    again = terminal.ask_cluster("run", "--yes", terminal.plan, "--measure-for", "0", "--poll-interval", "0.1")
+    assert again.exit_code == 0, again.output
+    assert terminal.ask_cluster("verify", terminal.plan).exit_code == 0
+
+
 def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
