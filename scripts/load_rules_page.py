@@ -44,6 +44,9 @@ the medians of the three before and after, `rise_before` and `rise_after` the la
 and `step_after` their medians, `size_before`, `size_after` and `start_before` what the neighbours say. `clean` is one
 that none of these rules has set aside, among others of that kind.
 
+The rules of `metric_hours` are about the metrics of the last seven days, which each load reads again; its counts of
+table `metrics` are about these.
+
 The rules of `metrics` are those of `kreassign stream-metrics`, and `written_ms` is the time of the record. What is
 quarantined is in table [`metrics_quarantine`](tables.md#metrics_quarantine); what is late is in `metrics` already; what
 is skipped is a single record there. How many there were is in table [`metric_batches`](tables.md#metric_batches).

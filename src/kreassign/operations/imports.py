@@ -24,7 +24,7 @@ from kreassign.pipeline.ingest.measure_files import parse
 from kreassign.pipeline.ingest.metric_rows import Origin, is_metric, metric_rows, of_brokers
 from kreassign.pipeline.ingest.own_samples import check_columns, given_rows, text_rows
 from kreassign.pipeline.ingest.partition_samples import PartitionReadings, is_fact
-from kreassign.pipeline.ingest.plausible import why_not
+from kreassign.pipeline.ingest.plausible import Judge
 from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
 from kreassign.pipeline.tables.object_store import for_log
@@ -220,8 +220,9 @@ def _readable(content: bytes) -> Parsed:
 
 
 def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: int) -> Iterator[_Placed]:
+    judge = Judge(table, now_ms)
     for place, row in rows:
-        reason = why_not(table, row, now_ms)
+        reason = judge.why_not(row)
         if reason is None:
             yield place, row
         else:

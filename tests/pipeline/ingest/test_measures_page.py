@@ -12,8 +12,9 @@ from kreassign.pipeline.ingest.exporters import (
     METRICS_OF_CLUSTERS,
     SIGNS_OF_REMOTE_STORAGE,
 )
-from kreassign.pipeline.ingest.plausible import METRIC_RULES, TIME_RULES, ImportRule
-from kreassign.pipeline.tables.schemas import SAMPLES
+from kreassign.pipeline.ingest.metric_rules import IMPORT_RULES
+from kreassign.pipeline.load.rules import Rule
+from kreassign.pipeline.tables.schemas import METRICS, SAMPLES
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs/guides/where-the-measures-come-from.md").read_text(encoding="utf-8")
 READ = [*METRICS_OF_BROKERS, *METRICS_OF_CLUSTERS, *FACTS_OF_PARTITIONS, *sorted(SIGNS_OF_REMOTE_STORAGE)]
@@ -31,9 +32,10 @@ def test_every_name_of_table_metrics_is_on_the_page_or_its_counter_is() -> None:
     assert {name.replace("_per_s", "_total") for name in missing} <= names - missing
 
 
-@pytest.mark.parametrize("rule", METRIC_RULES, ids=[rule.reason for rule in METRIC_RULES])
-def test_every_rule_is_on_the_page(rule: ImportRule) -> None:
-    whose = "metrics, samples" if rule in TIME_RULES else "metrics"
+@pytest.mark.parametrize("rule", IMPORT_RULES[METRICS], ids=lambda rule: rule.reason)
+def test_every_rule_is_on_the_page(rule: Rule) -> None:
+    of_samples = {each.reason for each in IMPORT_RULES[SAMPLES]}
+    whose = "metrics, samples" if rule.reason in of_samples else "metrics"
     assert f"| {rule.reason} | {whose} | {rule.why} |" in PAGE
 
 

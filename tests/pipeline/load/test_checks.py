@@ -6,8 +6,18 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.checks import RowCheck, checks_of, first_failure, screen
-from kreassign.pipeline.tables.schemas import CLUSTERS, PARTITIONS, QUARANTINE, REPLICAS, SAMPLES, Row
+from kreassign.pipeline.load.checks import SCREENED, RowCheck, checks_of, first_failure, screen
+from kreassign.pipeline.tables.schemas import (
+    BROKERS,
+    CLUSTERS,
+    LOG_DIRS,
+    PARTITIONS,
+    QUARANTINE,
+    REPLICAS,
+    SAMPLES,
+    Row,
+    Table,
+)
 from kreassign.pipeline.tables.spark_io import struct_type
 
 pytestmark = pytest.mark.spark
@@ -57,6 +67,50 @@ def test_bad_rows_go_to_quarantine_with_the_first_reason(spark: SparkSession) ->
     assert reasons == {number: reason for number, (_, reason) in enumerate(BAD)}
 
 
+_SNAPSHOT: Row = {"snapshot_id": "s", "cluster_id": "c", "taken_ms": TAKEN_MS}
+OF_BROKERS: dict[Table, tuple[Row, list[tuple[Row, str | None]]]] = {
+    BROKERS: (
+        _SNAPSHOT | {"broker": 1, "host": "h", "port": 9092, "rack": None, "is_fenced": False, "log_dirs_error": None},
+        [
+            ({"broker": -1}, "broker is negative"),
+            ({"host": ""}, "host is missing"),
+            ({"port": -1}, "port is no port"),
+            ({"port": 65_536}, "port is no port"),
+            ({"port": 65_535, "is_fenced": True, "log_dirs_error": "was not asked"}, None),
+        ],
+    ),
+    LOG_DIRS: (
+        _SNAPSHOT
+        | {"broker": 1, "path": "/a", "error": None, "total_bytes": 1000, "usable_bytes": 400, "is_cordoned": False}
+        | {"replica_count": 2, "replica_bytes": 600},
+        [
+            ({"broker": -1}, "broker is negative"),
+            ({"path": ""}, "path is missing"),
+            ({"total_bytes": -1}, "total_bytes is negative"),
+            ({"usable_bytes": -1}, "usable_bytes is negative"),
+            ({"total_bytes": 2**63 - 4096}, "total_bytes is more than a file system has"),
+            ({"usable_bytes": 1001}, "usable_bytes is more than total_bytes"),
+            ({"replica_count": -1}, "replica_count is negative"),
+            ({"replica_bytes": -1}, "replica_bytes is negative"),
+            # Before Kafka 3.3; a full disk; a file system that compresses.
+            ({"total_bytes": None, "usable_bytes": None}, None),
+            ({"usable_bytes": 0}, None),
+            ({"replica_bytes": 1500}, None),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("table", OF_BROKERS, ids=lambda table: table.name)
+def test_what_a_snapshot_says_of_brokers_and_their_disks_is_judged(spark: SparkSession, table: Table) -> None:
+    good, changes = OF_BROKERS[table]
+    rows = [good | change | {"cluster_id": str(number)} for number, (change, _) in enumerate([({}, None), *changes])]
+    values = [tuple(row[name] for name in table.column_names) for row in rows]
+    judged = screen(table, spark.createDataFrame(values, struct_type(table)), TAKEN_MS).judged
+    found = {int(row["cluster_id"]): row[SCREENED] for row in judged.collect()}
+    assert found == dict(enumerate([None, *(reason for _, reason in changes)]))
+
+
 def test_what_cannot_be_judged_is_not_good(spark: SparkSession) -> None:
     checks = (RowCheck("first", sql.col("id") > 0), RowCheck("second", sql.lit(None).cast("boolean")))
     told = spark.range(2).select(first_failure(checks).alias("reason")).collect()
@@ -64,6 +118,6 @@ def test_what_cannot_be_judged_is_not_good(spark: SparkSession) -> None:
 
 
 def test_every_table_that_the_job_reads_has_checks_of_its_own(spark: SparkSession) -> None:
-    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):
+    for table in (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES):
         required = sum(not column.nullable for column in table.columns)
         assert len(checks_of(table)) > required, table.name

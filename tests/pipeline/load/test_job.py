@@ -23,10 +23,12 @@ from kreassign.pipeline.tables.compaction import compact
 from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
+    BROKERS,
     CLUSTERS,
     LOAD_MODEL,
     LOAD_QUALITY,
     LOADS,
+    LOG_DIRS,
     METRICS,
     PARTITIONS,
     PLAN_INPUTS,
@@ -56,6 +58,8 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
         ("clusters", 2, 0),
         ("partitions", 2, 0),
         ("replicas", 5, 0),
+        ("brokers", 3, 0),
+        ("log_dirs", 4, 0),
         ("samples", 3, 1),
         ("load_hours", 1, 0),
         ("open_samples", 3, 0),
@@ -66,7 +70,7 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
         ("skew", 1, 0),
         ("plan_inputs", 5, 0),
     ]
-    assert str(told[3]) == "samples: 3 rows, 1 bad (see table quarantine)"
+    assert str(told[5]) == "samples: 3 rows, 1 bad (see table quarantine)"
     stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, LOADS)]
     assert stored[:-1] == [(step.table.name, step.good, step.bad, step.late) for step in told]
     assert stored[-1][0] == "load_quality"
@@ -99,8 +103,8 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     run_load(spark, tmp_path, told.append)
     assert everything_made(tmp_path) == first
     assert not [step for step in told if step.skipped]
-    again = {step.table.name: step.good for step in told[12:]}
-    assert again == {step.table.name: step.good for step in told[:12]} | {"samples": 0}
+    again = {step.table.name: step.good for step in told[14:]}
+    assert again == {step.table.name: step.good for step in told[:14]} | {"samples": 0}
 
 
 def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_all(
@@ -167,8 +171,11 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
 
 def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):  # as if they had been imported once more
+    for table in (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES):  # as if they had been imported once more
         write_rows(tmp_path, table, read_rows(tmp_path, table), file_stem="again")
+    first, *_, last = read_rows(tmp_path, LOG_DIRS, only={"snapshot_id": observation().snapshot_id})
+    odd = [first | {"path": "/odd", "total_bytes": -1}, last | {"path": "/odd", "usable_bytes": 1001}]
+    write_rows(tmp_path, LOG_DIRS, odd, file_stem="odd")
     alone = next(replica_rows(observation())) | {"topic": "gone"}
     write_rows(tmp_path, REPLICAS, [alone], file_stem="alone")
     gone = sample_rows(sample_round(TAKEN_MS, 110))[0] | {"topic": "gone"}
@@ -180,8 +187,12 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     now_ms = TAKEN_MS + 60_000
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms)
     counts = {name: (step.good, step.bad, step.late) for name, step in told.items()}
-    assert {name: counts[name] for name in ("clusters", "partitions", "replicas", "samples")} == {
+    assert {
+        name: counts[name] for name in ("clusters", "brokers", "log_dirs", "partitions", "replicas", "samples")
+    } == {
         "clusters": (2, 0, 2),
+        "brokers": (3, 0, 3),
+        "log_dirs": (4, 2, 4),
         "partitions": (2, 0, 2),
         "replicas": (5, 1, 5),
         "samples": (4, 3, 3),
@@ -192,6 +203,10 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     told_why = {(row["table_name"], row["treatment"], row["reason"]): row["row_count"] for row in rows}
     assert {key: count for key, count in told_why.items() if key[1] != "good"} == {
         ("clusters", "late", "another row has the same key"): 2,
+        ("brokers", "late", "another row has the same key"): 3,
+        ("log_dirs", "late", "another row has the same key"): 4,
+        ("log_dirs", "quarantined", "total_bytes is negative"): 1,
+        ("log_dirs", "quarantined", "usable_bytes is more than total_bytes"): 1,
         ("partitions", "late", "another row has the same key"): 2,
         ("replicas", "late", "another row has the same key"): 5,
         ("replicas", "quarantined", "its partition is not in the snapshot"): 1,
@@ -201,13 +216,19 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
         ("samples", "counted", "its partition is not in the snapshot"): 1,
     }
     assert told_why["samples", "good", None] == 4
-    assert len(read_rows(tmp_path, QUARANTINE)) == 4
+    assert len(read_rows(tmp_path, QUARANTINE)) == 6
 
     metric = {"cluster_id": "c.1", "broker": 2, "topic": "orders", "partition": None, "name": "bytes_out_per_s"}
-    read = [metric | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in (-100, 0, 8)]
-    write_rows(tmp_path, METRICS, read, file_stem="read")
+    metrics = [metric | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in (-100, 0, 8)]
+    write_rows(tmp_path, METRICS, metrics, file_stem="read")
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms + 1000, is_full=True)
-    assert len(read_rows(tmp_path, LOAD_QUALITY)) == 2 * len(rows)
+    again = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["load_ms"] == now_ms + 1000]
+    assert [(row["treatment"], row["reason"], row["row_count"]) for row in again if row["table_name"] == "metrics"] == [
+        ("good", None, 3),
+        ("counted", "it is the first of its series", 1),
+    ]
+    assert len(again) == len(rows) + 2
+    assert (told["metrics"].good, told["metrics"].late) == (3, 0)
     assert (told["metric_hours"].good, told["broker_loads"].good) == (1, 0)
     # Broker 2 leads partition 0 only, which alone was read; by the ratio to what was written in the same hour.
     for table in (LOAD_MODEL, PLAN_INPUTS):

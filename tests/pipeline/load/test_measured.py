@@ -8,7 +8,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.measured import broker_loads, metric_hours, with_measured
+from kreassign.pipeline.load.measured import (
+    READINGS,
+    broker_loads,
+    metric_counts,
+    metric_hours,
+    metric_sums,
+    with_measured,
+)
+from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS, METRICS, Row
 from kreassign.pipeline.tables.spark_io import struct_type
 
@@ -113,8 +121,30 @@ def world(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame, DataFra
         [tuple(row[name] for name in METRICS.column_names) for row in all_metrics()], struct_type(METRICS)
     )
     # As the job has it: from a table, not computed again for each use.
-    measured = spark.createDataFrame(metric_hours(metrics).collect(), struct_type(METRIC_HOURS))
+    measured = spark.createDataFrame(metric_hours(metric_sums(metrics)).collect(), struct_type(METRIC_HOURS))
     return full.select(*LOAD_MODEL.column_names), hours, replicas, measured
+
+
+def test_every_reading_is_counted_once_and_says_what_is_not_measured(spark: SparkSession) -> None:
+    def at(minutes: int, value: float, name: str = "bytes_in_total", broker: int = 1) -> Row:
+        return metric(broker, name, None, None, BEGIN_MS + minutes * MINUTE_MS, value)
+
+    rows = [
+        at(0, 0.0), at(10, 600.0), at(10, 600.0), at(20, 1200.0),
+        at(30, 60.0), at(40, 660.0),  # the broker was restarted
+        at(120, 9000.0), at(130, 9600.0), at(190, 13200.0),  # nobody looked for 80 minutes, and then for one hour
+        at(0, 5.0, "bytes_in_per_s", broker=2),
+        at(0, 7.0, "cpu_share", broker=3), at(61, 7.0, "cpu_share", broker=3),
+    ]  # fmt: skip
+    values = [tuple(row[name] for name in METRICS.column_names) for row in rows]
+    sums = metric_sums(spark.createDataFrame(values, struct_type(METRICS)))
+    counts = metric_counts(sums)
+    assert counts == {READINGS: 12, TWICE: 1, FIRST: 3, AFTER_GAP: 2, WENT_BACK: 1}
+    hours = sorted((row["broker"], row["hour_ms"] - BEGIN_MS, row["value"], row["measured_share"] * 60)
+                   for row in metric_hours(sums).collect())  # fmt: skip
+    assert hours == [(1, 0, 1.0, 30.0), (1, 2 * HOUR_MS, 1.0, 10.0), (1, 3 * HOUR_MS, 1.0, 60.0)]
+    # Good ones that are not counted for another reason stand for the time before them: five that are in the hours.
+    assert counts[READINGS] - sum(counts[rule.reason] for rule in METRIC_HOUR_RULES) == 5
 
 
 # Read bytes per second, basis, error, and the part of the hours that was measured.

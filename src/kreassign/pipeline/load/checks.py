@@ -46,7 +46,7 @@ class Screened:
     @property
     def bad(self) -> DataFrame:
         """The rows to set aside, as rows of table `quarantine`."""
-        return bad_rows(self.table, self.judged.where(_is_bad()), SCREENED)
+        return bad_rows(self.table, self.judged.where(is_bad()), SCREENED)
 
     def with_unique_keys(self) -> Screened:
         """Of the rows of one key only one is good, the latest; the others are late."""
@@ -56,7 +56,8 @@ class Screened:
         return Screened(self.table, self.judged.withColumn("copy", copy).withColumn(SCREENED, reason))
 
 
-def _is_bad() -> Column:
+def is_bad() -> Column:
+    """Whether a screened row is set aside: what is only there twice is not."""
     return sql.col(SCREENED).isNotNull() & (sql.col(SCREENED) != SAME_KEY)
 
 

@@ -16,21 +16,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import NEVER_MS, SCREENED, Screened, all_bad_rows, orphans, screen
+from kreassign.pipeline.load.checks import NEVER_MS
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.intake import hours_of, judged, open_samples, quarantined
+from kreassign.pipeline.load.latest_snapshots import REQUIRED, Snapshots, latest_snapshots
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs
-from kreassign.pipeline.load.measured import HOUR_MS, RECENT_DAYS, broker_loads, metric_hours, with_measured
+from kreassign.pipeline.load.measured import (
+    HOUR_MS,
+    READINGS,
+    RECENT_DAYS,
+    broker_loads,
+    metric_counts,
+    metric_hours,
+    metric_sums,
+    with_measured,
+)
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.rules import HOUR_CLOSED, NO_PARTITION, SAME_KEY, SAME_TIME, Treatment
+from kreassign.pipeline.load.rules import HOUR_CLOSED, METRIC_HOUR_RULES, NO_PARTITION, SAME_KEY, SAME_TIME, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS
 from kreassign.pipeline.tables.changes import changes_between
@@ -56,12 +65,10 @@ from kreassign.pipeline.tables.parquet import Skipped, TablesAt, usable_files, w
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
     BROKER_LOADS,
-    CLUSTERS,
     FORECAST,
     LOAD_HOURS,
     LOAD_MODEL,
     LOAD_QUALITY,
-    LOG_DIRS,
     METRIC_HOURS,
     METRICS,
     OPEN_SAMPLES,
@@ -80,7 +87,6 @@ from kreassign.pipeline.tables.spark_io import (
     rows_of,
     some_usable,
     source_log,
-    struct_type,
     write_parts,
     write_table,
 )
@@ -196,7 +202,7 @@ def run_load(
     before = _before(data_dir, begun, is_full=is_full)
     now_ms = now_ms if before is None else time_of_load(now_ms, before)
     job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
-    snapshots = _latest_snapshots(job)
+    snapshots = latest_snapshots(spark, data_dir, now_ms)
     source = _new_samples(job)
     found = judged(source.rows, source.left_open, now_ms, source.row_count).persist(StorageLevel.DISK_ONLY)
     try:
@@ -210,7 +216,8 @@ def run_load(
     for kept in (hours, left_open, set_aside):
         job.note(kept.step, kept.version)
     recent = _recent_hours(job, hours, window_days)
-    loads = _loads(job, load_model(partitions, replicas, recent, window_days), recent, replicas)
+    plain = load_model(partitions, replicas, recent, window_days)
+    loads = _loads(job, plain, recent, replicas, snapshots)
     tested = job.write(backtests(loads), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
@@ -247,7 +254,7 @@ def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
     return in_window(rows, job.spark.createDataFrame(latest), window_days)
 
 
-def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame) -> DataFrame:
+def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
     """Table `load_model` as stored, with what brokers measured, if they did. `hours` say who led a partition when."""
     measured = _measured(job, hours)
     if measured is None:
@@ -257,7 +264,7 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame) ->
         loads = job.write(with_measured(plain, hours, replicas, measured), LOAD_MODEL)
     finally:
         plain.unpersist()
-    job.write(broker_loads(loads, replicas, measured, _log_dirs(job, replicas)), BROKER_LOADS)
+    job.write(broker_loads(loads, replicas, measured, snapshots.log_dirs(job.spark)), BROKER_LOADS)
     return loads
 
 
@@ -271,95 +278,27 @@ def _measured(job: Job, hours: DataFrame) -> DataFrame | None:
     begin_ms, end_ms = last[0] - RECENT_DAYS * 24 * HOUR_MS, last[0] + HOUR_MS
     log = open_log(job.data_dir, METRICS)
     usable, skipped = usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
-    job.judged.extend(Judged(METRICS.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
     if not usable:
+        job.judged.extend(_skipped(METRICS, skipped))
         return None
     rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
-    return job.write(metric_hours(rows), METRIC_HOURS)
+    sums = metric_sums(rows).persist(StorageLevel.DISK_ONLY)
+    try:
+        _tell_metrics(job, log, metric_counts(sums), tuple(skipped))
+        return job.write(metric_hours(sums), METRIC_HOURS)
+    finally:
+        sums.unpersist()
 
 
-def _log_dirs(job: Job, replicas: DataFrame) -> DataFrame:
-    """Table `log_dirs` of the snapshots that these replicas are of."""
-    if not has_log(job.data_dir, LOG_DIRS):
-        return job.spark.createDataFrame([], struct_type(LOG_DIRS))
-    ids = [row["snapshot_id"] for row in replicas.select("snapshot_id").distinct().collect()]
-    log = open_log(job.data_dir, LOG_DIRS)
-    files = {file.path: file for each in ids for file in log.files({"snapshot_id": each})}
-    usable, _ = usable_files(log, list(files.values()))
-    return rows_of(job.spark, log, usable).where(sql.col("snapshot_id").isin(*ids))
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshots:
-    """The latest snapshot of each cluster: the rows of its tables as judged.
-
-    In `unique` only one row of each key is good.
-    """
-
-    judged: Mapping[Table, Screened]
-    unique: Mapping[Table, Screened]
-    versions: Mapping[Table, int]
-    skipped: Mapping[Table, tuple[Skipped, ...]]
-
-    def bad(self) -> DataFrame:
-        """What is set aside, as rows of table `quarantine`."""
-        return all_bad_rows(self.unique.values()).unionByName(self._orphans())
-
-    def counts(self) -> Counter[tuple[str, str | None]]:
-        """How many rows of a table there are by reason: None are good, those with `NO_PARTITION` are among them."""
-        told = [self._orphans().select("table_name", sql.col("reason"))]
-        for table, part in self.unique.items():
-            told.append(part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(SCREENED).alias("reason")))
-        counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
-        return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
-
-    def _orphans(self) -> DataFrame:
-        return orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
-
-
-_SNAPSHOT_TABLES = (PARTITIONS, REPLICAS)
-
-
-def _latest_snapshots(job: Job) -> Snapshots:
-    """Only of table `clusters` all rows are read, of the others the files that have the snapshots to use."""
-    logs = {table: source_log(job.data_dir, table) for table in (CLUSTERS, *_SNAPSHOT_TABLES)}
-    usable, unusable = some_usable(logs[CLUSTERS], logs[CLUSTERS].files())
-    clusters = screen(CLUSTERS, rows_of(job.spark, logs[CLUSTERS], usable), job.now_ms)
-    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
-    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
-    skipped: dict[Table, dict[str, Skipped]] = {CLUSTERS: {str(each.file): each for each in unusable}}
-    chosen: dict[str, str] = {}
-    files: dict[Table, dict[str, DataFile]] = {table: {} for table in _SNAPSHOT_TABLES}
-    for cluster_id, _, snapshot_id in newest_first:
-        if cluster_id not in chosen:
-            found = _files_of_snapshot(logs, snapshot_id, skipped)
-            if found is not None:
-                chosen[cluster_id] = snapshot_id
-                for table, of_table in found.items():
-                    files[table].update({file.path: file for file in of_table})
-    judged = {CLUSTERS: clusters}
-    for table in _SNAPSHOT_TABLES:
-        rows = rows_of(job.spark, logs[table], list(files[table].values()))
-        judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), job.now_ms)
-    return Snapshots(
-        judged,
-        {table: part.with_unique_keys() for table, part in judged.items()},
-        {table: log.version for table, log in logs.items()},
-        {table: tuple(skipped.get(table, {}).values()) for table in judged},
+def _tell_metrics(job: Job, log: TableLog, counts: Mapping[str, int], skipped: tuple[Skipped, ...]) -> None:
+    """Tell what became of the metrics of the last days."""
+    late = counts[SAME_KEY]
+    job.note(StepCount(METRICS, counts[READINGS] - late, late=late, skipped=skipped), log.version)
+    job.judged.append(Judged(METRICS.name, GOOD, None, counts[READINGS] - late))
+    job.judged.extend(
+        Judged(METRICS.name, rule.treatment, rule.reason, counts[rule.reason]) for rule in METRIC_HOUR_RULES
     )
-
-
-def _files_of_snapshot(
-    logs: Mapping[Table, TableLog], snapshot_id: str, skipped: dict[Table, dict[str, Skipped]]
-) -> dict[Table, list[DataFile]] | None:
-    """Its files by table; None if one cannot be read: then an older snapshot stands in."""
-    found, is_whole = {}, True
-    for table in _SNAPSHOT_TABLES:
-        usable, unusable = usable_files(logs[table], logs[table].files({"snapshot_id": snapshot_id}))
-        skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
-        found[table] = usable
-        is_whole = is_whole and not unusable
-    return found if is_whole else None
+    job.judged.extend(_skipped(METRICS, skipped))
 
 
 _KEPT = (LOAD_HOURS, OPEN_SAMPLES)
@@ -409,7 +348,8 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
             snapshots.skipped[table],
         )
         step = StepCount(table, good, sum(own.values()), late, skipped)
-        _require_good(step, job.data_dir)
+        if table in REQUIRED:
+            _require_good(step, job.data_dir)
         job.note(step, snapshots.versions[table])
         told = [
             Judged(table.name, GOOD, None, good),
@@ -420,7 +360,7 @@ def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFram
         job.judged.extend(told)
     partitions, replicas = (
         (snapshots.unique if counts[table.name, SAME_KEY] else snapshots.judged)[table].good
-        for table in _SNAPSHOT_TABLES
+        for table in (PARTITIONS, REPLICAS)
     )
     return partitions, replicas
 

@@ -32,6 +32,7 @@ from pyspark.sql import functions as sql
 
 from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
 from kreassign.pipeline.load.sharing import (
     BASES,
     BROKER,
@@ -66,32 +67,62 @@ _SHARED = (
 )
 
 
-def metric_hours(metrics: DataFrame) -> DataFrame:
-    """Table `metric_hours` of table `metrics`."""
+READINGS = "readings"
+"""How many there are in all, beside the counts by reason."""
+
+
+def metric_sums(metrics: DataFrame) -> DataFrame:
+    """Rows of table `metrics` by series, hour and kind: seconds, the amount in them, and readings by reason.
+
+    So hours and counts are made in one pass over the metrics.
+    """
     key = ("cluster_id", "broker", "topic", "partition", "name")
-    in_time = Window.partitionBy(*key).orderBy("taken_ms")
+    in_time = Window.partitionBy(*key).orderBy("taken_ms", "value")
     seconds = (sql.col("taken_ms") - sql.lag("taken_ms").over(in_time)) / 1000.0
     timed = metrics.withColumns({"seconds": seconds, "before": sql.lag("value").over(in_time)})
     grown = (sql.col("value") - sql.col("before")) / sql.col("seconds")
+    rate = sql.when(sql.col("name").endswith("_total"), grown).otherwise(sql.col("value"))
+    reason = (
+        sql.when(sql.col("seconds").isNull(), FIRST)
+        .when(sql.col("seconds") == 0, TWICE)
+        .when(sql.col("seconds") > HOUR_S, AFTER_GAP)
+        .when(rate < 0, WENT_BACK)
+    )
     base = sql.regexp_replace("name", "_(total|per_s)$", "")
-    rated = timed.where((sql.col("seconds") > 0) & (sql.col("seconds") <= HOUR_S)).select(
+    told = timed.withColumn("reason", reason).select(
         *key[:-1],
         sql.when(base.isin(*_REQUEST_NAMES), REQUESTS).otherwise(base).alias("name"),
         base.alias("kind"),
         (sql.floor(sql.col("taken_ms") / HOUR_MS) * HOUR_MS).cast("bigint").alias("hour_ms"),
-        "seconds",
-        sql.when(sql.col("name").endswith("_total"), grown).otherwise(sql.col("value")).alias("rate"),
+        "reason",
+        sql.when(sql.col("reason").isNull(), sql.col("seconds")).alias("seconds"),
+        sql.when(sql.col("reason").isNull(), rate * sql.col("seconds")).alias("amount"),
     )
-    amount = sql.sum(sql.col("rate") * sql.col("seconds")).alias("amount")
-    of_kind = rated.where(sql.col("rate") >= 0).groupBy(*key, "hour_ms", "kind")
-    each = of_kind.agg(sql.sum("seconds").alias("seconds"), amount)
+    return told.groupBy(*key, "hour_ms", "kind").agg(
+        sql.sum("seconds").alias("seconds"),
+        sql.sum("amount").alias("amount"),
+        sql.count("*").alias(READINGS),
+        *(sql.count(sql.when(sql.col("reason") == each.reason, 1)).alias(each.reason) for each in METRIC_HOUR_RULES),
+    )
+
+
+def metric_hours(sums: DataFrame) -> DataFrame:
+    """Table `metric_hours` of what `metric_sums` made."""
     # Kinds of requests add up; a counter and a rate of the same thing do not.
     added, mean = sql.sum(sql.col("amount") / sql.col("seconds")), sql.sum("amount") / sql.sum("seconds")
-    together = each.groupBy(*key, "hour_ms").agg(
+    measured = sums.where(sql.col("seconds").isNotNull())
+    together = measured.groupBy("cluster_id", "broker", "topic", "partition", "name", "hour_ms").agg(
         sql.when(sql.col("name") == REQUESTS, added).otherwise(mean).alias("value"),
         sql.least(sql.max("seconds") / HOUR_S, sql.lit(1.0)).alias("measured_share"),
     )
     return together.select(*METRIC_HOURS.column_names)
+
+
+def metric_counts(sums: DataFrame) -> dict[str, int]:
+    """How many readings there are, and how many by each reason of `METRIC_HOUR_RULES`."""
+    names = (READINGS, *(rule.reason for rule in METRIC_HOUR_RULES))
+    (row,) = sums.agg(*(sql.sum(sums[name]).alias(name) for name in names)).collect()
+    return {name: row[name] or 0 for name in names}
 
 
 def with_measured(loads: DataFrame, hours: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:

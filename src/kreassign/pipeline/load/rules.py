@@ -12,7 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kreassign.pipeline.tables.schemas import CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, Table
+from kreassign.pipeline.tables.schemas import (
+    BROKERS,
+    CLUSTERS,
+    LOG_DIRS,
+    METRIC_HOURS,
+    PARTITIONS,
+    REPLICAS,
+    SAMPLES,
+    Table,
+)
 
 NO_KAFKA_BEFORE_MS = 1_293_840_000_000
 """The year 2011, in which Kafka was published."""
@@ -22,6 +31,9 @@ LARGEST_OFFSET = 2**53
 """Reached after 28 years of ten million records per second; doubles are exact up to here."""
 LARGEST_LOG_BYTES = 2**48
 """256 TiB: a log is in one directory of one broker."""
+LARGEST_DISK_BYTES = 2**60
+"""An exbibyte. File systems without an end, those of clouds among them, say eight."""
+LARGEST_PORT = 65_535
 MOST_RECORDS_PER_S = 100_000_000
 MOST_BYTES_PER_S = 50_000_000_000
 """A network of 400 Gb/s."""
@@ -87,13 +99,25 @@ def _times(table: Table) -> tuple[Rule, ...]:
     )
 
 
-def _partition(table: Table) -> Rule:
+def partition_rule(table: Table) -> Rule:
+    """Of column `partition`, which may be NULL."""
     return Rule(table, "partition is negative", "partition < 0", "Kafka counts partitions from 0")
+
+
+def broker_rule(table: Table) -> Rule:
+    """Of column `broker`, where it is always that of a broker."""
+    return Rule(table, "broker is negative", "broker < 0", "-1 is how Kafka says that there is none")
+
+
+def _bytes(table: Table, name: str) -> Rule:
+    return Rule(
+        table, f"{name} is negative", f"{name} < 0", "-1 is how Kafka and some tools say unknown, which is NULL here"
+    )
 
 
 def _sizes(table: Table) -> tuple[Rule, ...]:
     return (
-        Rule(table, "size_bytes is negative", "size_bytes < 0", "-1 is how some tools say unknown, which is NULL here"),
+        _bytes(table, "size_bytes"),
         Rule(
             table,
             "size_bytes is more than a disk holds",
@@ -105,13 +129,37 @@ def _sizes(table: Table) -> tuple[Rule, ...]:
 
 ROW_RULES = (
     *_times(CLUSTERS),
-    _partition(PARTITIONS),
+    broker_rule(BROKERS),
+    Rule(
+        BROKERS,
+        "port is no port",
+        f"port NOT BETWEEN 0 AND {LARGEST_PORT}",
+        "it has 16 bits",
+    ),
+    broker_rule(LOG_DIRS),
+    _bytes(LOG_DIRS, "total_bytes"),
+    _bytes(LOG_DIRS, "usable_bytes"),
+    Rule(
+        LOG_DIRS,
+        "total_bytes is more than a file system has",
+        f"total_bytes > {LARGEST_DISK_BYTES}",
+        "an exbibyte; file systems without an end say eight, and are no capacity to plan with",
+    ),
+    Rule(
+        LOG_DIRS,
+        "usable_bytes is more than total_bytes",
+        "usable_bytes > total_bytes",
+        "what is free is a part of the whole",
+    ),
+    Rule(LOG_DIRS, "replica_count is negative", "replica_count < 0", "it is a count"),
+    Rule(LOG_DIRS, "replica_bytes is negative", "replica_bytes < 0", "it is a sum of sizes"),
+    partition_rule(PARTITIONS),
     Rule(PARTITIONS, "replicas is empty", "size(replicas) = 0", "a partition has a replica at least"),
-    _partition(REPLICAS),
-    Rule(REPLICAS, "broker is negative", "broker < 0", "-1 is how Kafka says that there is none"),
+    partition_rule(REPLICAS),
+    broker_rule(REPLICAS),
     *_sizes(REPLICAS),
     *_times(SAMPLES),
-    _partition(SAMPLES),
+    partition_rule(SAMPLES),
     Rule(SAMPLES, "start_offset is negative", "start_offset < 0", "offsets begin at 0"),
     Rule(
         SAMPLES, "end_offset is below start_offset", "end_offset < start_offset", "a log ends where it begins, or later"
@@ -138,7 +186,7 @@ KEY_RULES = (
             "files that were copied back after they had been compacted, or a snapshot that was stored twice",
             Treatment.LATE,
         )
-        for table in (CLUSTERS, PARTITIONS, REPLICAS)
+        for table in (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS)
     ),
     Rule(
         REPLICAS,
@@ -163,6 +211,40 @@ KEY_RULES = (
 )
 """Rules of declared keys, told in words: `checks.py` computes them."""
 
+METRIC_HOUR_RULES = (
+    Rule(
+        METRIC_HOURS,
+        SAME_KEY,
+        "a metric before it has the same key",
+        "the reading stands for no time: what it says is said already",
+        Treatment.LATE,
+    ),
+    Rule(
+        METRIC_HOURS,
+        "it is the first of its series",
+        "no metric of the last days is before it in its series",
+        "it stands for no time of its own; the next one is measured from it",
+        Treatment.COUNTED,
+    ),
+    Rule(
+        METRIC_HOURS,
+        "it is more than an hour after the one before",
+        "taken_ms is more than an hour after that of the metric before it in its series",
+        "nobody measured meanwhile: that time counts as not measured",
+        Treatment.COUNTED,
+    ),
+    Rule(
+        METRIC_HOURS,
+        "its counter went back",
+        "a `_total` that is lower than the one before it in its series",
+        "the broker was restarted: how far the counter had come is not known, and that time counts as not measured",
+        Treatment.COUNTED,
+    ),
+)
+"""Rules of metrics among those of their series (cluster, broker, topic, partition, name), told in words: `measured.py`
+computes them. Those that are counted are good."""
+TWICE, FIRST, AFTER_GAP, WENT_BACK = (rule.reason for rule in METRIC_HOUR_RULES)
+
 SAME_TIME = "another row has the same time"
 """Why a sample does not count that is there twice."""
-RULES = ROW_RULES + KEY_RULES
+RULES = ROW_RULES + KEY_RULES + METRIC_HOUR_RULES
