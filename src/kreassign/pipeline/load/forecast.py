@@ -19,7 +19,8 @@ and 2.447 is Student's t, for it is known from few changes.
 The *backtest* makes the forecast of the last seven days from the days before them, for every partition with two whole
 weeks, and compares it with what came. w is the factor that would have made the ranges of 95 % of the partitions of a
 cluster hold what came, at least 1: a conformal interval (Lei et al. 2018, JASA 113) over partitions. That speaks
-for one week; for more it rests on the root above.
+for one week; for more it rests on the root above. Days are held out, and forecasts of past loads are not kept to be
+compared: of 30 days ahead they would say something after a month, about the rules and options of then.
 
 A size goes on by its growth and is not damped, because a log that is filling up fills by what is written, until
 retention ends it, which no line knows: the low end of the range is the present size. With fewer than 14 days the size

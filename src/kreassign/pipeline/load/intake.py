@@ -2,8 +2,8 @@
 
 New rows of table `samples` are first seen alone: those of which a rule of one row is true (`rules.py`) have a `reason`.
 Then each task gets all samples of some partitions, new ones and those that the load before left open, and judges them
-(`judge.py`). Bad rows go the same way, so that the samples are read once and all are counted at its end. (An
-`Observation` would wait for ever where Spark finds that no row is left.)
+(`judge.py`). Bad rows go the same way, so that the samples are read once and all are counted at its end. Why not by an
+`Observation`: docs/design/decisions/load-on-spark.md.
 
 The executors need this package, with NumPy and PyArrow: installed, or sent to them (`--py-files`).
 """
