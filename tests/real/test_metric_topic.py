@@ -22,6 +22,8 @@ from cryptography.x509 import load_pem_x509_certificates
 
 from kreassign.admin.sasl_properties import FROM_ENDPOINT
 from kreassign.errors import DataError
+from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 from testbed import KafkaCluster, Listener
@@ -33,6 +35,7 @@ from testbed.records import Writer
 from testbed.security import OAUTH_MODULE, USERS
 from testbed.waiting import wait_until
 from tests.admin.token_server import Reply, TokenServer, granted
+from tests.pipeline.ingest.test_cruise_control import PARTITION, TOPIC, metric
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -101,6 +104,70 @@ def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
     for row in read_rows(data, METRIC_BATCHES):
         counts[row["treatment"]] += row["records"]
     assert counts == {"good": 900, "late": 100, "quarantined": 2}
+
+
+_IN_TURN = """
+import json, sys
+from pathlib import Path
+from kreassign.operations.streaming import MetricStream, RecordForm, SparkOptions, stream_metrics
+
+bootstrap, jars, data, tasks = json.loads(sys.argv[1])
+for topic, form in tasks:
+    source = MetricStream(bootstrap, topic, "c", RecordForm(form), Path(jars), max_offsets_per_trigger=20)
+    stream_metrics(source, Path(data), SparkOptions("local[2]"), once=True, compact_every=2)
+"""
+
+
+def batches(data: Path) -> dict[str, dict[str, int]]:
+    """Records of each topic by what became of them."""
+    found: dict[str, Counter[str]] = {}
+    for row in read_rows(data, METRIC_BATCHES):
+        found.setdefault(row["source_topic"], Counter())[row["treatment"]] += row["records"]
+    return {topic: dict(counts) for topic, counts in found.items()}
+
+
+def test_topics_of_both_forms_go_into_the_same_tables_each_from_its_own_checkpoint(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    brokers, bootstrap, data = sorted(kafka.brokers), kafka.bootstrap_servers, tmp_path / "data"
+    of_reporter = f"{topic_name}-reporter"
+    for name in (topic_name, of_reporter):
+        kafka.create_topic(name, [[brokers[0]], [brokers[1]]])
+
+    def stream(*tasks: tuple[str, RecordForm]) -> None:
+        group = ProcessGroup()
+        given = json.dumps([bootstrap, str(spark_kafka_jars()), str(data), tasks])
+        finished = group.run([sys.executable, "-c", _IN_TURN, given], timeout_s=START_S)
+        group.close()
+        assert finished.exit_code == 0, finished.stderr
+
+    def report(*records: bytes) -> None:
+        writer = Writer(bootstrap, of_reporter)
+        for number, record in enumerate(records):
+            writer.send(number % 2, b"", record)
+        writer.close()
+
+    send(bootstrap, topic_name, range(60))
+    report(*(metric(TOPIC, 3, b"orders-%d" % number) for number in range(30)), b"\x07")
+    stream((topic_name, RecordForm.JSON), (of_reporter, RecordForm.CRUISE_CONTROL))
+    assert batches(data) == {topic_name: {"good": 60}, of_reporter: {"good": 30, "quarantined": 1}}
+
+    # What is new of each, and nothing else: of either topic the other's offsets say nothing.
+    send(bootstrap, topic_name, range(60, 65))
+    report(metric(PARTITION, 4, b"orders", 9))
+    stream((of_reporter, RecordForm.CRUISE_CONTROL), (topic_name, RecordForm.JSON))
+    assert batches(data) == {topic_name: {"good": 65}, of_reporter: {"good": 31, "quarantined": 1}}
+    rows = read_rows(data, METRICS)
+    assert sorted(row["value"] for row in rows if row["name"] == "bytes_in_per_s") == list(range(65))
+    assert {row["topic"] for row in rows if row["name"] == "bytes_out_per_s"} == {f"orders-{i}" for i in range(30)}
+    (size,) = (row for row in rows if row["name"] == "size_bytes")
+    assert (size["broker"], size["topic"], size["partition"], size["value"]) == (4, "orders", 9, 2.5)
+    (letter,) = read_rows(data, METRICS_QUARANTINE)
+    assert (letter["source_topic"], letter["row_json"]) == (of_reporter, "07")
+    # Without compaction there would be a file for each batch: four of the first topic, three of the other one.
+    dates = Counter(file.part for file in open_log(data, METRICS).files())
+    assert len(dates) == 2
+    assert max(dates.values()) <= 2
 
 
 STORE_SECRET, CLIENT_SECRET = "of-the-store", "of-the-client"

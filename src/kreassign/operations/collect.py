@@ -9,21 +9,17 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, DataError
+from kreassign.errors import ClusterError
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.operations.compaction_meanwhile import COMPACT_EVERY, Compaction
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
 from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
-from kreassign.pipeline.tables.compaction import compact, vacuum
-from kreassign.pipeline.tables.parquet import has_table, write_rows
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 
 SYSTEM_CLOCK = SystemClock()
-COMPACT_EVERY = 60
-"""Rounds from one compaction to the next. The log of a table names every file again and again; 60 cost little."""
-VACUUM_EVERY = 24
-"""Compactions from one to the next that also deletes the files of old versions."""
 TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
 
 
@@ -51,22 +47,10 @@ def collect(
     A round that the cluster does not answer is left out. Raises ClusterError if it is the first. After so many rounds
     as `compact_every` their files become one per table and date.
     """
+    compaction = Compaction(data, TABLES_OF_ROUNDS, compact_every, clock, warn)
     for number in paced(rounds, interval_s, clock):
         yield survived(number, lambda: store_round(data, take_round(client, clock, warn)))
-        if number % compact_every == 0:
-            _compact(data, warn, vacuum_ms=clock.now_ms() if number % (compact_every * VACUUM_EVERY) == 0 else None)
-
-
-def _compact(data: Path | str, warn: Warn, vacuum_ms: int | None) -> None:
-    """Compact the tables of rounds. Where another process does so at the same time, one of both is enough."""
-    for table in TABLES_OF_ROUNDS:
-        try:
-            if has_table(data, table):
-                compact(data, table)
-                if vacuum_ms is not None:
-                    vacuum(data, table, vacuum_ms)
-        except DataError as error:
-            warn(f"not compacted: {error}")
+        compaction.after(number)
 
 
 def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:

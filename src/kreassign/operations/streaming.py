@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from kreassign.admin.properties import read_properties
+from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
+from kreassign.operations.compaction_meanwhile import COMPACT_EVERY, Compaction
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
+from kreassign.operations.warnings import Warn, warn_program
 from kreassign.pipeline.ingest.metric_batches import BatchCount
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.spark.client_properties import by_reference
@@ -49,11 +53,14 @@ def stream_metrics(
     say: Callable[[str], None] = _to_nobody,
     *,
     once: bool = False,
+    compact_every: int = COMPACT_EVERY,
+    warn: Warn = warn_program,
 ) -> Mapping[str, int]:
     """Read a topic of metrics into table `metrics`, each metric exactly once; how many records were treated how.
 
     Treatments are `good`, `late`, `quarantined`, `skipped` and `counted`, as in table `metric_batches`. With `once` it
-    ends when all that is there is read. `say` gets a line for each batch. Raises InputError, DataError, and
+    ends when all that is there is read. `say` gets a line for each batch. After so many batches as `compact_every` the
+    files of the tables become one per table and date; `warn` hears where that failed. Raises InputError, DataError, and
     KreassignError without PySpark.
     """
     jobs = spark_jobs("reading a topic of metrics")
@@ -65,11 +72,14 @@ def stream_metrics(
     )
     files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
     treated: Counter[str] = Counter()
+    compaction = Compaction(data, stream.TABLES, compact_every, SystemClock(), warn)
+    batches = count(1)
 
     def tell(batch: BatchCount) -> None:
         say(str(batch))
-        for (treatment, _), count in batch.counts.items():
-            treated[treatment] += count
+        for (treatment, _), records in batch.counts.items():
+            treated[treatment] += records
+        compaction.after(next(batches))
 
     if jobs.session.is_connect(spark_options.master):
         raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")

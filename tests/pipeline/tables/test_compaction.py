@@ -15,7 +15,7 @@ from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.published import tables_at
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, SAMPLES, Row
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, METRICS, SAMPLES, Row
 from tests.pipeline.clusters import sample_round
 from tests.pipeline.load_tables import row
 
@@ -53,6 +53,15 @@ def test_dates_that_are_too_old_go(tmp_path: Path) -> None:
     assert expire(tmp_path, SAMPLES, "1970-01-02") == 0
     assert expire(tmp_path, SAMPLES, "1970-01-03") == 3
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [2 * DAY_MS]
+
+
+def test_dates_of_metrics_that_are_too_old_go_and_small_files_of_the_others_become_one(tmp_path: Path) -> None:
+    metric: Row = {"cluster_id": "c", "broker": 1, "topic": None, "partition": None, "name": "cpu_share", "value": 0.5}
+    times = (DAY_MS, 2 * DAY_MS, 2 * DAY_MS + 1)
+    for taken_ms in times:
+        write_rows(tmp_path, METRICS, [metric | {"taken_ms": taken_ms}], file_stem=str(taken_ms))
+    assert (expire(tmp_path, METRICS, "1970-01-03"), compact(tmp_path, METRICS)) == (1, 1)
+    assert sorted(row["taken_ms"] for row in read_rows(tmp_path, METRICS)) == [*times[1:]]
 
 
 def test_a_version_of_the_last_days_reads_as_it_was_after_compaction_and_vacuum(tmp_path: Path) -> None:

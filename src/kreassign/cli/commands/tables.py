@@ -164,7 +164,7 @@ def stream_metrics(
 
     It may be killed at any time and started again, and its checkpoint in DIR may be removed. Every record that is not
     in `metrics` goes to table `metrics_quarantine` with the reason, or is counted as known before or of no use in table
-    `metric_batches`. Spark's log goes to DIR/spark.log.
+    `metric_batches`. After every 60 batches the files of these tables are compacted. Spark's log goes to DIR/spark.log.
     """
     bootstrap, config = str(cluster.bootstrap_server), cluster.command_config
     source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), jars, config, max_offsets_per_trigger)

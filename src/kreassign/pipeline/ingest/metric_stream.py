@@ -32,6 +32,8 @@ from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_Q
 
 CHECKPOINTS = "_metrics_checkpoint"
 """The folder beside the tables with a checkpoint for each topic."""
+TABLES = (METRICS, METRICS_QUARANTINE, METRIC_BATCHES)
+"""What a stream writes."""
 TRIGGER = "10 seconds"
 
 

@@ -1,0 +1,58 @@
+"""What `kreassign compact` does to tables, and says."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kreassign.cli.main import kreassign
+from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.schemas import METRICS, SAMPLES, Row, Table
+
+DAY_MS = 86_400_000
+METRIC: Row = {"cluster_id": "c", "broker": 1, "topic": None, "partition": None, "name": "cpu_share", "value": 0.5}
+SAMPLE: Row = {"cluster_id": "c", "topic": "t", "topic_id": None, "partition": 0, "leader": 1, "start_offset": 0,
+               "end_offset": 9, "size_bytes": 90}  # fmt: skip
+GOOD: dict[Table, Row] = {METRICS: METRIC, SAMPLES: SAMPLE}
+
+
+def compacted(data: Path, *arguments: str) -> list[str]:
+    result = CliRunner().invoke(kreassign, ["compact", "--data", str(data), *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def age_days(data: Path, table: Table, now_ms: int) -> list[int]:
+    return sorted((now_ms - row["taken_ms"]) // DAY_MS for row in read_rows(data, table))
+
+
+def test_files_of_a_date_become_one_and_old_dates_go_only_when_asked(tmp_path: Path) -> None:
+    # In the middle of a day (UTC), so that no date is near its end.
+    now_ms = time.time_ns() // 1_000_000
+    noon_ms = now_ms // DAY_MS * DAY_MS + DAY_MS // 2
+    for table, row in GOOD.items():
+        for number, days in enumerate((40, 31, 29, 2, 2, 2)):
+            taken_ms = noon_ms - days * DAY_MS + number
+            write_rows(tmp_path, table, [row | {"taken_ms": taken_ms}], file_stem=str(taken_ms))
+    assert sorted(compacted(tmp_path)) == [
+        f"{table}: 2 files merged, 0 expired, 0 deleted" for table in ("metrics", "samples")
+    ]
+    assert [age_days(tmp_path, table, noon_ms + 10) for table in GOOD] == [[2, 2, 2, 29, 31, 40]] * 2
+    assert sorted(compacted(tmp_path, "--keep-days", "30")) == [
+        f"{table}: 0 files merged, 2 expired, 0 deleted" for table in ("metrics", "samples")
+    ]
+    for table in GOOD:
+        assert age_days(tmp_path, table, noon_ms + 10) == [2, 2, 2, 29]
+        assert len(open_log(tmp_path, table).files()) == 2
+    assert compacted(tmp_path, "--keep-days", "30") == []
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "forever"])
+def test_days_that_keep_nothing_are_refused(tmp_path: Path, days: str) -> None:
+    result = CliRunner().invoke(kreassign, ["compact", "--data", str(tmp_path), "--keep-days", days])
+    assert result.exit_code == 2
+    assert "--keep-days" in result.stderr
