@@ -13,6 +13,22 @@ from kreassign.pipeline.ingest.readings import BadRow
 from kreassign.pipeline.tables.schemas import Row
 
 GOLDEN = Path(__file__).parent / "golden"
+SOURCES = {
+    "jmx-exporter.txt": "https://github.com/prometheus/jmx_exporter/blob/main/examples/kafka-kraft-3_0_0.yml and, "
+    "without rules, its README: the names that both make of Kafka's MBeans; counters as release 1.0 names them",
+    "kafka-exporter.txt": "https://github.com/danielqsj/kafka_exporter/blob/master/README.md, release 1.10.0: section "
+    "Metrics, with its output examples",
+    "msk-open-monitoring.txt": "https://docs.aws.amazon.com/msk/latest/developerguide/prometheus-metrics.html: all "
+    "MBeans by the JMX exporter on port 11001; it has no rules there, so its default format",
+    "query-range.json": "https://prometheus.io/docs/prometheus/3.5/querying/api/: range queries, result type matrix",
+    "openmetrics.txt": "https://prometheus.io/docs/specs/om/open_metrics_spec/, OpenMetrics 1.0: times in seconds, "
+    "exemplars, _total and _created, # EOF",
+    "remote-read.json": "https://prometheus.io/docs/prometheus/3.5/querying/remote_read_api/: the message TimeSeries "
+    "of prompb/types.proto in protobuf's JSON",
+    "confluent-export.txt": "https://api.telemetry.confluent.cloud/docs, version 2: export",
+    "confluent-query.json": "https://api.telemetry.confluent.cloud/docs, version 2: query, joined with its answer",
+}
+"""Where the form of each file comes from. Names, labels and forms are theirs; the values are ours."""
 READ_MS = 1_750_000_500_000
 """When pages without times were read."""
 NOBODY: Mapping[str, int] = {}

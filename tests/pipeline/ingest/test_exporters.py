@@ -8,9 +8,14 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.partition_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
-from tests.pipeline.ingest.golden_files import READ_MS, golden, read
+from tests.pipeline.ingest.golden_files import GOLDEN, READ_MS, SOURCES, golden, read
 
 MS = 1_750_000_000_000
+
+
+def test_every_golden_file_says_whose_form_it_has() -> None:
+    assert sorted(SOURCES) == sorted(file.name for file in GOLDEN.iterdir())
+    assert all(source.startswith("https://") for source in SOURCES.values())
 
 
 def test_the_jmx_exporter_has_one_row_for_each_measure_and_a_sample_for_each_partition_that_the_broker_leads() -> None:
