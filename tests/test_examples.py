@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import click
 import pytest
@@ -128,6 +132,62 @@ def test_the_tasks_of_the_weekly_dag_wait_for_approval_and_run_on_a_twin(tmp_pat
             done = run(tasks[name])
             assert done.returncode == 0, (name, done.stderr)
     assert (tmp_path / "plan.html").exists()
+
+
+def scheduler() -> ModuleType:
+    """As much of Dagster as the example asks for: functions stay functions, and all else keeps what it is given."""
+
+    def decorator(**_: object) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        return lambda function: function
+
+    module = ModuleType("dagster")
+    module.__dict__.update(
+        asset=decorator, asset_check=decorator, MaterializeResult=SimpleNamespace, AssetCheckResult=SimpleNamespace,
+        MetadataValue=SimpleNamespace(md=str, path=Path), Definitions=SimpleNamespace,
+        AssetSelection=SimpleNamespace(groups=str), ScheduleDefinition=SimpleNamespace,
+    )  # fmt: skip
+    return module
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_hourly_dag_and_the_assets_make_loads_of_a_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = dict(tasks_of(ROOT / "examples" / "airflow_load.py"))
+    assert list(tasks) == ["snapshot", "load", "figures", "compact"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KREASSIGN_DATA", str(tmp_path / "data"))
+    page = tmp_path / "load.html"
+
+    def run(command: str) -> str:
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, (command, done.stderr)
+        return done.stdout
+
+    with serving(Twin(cluster({"t": [[0, 1]] * 6}), TwinSettings())) as thread:
+        monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", thread.bootstrap_servers)
+        run("kreassign collect --rounds 3 --interval 1s")
+        assert "/srv/kreassign/load.html" in tasks["load"]
+        told = {name: run(task.replace("/srv/kreassign/load.html", str(page))) for name, task in tasks.items()}
+        assert page.exists()
+        # One line of JSON, as the last line of a task's output is all that other tasks see of it.
+        (line,) = told["figures"].splitlines()
+        assert [found["totals"]["partition_count"] for found in json.loads(line)["clusters"]] == [6]
+        assert "files merged" in told["compact"]
+
+        page.unlink()
+        monkeypatch.setitem(sys.modules, "dagster", scheduler())
+        assets = runpy.run_path(str(ROOT / "examples" / "dagster_load.py"))
+        assert "snapshot" in assets["snapshot"]().metadata["told"]
+        made = assets["load"]().metadata
+        assert (made["dagster/row_count"], made["page"].exists()) == (6, True)
+        assert made["size_bytes"] > 0
+        # Rounds of three seconds are not enough to plan by, and the check says so.
+        check = assets["little_is_doubtful"]()
+        assert (check.passed, check.metadata["doubtful_share"] > assets["MOST_DOUBTFUL"]) == (False, True)
+        monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "127.0.0.1:1")
+        with pytest.raises(subprocess.CalledProcessError):
+            assets["snapshot"]()
 
 
 def test_a_command_line_that_cannot_be_typed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
