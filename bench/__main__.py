@@ -64,6 +64,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "twin-server": twin_server.measure,
     "pipeline-truth": pipeline_truth.measure,
     "load-truth": load_truth.measure,
+    "load-truth-others": load_truth.measure_others,
     "load-days": load_days.measure,
     "load-kills": load_kills.measure,
     "load-rounds": load_rounds.measure,

@@ -130,6 +130,37 @@ def _one_size(chance: np.random.Generator, history: History) -> History:
     return replace(history, size=_changed(history.size, _rounds(chance, history), lambda _: np.float64(10**15)))
 
 
+def _largest_size(chance: np.random.Generator, history: History) -> History:
+    return replace(history, size=_changed(history.size, _rounds(chance, history), lambda _: np.float64(10**17)))
+
+
+def _frozen(chance: np.random.Generator, history: History) -> History:
+    """For one to ten hours the same answer comes, with new times; then all that was missed."""
+    since = _rounds(chance, history, 1, ROUNDS - 10 * AN_HOUR)
+    until = since + chance.integers(AN_HOUR, 10 * AN_HOUR, len(since))
+    is_frozen, columns = _passed(history, since) & ~_passed(history, until), np.arange(len(since))
+    kept = {name: getattr(history, name) for name in ("start", "end", "size")}
+    return replace(
+        history, **{name: np.where(is_frozen, values[since, columns], values) for name, values in kept.items()}
+    )
+
+
+def _nulls(chance: np.random.Generator, history: History) -> History:
+    return replace(history, size=np.where(chance.random(history.size.shape) < 0.1, np.nan, history.size))
+
+
+def _negatives(chance: np.random.Generator, history: History) -> History:
+    """-1 for unknown: sizes, and both offsets together."""
+    shape = history.end.shape
+    has_no_offsets = chance.random(shape) < 0.02
+    return replace(
+        history,
+        size=np.where(chance.random(shape) < 0.02, -1, history.size),
+        start=np.where(has_no_offsets, -1, history.start),
+        end=np.where(has_no_offsets, -1, history.end),
+    )
+
+
 def _microseconds(chance: np.random.Generator, history: History) -> History:
     return replace(history, at_ms=_changed(history.at_ms, _rounds(chance, history), lambda at: at * 1000))
 
@@ -328,5 +359,9 @@ _COHORTS: Mapping[str, Spoil] = {
     "leaders move every hour": _leaders_move,
     "sizes only at the end": _no_sizes,
     "sizes only at the end, records × 3 since 3 h": _larger_lately_by_log,
+    "one size of 10^17": _largest_size,
+    "frozen for 1 to 10 h": _frozen,
+    "10 % without sizes": _nulls,
+    "2 % negative": _negatives,
 }
-"""What is wrong with the samples of each cohort."""
+"""What is wrong with the samples of each cohort. Each is drawn by its place: new ones go to the end."""
