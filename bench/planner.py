@@ -57,7 +57,10 @@ def measure() -> None:
 
 
 def measure_tasks() -> None:
-    """A tenth of the brokers leaves or joins, or two replicas become three, against `planner.check.bounds`."""
+    """A tenth of the brokers leaves or joins, or two replicas become three, against `planner.check.bounds`.
+
+    As the commands do it by default, with what may stay left alone, and with `--and-balance`.
+    """
     print(
         "| case | task | wall s | cpu s | MiB | moved GB | bound GB | × bound | brokers outside a band | broken rules |"
     )
@@ -65,7 +68,7 @@ def measure_tasks() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES[1:3]:
             file = generated(case, Path(folder))
-            for task in ("drain", "add", "factor"):
+            for task in ("drain", "drain and balance", "add", "factor", "factor and balance"):
                 print(_task_row(case, task, file), flush=True)
 
 

@@ -14,6 +14,7 @@ from bench.planner_files import read_case, write_plan
 from kreassign.planner import Assignment, BrokerFacts, LogDirs, Problem, Rules, bytes_bound, problem_of, solve
 from kreassign.planner.arrays import FloatArray
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.tasks import only_forced
 
 SHARE = 10  # one broker in so many is drained or joins
 SEED = 3
@@ -74,9 +75,11 @@ def brokers_and_disks(problem: Problem) -> Problem:
 
 TASKS: dict[str, Callable[[Problem], Problem]] = {
     "rebalance": lambda problem: problem,
-    "drain": drain,
+    "drain": lambda problem: only_forced(drain(problem)),
+    "drain and balance": drain,
     "add": add,
-    "factor": factor,
+    "factor": lambda problem: only_forced(factor(problem)),
+    "factor and balance": factor,
     "disks": disks,
     "brokers and disks": brokers_and_disks,
 }

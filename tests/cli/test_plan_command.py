@@ -94,7 +94,7 @@ def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path
     tables(tmp_path, *UNEVEN)
     options = ("--out", tmp_path / "plan.json", "--max-load-age", "none")
     lines = plan(tmp_path, *options).stdout.splitlines()
-    del lines[1:6]  # what the loads rest on: tests/cli/planning/test_loads.py
+    del lines[1:8]  # what the loads rest on: tests/cli/planning/test_loads.py
     assert lines[0] == "rebalance: 2 partitions change: 2 replicas are copied, 20 MB; 2 leaders change"
     assert lines[1] == "lower bound: 20 MB, what brokers cannot keep (plan +0.0%)"
     assert lines[3].split() == ["disk", "0.000", "1.000", "1.500", "1.000"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -185,16 +186,25 @@ def a_move_that_was_started_is_seen_and_not_started_again(
         (copy,) = _progress(cluster)["moving"]
         assert (copy["topic"], copy["partition"], copy["broker"]) == (topic, 0, 2)
         assert copy["done_bytes"] < RECORDS_BYTES <= copy["done_bytes"] + copy["left_bytes"]
+        loads = {one["broker"]: one for one in _told(cluster, "--progress", "--by-broker")["brokers"]}
+        assert {broker: (load["in"]["copies"], load["out"]["copies"]) for broker, load in loads.items()} == {
+            0: (0, 1),
+            2: (1, 0),
+        }
+        assert 0 < loads[2]["in"]["left_bytes"] == loads[0]["out"]["left_bytes"] <= copy["left_bytes"]
     wait_idle(client, partition)
     wait_replicas(client, partition, (2, 1))
     assert _progress(cluster)["moving"] == []
 
 
 def _progress(cluster: KafkaCluster) -> dict[str, list[dict[str, int]]]:
-    words = ("--bootstrap-server", cluster.bootstrap_servers, "--progress", "--format", "json")
-    done = tool("reassign_partitions", *words)
+    return _told(cluster, "--progress")
+
+
+def _told(cluster: KafkaCluster, *words: str) -> dict[str, Any]:
+    done = tool("reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers, *words, "--format", "json")
     assert (done.exit_code, done.stderr) == (0, "")
-    told: dict[str, list[dict[str, int]]] = json.loads(done.stdout)
+    told: dict[str, Any] = json.loads(done.stdout)
     return told
 
 

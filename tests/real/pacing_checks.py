@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
+from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS, clear_broker_changes
 from testbed import Finished, KafkaCluster
 from testbed.records import load_topic
@@ -25,18 +26,28 @@ Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 def paced(cluster: KafkaCluster, targets: Targets, *options: str, poll_ms: int | None = 100) -> Finished:
     """Our tool with this plan, written down in the wrong order."""
+    with TemporaryDirectory() as folder:
+        return executed(cluster, written(Path(folder), targets), *options, poll_ms=poll_ms)
+
+
+def written(folder: Path, targets: Targets) -> Path:
+    """The plan in a file, in the wrong order."""
     entries = [
         {"topic": key.topic, "partition": key.partition, "replicas": list(replicas)}
         for key, replicas in reversed(targets.items())
     ]
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
+    return plan
+
+
+def executed(cluster: KafkaCluster, plan: Path, *options: str, poll_ms: int | None = 100) -> Finished:
+    """Our tool with the plan of a file."""
     interval = () if poll_ms is None else ("--reassignment-poll-interval-ms", str(poll_ms))
-    with TemporaryDirectory() as folder:
-        plan = Path(folder) / "plan.json"
-        plan.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
-        return tool(
-            "reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers, "--execute",
-            "--reassignment-json-file", str(plan), *interval, *options,
-        )  # fmt: skip
+    return tool(
+        "reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers, "--execute",
+        "--reassignment-json-file", str(plan), *interval, *options,
+    )  # fmt: skip
 
 
 def started(done: Finished) -> list[str]:
@@ -186,6 +197,56 @@ def a_deadline_ends_the_wait(cluster: KafkaCluster, client: AdminClient, topic: 
         assert partitions_of(client, other.topic)[0].replicas == (0, 1)
 
 
+def what_was_not_submitted_is_in_a_file_that_starts_it(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (other,) = created(client, f"{topic}-b", (0, 1))
+    with TemporaryDirectory() as folder:
+        with slow(cluster, client, f"{topic}-a") as first:
+            plan = written(Path(folder), {first: (2, 1), other: (2, 1)})
+            done = executed(cluster, plan, "--reassignment-batch-size", "1", "--reassignment-wait-timeout-ms", "1500")
+        rest = plan.with_name("plan.not-submitted.json")
+        assert done.exit_code == 1
+        assert f"What was not submitted (1 of 2 partitions) is in {rest}\n" in done.stderr
+        assert parse_plan(rest.read_text(encoding="utf-8")).replicas == {other: (2, 1)}
+        assert partitions_of(client, other.topic)[0].replicas == (0, 1)
+        again = executed(cluster, rest, "--reassignment-batch-size", "1")
+        assert (again.exit_code, again.stderr, partitions_started(again)) == (0, "", [str(other)])
+        assert sorted(path.name for path in Path(folder).iterdir()) == ["plan.json", rest.name]
+    wait_idle(client, other)
+    wait_replicas(client, other, (2, 1))
+
+
+def replicas_out_of_sync_are_waited_for_where_that_is_asked(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """Broker 3 was away while records came, and fetches them at next to nothing: nothing moves, and it is behind."""
+    (first,), others = created(client, f"{topic}-a", (0, 3)), created(client, f"{topic}-b", (0, 1), (0, 1))
+    away = cluster.brokers[3]
+    options = ("--reassignment-batch-size", "1", "--reassignment-wait-timeout-ms", "3000")
+    try:
+        with held(client, cluster, first.topic):
+            away.stop()
+            load_topic(cluster.bootstrap_servers, first.topic, {0: RECORDS_BYTES}, value_bytes=(20_000, 20_000))
+            away.start()
+            cluster.wait_ready()
+            strict = paced(cluster, {first: (0, 3), others[0]: (2, 1)}, *options, "--reassignment-require-isr")
+            assert strict.exit_code == 1
+            story = strict.stdout + strict.stderr
+            assert f"{first}: not in sync: 3\nNot submitted: {others[0]}\n" in story
+            loose = paced(cluster, {first: (0, 3), others[1]: (2, 1)}, *options)
+            assert loose.exit_code == 0
+            assert f"the reassignment of {first} is complete, but its replica on 3 is not in sync" in loose.stderr
+    finally:
+        if not away.is_running:
+            away.start()
+            cluster.wait_ready()
+    wait_idle(client, first, *others)
+    patient = ("--reassignment-batch-size", "1", "--reassignment-require-isr")
+    done = paced(cluster, {first: (0, 3), others[0]: (2, 1)}, *patient)
+    assert (done.exit_code, partitions_started(done)) == (0, [str(first), str(others[0])])
+    assert set(partitions_of(client, first.topic)[0].isr) == {0, 3}
+    wait_idle(client, others[0])
+
+
 def throttles_are_set_once_over_the_whole_plan(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
     keys = created(client, topic, *[(0, 1)] * 3)
     options = ("--reassignment-batch-size", "1", "--throttle", "50000000")
@@ -235,6 +296,8 @@ PACING_CHECKS: tuple[Check, ...] = (
     a_refused_batch_ends_the_tool_which_names_what_was_not_submitted,
     a_partition_that_someone_else_moved_away_ends_the_tool,
     a_deadline_ends_the_wait,
+    what_was_not_submitted_is_in_a_file_that_starts_it,
+    replicas_out_of_sync_are_waited_for_where_that_is_asked,
     throttles_are_set_once_over_the_whole_plan,
     others_that_move_refuse_the_plan_or_are_warned_of,
 )

@@ -92,6 +92,22 @@ def test_everything_stops_and_the_file_starts_it_again(tool, run, tmp_path):
     ]
 
 
+def test_a_dry_run_shows_and_writes_what_would_be_cancelled_and_changes_nothing(tool, run, tmp_path):
+    hold_everything(tool, run)
+    before = throttles(tool)
+    moving = tool.admin.list_partition_reassignments()
+    file = tmp_path / "now.json"
+    code, out = run("--cancel", "--all", "--dry-run", "--output", str(file))
+    assert code == 0
+    assert json.loads(out.split("\n")[2]) == json.loads(file.read_text())
+    assert "Successfully" not in out
+    assert (tool.admin.list_partition_reassignments().keys(), throttles(tool)) == (moving.keys(), before)
+    # The file cancels just what is in it, and is all that moves.
+    assert run("--cancel", PLAN, str(file))[0] == 0
+    assert tool.admin.list_partition_reassignments() == {}
+    assert throttles(tool) == set()
+
+
 def test_a_file_that_is_there_is_not_overwritten_and_nothing_is_cancelled(tool, run, tmp_path):
     hold_everything(tool, run)
     file = tmp_path / "again.json"

@@ -76,6 +76,15 @@ def test_the_bound_says_what_it_counts() -> None:
     assert bytes_bound(posed(brokers(1), [partition(0, 1)])).binding == ""
 
 
+def test_what_may_not_move_is_not_counted_whatever_is_wanted_of_it() -> None:
+    """Neither a replica that a factor wants, nor one on a broker that is dead."""
+    loads = [partition(0, 1, wanted_factor=2), partition(1, 1, wanted_factor=2, gigabytes=70, may_move=False)]
+    assert bytes_bound(posed(brokers(1, 2), loads, bands=())).total == 10 * GIGABYTE
+    dead = [*brokers(1, 2), BrokerFacts(3, is_live=False)]
+    loads = [partition(0, 3, 1), partition(1, 3, 1, gigabytes=70, may_move=False)]
+    assert bytes_bound(posed(dead, loads, bands=())).total == 10 * GIGABYTE
+
+
 def test_the_gap_is_told_against_the_bound() -> None:
     bound = bytes_bound(posed(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)]))
     assert bound.gap(11 * GIGABYTE) == pytest.approx(0.1)

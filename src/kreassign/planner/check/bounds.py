@@ -57,8 +57,10 @@ def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
     sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
     kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
-    within_reach = partitions.within_reach(problem.brokers.is_live)
-    wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64))[within_reach].sum())
+    # What may not move, or cannot be copied, has what it has, whatever is wanted of it.
+    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost, len(partitions))
+    changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
+    wanted = float((partitions.size_bytes * np.where(changeable, partitions.wanted_factors, usable)).sum())
     return BytesBound(
         forced=int((forced_copies(problem) * partitions.size_bytes).sum()),
         excess=max(0, int(wanted - kept.sum())),

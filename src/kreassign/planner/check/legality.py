@@ -125,7 +125,22 @@ def _allowed_kinds(case: Case) -> Iterator[str]:
     if not rules.leaders or rules.only_forced:
         free = changes.leader_changes & ~_must_give_up_leading(case)
         for partition in np.flatnonzero(free):
+            if rules.leaders and _leads_too_much(case, int(partition)):
+                continue
             yield f"{case.problem.partitions.name(int(partition))} changes its leader without need"
+
+
+def _leads_too_much(case: Case, partition: int) -> bool:
+    """Whether the broker that leads now would exceed a limit if it went on leading, with all that comes to it."""
+    partitions = case.problem.partitions
+    broker = int(partitions.replicas[partitions.offsets[partition]])
+    for column, name in enumerate(case.limited):
+        limit = float(case.problem.brokers.capacity[name][broker])
+        leading, following = (float(one(partitions)[partition]) for one in case.loads[column])
+        load = float(case.after[broker, column]) + leading - following
+        if load > max(limit, float(case.before[broker, column])) + limit * ROUNDING:
+            return True
+    return False
 
 
 def _must_give_up_leading(case: Case) -> BoolArray:

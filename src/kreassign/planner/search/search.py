@@ -15,7 +15,7 @@ from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Budget, Problem, Rules
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.paying import as_pays
-from kreassign.planner.search.compiled.state import NO_RANK, REMOVED, UNPLACED, Encoding, State
+from kreassign.planner.search.compiled.state import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State
 from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
 from kreassign.planner.search.failover import excess, spread_failover
 from kreassign.planner.search.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
@@ -99,6 +99,7 @@ def _solve_brokers(
             one.run(search)
     if problem.rules.only_forced:
         go_back(search)
+        _hand_over(search)
     refuse_overfull(problem, search.encoding, search.state)
     missed = _missed(problem, search.state)
     return Solution(decode(search), missed, search.undone)
@@ -193,6 +194,15 @@ def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> No
             if beside >= encoding.rack_limit[partition] and slot != state.leaders[partition]:
                 initial = encoding.initial_brokers[slot]
                 loops.place_pass(encoding, state, np.array([slot]), np.array([initial if initial >= 0 else REMOVED]))
+
+
+def _hand_over(search: Search) -> None:
+    """Let others lead what is led from brokers that may not lead: who may has perhaps come later."""
+    encoding, state = search.encoding, search.state
+    hosts = state.places[state.leaders]
+    barred = (encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0) & (encoding.lead_rows != FIXED)
+    if barred.any():
+        loops.hand_over_pass(encoding, state, state.leaders[barred])
 
 
 def _barred_leaders(encoding: Encoding, state: State) -> bool:
