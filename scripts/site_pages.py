@@ -136,3 +136,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     path = page.file.src_uri
     is_from_docs = page.file.generated_by is None
     return site_text(markdown, f"{DOCS}/{path}") if is_from_docs else markdown
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """A page as it is written: the dialog of the search has a name, for those who hear it."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )

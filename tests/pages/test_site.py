@@ -16,7 +16,7 @@ from kreassign.cli.main import COMMANDS
 from kreassign.executor.event_json import KINDS
 from scripts.site_pages import SOURCE, events_page, options_page, site_text
 from testbed.processes import Finished, ProcessGroup
-from tests.browser import DESK, PHONE, OpenPage
+from tests.browser import DESK, PHONE, OpenPage, Scheme
 from tests.checks.source import ROOT
 
 PAGES = ("index.html", "incidents/disk-fills.html", "start/comparison.html", "reference/options.html")
@@ -74,6 +74,14 @@ def test_pages_of_the_site_work_on_phone_and_desk(host: str, open_page: OpenPage
             shown = open_page(f"http://{host}/{name}", width=width, hosts=(host,))
             shown.page.wait_for_selector("main h1")
             assert shown.overflow_px() == 0, (name, width)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_the_site_can_be_used_by_anybody(host: str, open_page: OpenPage, scheme: Scheme) -> None:
+    for name in PAGES:
+        shown = open_page(f"http://{host}/{name}", scheme=scheme, hosts=(host,))
+        shown.page.wait_for_selector("main h1")
+        assert shown.findings_of_axe() == [], name
 
 
 def test_search_finds_an_incident(host: str, open_page: OpenPage) -> None:

@@ -99,3 +99,22 @@ TRAIL = RunTrail(
     log=(*MARKS, Said(at(90), "the run is done")),
     planned_s=40.0,
 )  # fmt: skip
+
+
+def huge_run(brokers: int = 1_000, partitions: int = 100_000) -> tuple[Run, RunTrail]:
+    """A run of so many moves on so many brokers: those of `plans.huge`."""
+    began = {number: 900 * number // partitions for number in range(partitions)}
+    moves = tuple(
+        Move(
+            f"topic-{number % 500}", number // 500,
+            (number % brokers, (number + 1) % brokers), ((number + 7) % brokers, (number + 1) % brokers),
+            at(began[number]), at(began[number] + 30),
+        )
+        for number in range(partitions)
+    )  # fmt: skip
+    arrivals = tuple(
+        Arrival(at(began[number] + after), move.partition, move.target[0], move.original[0], done, move.topic)
+        for number, move in enumerate(moves)
+        for after, done in ((0, 0), (30, 100 * MB))
+    )
+    return Run(moves, ended_ms=at(930)), RunTrail(arrivals, (), (), (), (), (), ())

@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 from kreassign.report.html import longest_moves, render, spread, verdict
 from kreassign.report.records import SnapshotRows
 from kreassign.report.view import ReportView, report_view
+from tests.report.eventful import EVENTFUL, TRAIL
+from tests.report.plans import FACTS
 from tests.report.runs import AFTER, BEFORE, MB, STARTED_MS, TWO_MOVES, Run
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -190,3 +192,31 @@ def test_text_of_a_cluster_is_shown_without_characters_that_deceive() -> None:
     assert "refused\\u001b[8m by \\u202egro.live" in text
     assert "c\\u0000&lt;b&gt;" in text
     assert not {"\x00", "\x1b", "\u202e"} & set(markup(text))
+
+
+def test_a_page_with_the_facts_of_its_plan_says_the_bound_and_why_each_move_is_made() -> None:
+    shown = page(report_view(Run(TWO_MOVES), BEFORE, AFTER, {}, facts=FACTS)).words
+    assert "Lower bound 2 GB any plan that brings about as much copies at least 2 GB: +50.0%" in shown
+    assert "orders-0 a copy goes from broker 1 to broker 3: without it disk would miss its bands by 2 GB more" in shown
+    assert "orders-1 a copy goes from broker 1 to broker 2: without it disk would miss its bands by 1 GB more" in shown
+    assert "Lower bound" not in page(a_view(Run(TWO_MOVES))).words
+
+
+def test_a_reason_is_not_said_of_a_move_that_got_another_destination() -> None:
+    elsewhere = replace(TWO_MOVES[0], target=(4, 2))
+    shown = page(report_view(Run((elsewhere,)), BEFORE, AFTER, {}, facts=FACTS)).words
+    assert "a copy goes from broker 1 to broker 3" not in shown
+
+
+def test_what_moved_is_kept_apart_from_what_grew() -> None:
+    shown = page(a_view(Run(TWO_MOVES))).words
+    head = "Broker before moved in moved out written or removed meanwhile after"
+    assert f"{head} 1 200 MB 0 B -100 MB 0 B 100 MB 2 200 MB 0 B 0 B 0 B 200 MB 3 0 B +100 MB 0 B 0 B 100 MB" in shown
+    assert head not in page(a_view(Run(TWO_MOVES), None, None)).words
+
+
+def test_a_run_that_was_killed_says_when_among_its_marks_and_in_its_log() -> None:
+    text = render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL))
+    said = "the process that executed the run ended without a word"
+    assert Page(text).words.count(said) == 2
+    assert re.search(rf'<li><span class="soft">0:40</span> {said}</li>', text)

@@ -10,13 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.rehearse import Recording, rehearse
+from kreassign.operations.report import rehearsal_page
+from kreassign.operations.run import RunRequest
+from kreassign.operations.show_load import load_page
+from kreassign.operations.twin import faults_of
 from kreassign.report.html import AuditView, render
 from kreassign.report.plan_page import render_plan
 from kreassign.report.view import report_view
-from tests.browser import DESK, PHONE, OpenedPage, OpenPage
-from tests.report.eventful import EVENTFUL, TRAIL
+from tests.browser import DESK, PHONE, OpenedPage, OpenPage, Scheme
+from tests.cli.commands.test_rehearse import snapshot as rehearsed_snapshot
+from tests.pipeline.load_tables import a_cluster, fill
+from tests.report.eventful import EVENTFUL, TRAIL, huge_run
 from tests.report.plans import FACTS, TARGETS, huge
-from tests.report.runs import AFTER, BEFORE
+from tests.report.runs import AFTER, BEFORE, MB
 
 AUDIT = AuditView((("moves", "4", "4 complete"), ("bytes copied", "400 MB", "440 MB")), ("broker 3 used 120%",))
 
@@ -26,16 +37,30 @@ def plan_page() -> str:
 
 
 def huge_plan_page() -> str:
-    facts, targets = huge(1_000, 2_000)
+    facts, targets = huge()
     return render_plan(facts, targets, "plan.json")
 
 
 def run_page() -> str:
     """With what an audit says of it, so that everything that a page of a run can have is there."""
-    return render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL), "Audit of reassignment r-1", AUDIT)
+    return render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL, FACTS), "Audit of reassignment r-1", AUDIT)
 
 
-PAGES = (plan_page, huge_plan_page, run_page)
+def huge_run_page() -> str:
+    run, trail = huge_run()
+    return render(report_view(run, None, None, {}, trail, huge()[0]))
+
+
+def rehearsed_page() -> str:
+    """Of a rehearsal in which a broker dies, so that guards have something to say."""
+    seen, recording = rehearsed_snapshot(), Recording()
+    plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
+    request = RunRequest(PlanFile(plan), ThrottleRates(10 * MB))
+    shown = rehearse(request, seen, recording=recording, faults=faults_of(("crash:0@100s+1h",)))
+    return rehearsal_page(shown, recording, seen, "plan.json")
+
+
+PAGES = (plan_page, huge_plan_page, run_page, huge_run_page, rehearsed_page)
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +124,31 @@ def test_a_page_works_on_any_screen_for_anybody_in_light_and_dark_and_on_paper(
     assert shown.page.evaluate(INK) == "#1a1f26"
 
 
-def test_a_page_of_a_thousand_brokers_fits_any_screen(open_page: OpenPage, files: dict[str, Path]) -> None:
-    shown = open_page(files["huge_plan_page"])
+def test_the_page_of_a_rehearsal_works_on_any_screen_for_anybody(open_page: OpenPage, files: dict[str, Path]) -> None:
+    shown = open_page(files["rehearsed_page"])
+    wait_for_charts(shown, "light")
+    assert shown.page.evaluate(WRONG_CHARTS) == []
+    assert shown.findings_of_axe() == []
+    assert overflows(shown) == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_load_works_on_any_screen_for_anybody(
+    open_page: OpenPage, tmp_path: Path, scheme: Scheme
+) -> None:
+    fill(tmp_path / "data", **a_cluster())
+    (tmp_path / "load.html").write_text(load_page(tmp_path / "data"), encoding="utf-8")
+    shown = open_page(tmp_path / "load.html", scheme=scheme)
+    assert "Load of cluster c.1" in shown.words()
+    assert shown.findings_of_axe() == []
+    assert overflows(shown) == {}
+
+
+@pytest.mark.parametrize("page", ["huge_plan_page", "huge_run_page"])
+def test_a_page_of_a_thousand_brokers_and_a_hundred_thousand_moves_fits_any_screen(
+    open_page: OpenPage, files: dict[str, Path], page: str
+) -> None:
+    shown = open_page(files[page])
     wait_for_charts(shown, "light")
     assert shown.page.evaluate(WRONG_CHARTS) == []
     assert overflows(shown) == {}

@@ -104,12 +104,12 @@ def test_text_from_outside_stays_text_in_pictures_too() -> None:
 
 def test_a_thousand_brokers_and_a_hundred_thousand_moves_stay_readable() -> None:
     """What would be too many to see is put together, and the page says what it leaves out."""
-    facts, targets = huge(1_000, 20_000)
+    facts, targets = huge(1_000, 100_000)
     text = render_plan(facts, targets, "plan.json")
     shown = Page(text).words
     charts = figures(text)
     assert all(len(chart["data"][0]["y"]) <= 41 for chart in charts.values())
     assert charts["heat-before"]["data"][0]["y"][-1] == "most of 960 others"
     assert charts["matrix"]["data"][0]["y"][-1] == "from 976 others"
-    assert "The 300 largest of 20,000; the facts file has all." in shown
+    assert "The 300 largest of 100,000; the facts file has all." in shown
     assert len(json.dumps(charts)) < 100_000

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from kreassign.report.html import render
 from kreassign.report.records import RunTrail
 from kreassign.report.run_pictures import run_pictures
 from kreassign.report.run_rates import copy_rates, throttle_over_time
-from tests.report.eventful import EVENTFUL, TRAIL, Arrival, Step, Sync, at
+from kreassign.report.view import report_view
+from tests.report.eventful import EVENTFUL, TRAIL, Arrival, Step, Sync, at, huge_run
+from tests.report.plans import huge
 from tests.report.runs import MB, STARTED_MS, Move, Run
+from tests.report.test_html import Page, markup
 
 NOTHING = RunTrail((), (), (), (), (), (), ())
 
@@ -69,21 +73,22 @@ def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
                 assert len(set(trace["x"])) == len(trace["x"])
 
 
-def test_a_run_of_a_thousand_brokers_and_thousands_of_moves_stays_readable() -> None:
+def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable() -> None:
     """Bars become colours, and what would be too many rows is put together."""
-    moves = tuple(
-        Move("t", number, (number % 1_000,), ((number + 7) % 1_000,), at(number // 100), at(number // 100 + 30))
-        for number in range(5_000)
-    )
-    arrivals = tuple(
-        Arrival(at(move.partition // 100 + after), move.partition, move.target[0], move.original[0], done, "t")
-        for move in moves
-        for after, done in ((0, 0), (30, 100 * MB))
-    )
-    pictures = run_pictures(Run(moves, ended_ms=at(90)), RunTrail(arrivals, (), (), (), (), (), ()))
-    for chart in pictures.charts:
+    run, trail = huge_run()
+    view = report_view(run, None, None, {}, trail, huge()[0])
+    assert view.pictures is not None
+    for chart in view.pictures.charts:
         assert chart.height_px < 1_100, chart.name
         assert all(len(trace["y"]) <= 130 for trace in chart.figure["data"]), chart.name
-    assert pictures.timeline is not None
-    assert pictures.timeline.figure["data"][0]["y"][-1] == "most of 960 others"
-    assert pictures.timeline.says == ("How many copies each broker received at a time; 5,000 copies to 1,000 brokers.")
+    assert view.pictures.timeline is not None
+    assert view.pictures.timeline.figure["data"][0]["y"][-1] == "most of 960 others"
+    assert view.pictures.timeline.says == (
+        "How many copies each broker received at a time; 100,000 copies to 1,000 brokers."
+    )
+    text = markup(render(view))
+    shown = Page(text).words
+    assert "The 200 longest of 100,000." in shown
+    assert "The 40 that received most, of 1,000." in shown
+    assert shown.count("a copy goes from broker") == 200
+    assert len(text) < 500_000

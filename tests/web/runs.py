@@ -23,7 +23,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
-from kreassign.operations.journals import is_active
+from kreassign.operations.journals import is_active, this_operator
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
 from kreassign.twin.cluster import Twin
@@ -38,6 +38,7 @@ SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(1)>"
 QUOTES = "\"'><svg onload=alert(1)>"
 HOSTILE = (SCRIPT, IMAGE, QUOTES)
+SLOW = ThrottleRates(20_000)
 
 
 def hostile_journal(state_dir: Path) -> Path:
@@ -79,14 +80,20 @@ class LiveRun:
 
 
 @contextmanager
-def live_run(state_dir: Path) -> Iterator[LiveRun]:
+def live_run(
+    state_dir: Path,
+    rates: ThrottleRates = SLOW,
+    *,
+    speed: float = 5.0,
+    operator: Operator | None = None,
+) -> Iterator[LiveRun]:
     """A run of two moves on a twin that would take minutes; it is to be ended within the block."""
     twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
     plan = Plan((PartitionAssignment(tp(0), (2, 1)), PartitionAssignment(tp(1), (1, 3))))
-    request = RunRequest(PlanFile(plan), ThrottleRates(20_000), measure_for_s=0)
+    request = RunRequest(PlanFile(plan), rates, measure_for_s=0)
     found = LiveRun(state_dir, [])
-    with serving(twin, speed=5.0) as thread, connect(thread.bootstrap_servers) as client:
-        context = RunContext(state_dir, poll_s=0.1)
+    with serving(twin, speed=speed) as thread, connect(thread.bootstrap_servers) as client:
+        context = RunContext(state_dir, poll_s=0.1, operator=operator or this_operator())
         runner = threading.Thread(target=lambda: found.ended.append(operation.run(client, request, context)))
         runner.start()
         try:

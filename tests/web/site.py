@@ -44,6 +44,11 @@ class Site:
     def host(self) -> str:
         return f"{self.name}:{self.port}"
 
+    @property
+    def address(self) -> str:
+        """Where browsers find it."""
+        return f"http://{self.host}/"
+
     def connection(self) -> http.client.HTTPConnection:
         if self.trust is None:
             return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

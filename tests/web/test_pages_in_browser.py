@@ -22,7 +22,10 @@ OTHERS = ("plans", "api", "login")
 
 @pytest.mark.parametrize(
     ("width", "scheme", "paths"),
-    [(PHONE, "dark", NAMING + OTHERS), (DESK, "light", (*NAMING, "runs/run-1/report", "plans/plan.json/report"))],
+    [
+        (PHONE, "dark", NAMING + OTHERS),
+        (DESK, "light", (*NAMING, *OTHERS, "runs/run-1/report", "plans/plan.json/report")),
+    ],
 )
 def test_every_page_can_be_read_by_everybody_at_every_width(
     place: Place, open_page: OpenPage, width: int, scheme: Scheme, paths: tuple[str, ...]
@@ -46,7 +49,12 @@ def test_a_run_is_followed_and_steered_by_who_has_the_token(tmp_path: Path, open
         assert not page.locator("[data-control]").is_visible(), "nothing to press without the token"
 
         page.fill("#token", TOKEN)
+        assert opened.findings_of_axe() == [], "of a run that goes on"
         page.get_by_role("button", name="Unlock control").click()
+        page.get_by_role("button", name="Pause").wait_for()
+        assert opened.findings_of_axe() == [], "with all that steers"
+        page.set_viewport_size({"width": PHONE, "height": 800})
+        assert opened.overflow_px() <= 0
         page.get_by_role("button", name="Pause").click()
         page.locator("[data-field=state]", has_text="paused").wait_for()
         page.get_by_text("an operator paused it").wait_for()

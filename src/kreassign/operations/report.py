@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from kreassign.errors import DataError, InputError
+from kreassign.errors import DataError, InputError, MalformedPlan
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.history.timeline import timeline
 from kreassign.executor.journal import read_events
 from kreassign.model import TopicPartition
+from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import steer
 from kreassign.operations.plan_files import PlanFile, facts_path
 from kreassign.operations.rehearse import Recording, Rehearsal
+from kreassign.operations.run_facts import kept_facts
 from kreassign.operations.warnings import Warn, warn_program
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.parquet import read_rows
@@ -42,20 +44,25 @@ def report_page(
 ) -> str:
     """The page in HTML. Before and after come from the snapshots in `data`, if any; warns of what it cannot show.
 
-    With what an `audit` found of the run, it says that, too.
+    With what an `audit` found of the run, it says that, too. Bound and reasons come from the facts of the run's plan.
     """
     run, events = steer.status(journal), read_events(journal)
     before, after, rates = (None, None, {}) if data is None else _around(run, data, warn)
-    view = report_view(run, before, after, rates, trail_of(events))
+    view = report_view(run, before, after, rates, trail_of(events), _facts(journal, run.plan_id, warn))
     return render(view, f"Audit of reassignment {run.run_id}" if audit else None, audit)
 
 
-def rehearsal_page(shown: Rehearsal, recording: Recording, snapshot: ClusterSnapshot, name: str) -> str:
-    """The page of a rehearsal of the plan in the file `name`: as of a run, on the twin of the cluster in a snapshot."""
+def rehearsal_page(
+    shown: Rehearsal, recording: Recording, snapshot: ClusterSnapshot, name: str, facts: PlanFacts | None = None
+) -> str:
+    """The page of a rehearsal of the plan in the file `name`: as of a run, on the twin of the cluster in a snapshot.
+
+    With the plan's `facts` it says the lower bound and the reasons of moves.
+    """
     rates = {name: one.write_bytes_per_s for name, one in snapshot.partitions}
     known = rates if any(rate is not None for rate in rates.values()) else {}
     before, after = _observed(recording.before), _observed(recording.after)
-    view = report_view(shown.history, before, after, known, trail_of(recording.events))
+    view = report_view(shown.history, before, after, known, trail_of(recording.events), facts)
     return render(view, f"Rehearsal of {name}")
 
 
@@ -84,6 +91,14 @@ def _observed(seen: Observation | None) -> SnapshotRows | None:
     if seen is None:
         return None
     return SnapshotRows(seen.taken_ms, *(tuple(rows(seen)) for rows in (broker_rows, partition_rows, replica_rows)))
+
+
+def _facts(journal: Path, plan_id: str, warn: Warn) -> PlanFacts | None:
+    try:
+        return kept_facts(journal, plan_id)
+    except MalformedPlan as error:
+        warn(f"the report will not show why moves are made: {error}")
+        return None
 
 
 def trail_of(events: Sequence[Event]) -> RunTrail:

@@ -38,9 +38,11 @@ from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import Cluster, ConfigResource, TopicPartition
+from kreassign.model.plan_facts import PlanFacts
 from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
 from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run_facts import keep_facts
 from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
 
 SYSTEM_CLOCK = SystemClock()
@@ -120,7 +122,7 @@ class RunRequest:
 
 def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
     """Check, measure and execute. Raises IllegalPlan, InputError, ClusterError."""
-    return start_run(client, prepare_run(client, request, context), context)
+    return start_run(client, prepare_run(client, request, context), context, request.plan.facts)
 
 
 def prepare_run(
@@ -149,13 +151,23 @@ def prepare_run(
     return replace(started, replans=request.replan)
 
 
-def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> RunHistory:
-    """Execute a run that was prepared. Raises InputError when another is active on the cluster."""
+def start_run(
+    client: AdminClient, started: RunStarted, context: RunContext, facts: PlanFacts | None = None
+) -> RunHistory:
+    """Execute a run that was prepared. Raises InputError when another is active on the cluster.
+
+    The `facts` of its plan are kept beside its journal, for reports; a run goes on without.
+    """
     started = replace(started, operator=context.operator)
     with (
         leased(client, _first_lease_request(started, context)) as lease,
         Journal.create(context.state_dir, started) as journal,
     ):
+        if facts is not None:
+            try:
+                keep_facts(journal.path, facts)
+            except OSError as error:
+                context.warn(f"a report of the run will not show why moves are made: {error}")
         return _execute(client, journal, lease, context, lambda runner: runner.start(started))
 
 

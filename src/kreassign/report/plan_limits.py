@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kreassign.model.amount import format_amount
-from kreassign.model.plan_facts import Limit, UnevenTopic
+from kreassign.model.plan_facts import Limit, Totals, UnevenTopic
 
 
 def limit_amount(limit: Limit) -> str:
@@ -13,6 +13,16 @@ def limit_amount(limit: Limit) -> str:
     least, most = (format_amount(value, limit.unit) for value in (limit.least, limit.most))
     amount = least if least == most else f"{least} to {most}"
     return f"{limit.goal} {amount}, {limit.brokers} broker{'s' if limit.brokers > 1 else ''}"
+
+
+def bound_sentence(totals: Totals) -> str:
+    """How near a plan is to the least that any plan copies."""
+    if totals.gap is not None:
+        least = format_amount(totals.least_bytes, "B")
+        return f"any plan that brings about as much copies at least {least}: {totals.gap:+.1%}"
+    if totals.moved_bytes:
+        return "some balance targets are missed, so there is no lower bound"
+    return "nothing has to be copied"
 
 
 def uneven_parts(topic: UnevenTopic) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_ma
 from kreassign.report.chart import MOST_ROWS, Chart, Table, bars
 from kreassign.report.flows import matrix
 from kreassign.report.page import render_page
-from kreassign.report.plan_limits import limit_amount, unheeded_sentences
+from kreassign.report.plan_limits import bound_sentence, limit_amount, unheeded_sentences
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_CHANGES = 300
@@ -77,7 +77,7 @@ def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) ->
         change_count=len(ranked),
         remaining=facts.remaining[:SHOWN_REMAINING],
         more_remaining=max(0, len(facts.remaining) - SHOWN_REMAINING),
-        bound=_bound(facts),
+        bound=bound_sentence(facts.totals),
         time="no rate was given, so no time is predicted" if facts.prediction is None else _time(facts.prediction),
         limits=tuple((limit_amount(one), one.source) for one in facts.limits),
         unheeded=tuple(unheeded_sentences(facts.unknown_goals, facts.uneven_topics)),
@@ -102,17 +102,6 @@ def _change(partition: PlannedPartition, targets: Targets) -> ChangeLine:
         _copied(partition, targets),
         tuple(map(str, partition.reasons)),
     )
-
-
-def _bound(facts: PlanFacts) -> str:
-    gap = facts.totals.gap
-    if gap is not None:
-        return (
-            f"any plan that brings about as much copies at least {format_bytes(facts.totals.least_bytes)}: {gap:+.1%}"
-        )
-    if facts.totals.moved_bytes:
-        return "some balance targets are missed, so there is no lower bound"
-    return "nothing has to be copied"
 
 
 def _time(prediction: Prediction) -> str:

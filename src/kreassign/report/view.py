@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
+from kreassign.model.plan_facts import PlanFacts, Reason, Totals
+from kreassign.report.plan_limits import bound_sentence
 from kreassign.report.records import BreachRecord, LogLineRecord, MoveRecord, Row, RunRecord, RunTrail, SnapshotRows
 from kreassign.report.run_pictures import RunPictures, run_pictures
 from kreassign.report.verdicts import Check, checks_of
@@ -42,7 +44,10 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class MoveView:
-    """One move. `start_s` counts from the start of the run, `rate_bytes_per_s` is the mean over its duration."""
+    """One move. `start_s` counts from the start of the run, `rate_bytes_per_s` is the mean over its duration.
+
+    `reasons` are those of the plan, in sentences; none where they are not known, or the move got another destination.
+    """
 
     name: str
     original: tuple[int, ...]
@@ -53,6 +58,7 @@ class MoveView:
     duration_s: float | None
     rate_bytes_per_s: float | None
     problem: str | None
+    reasons: tuple[str, ...] = ()
 
     @property
     def end_s(self) -> float | None:
@@ -108,6 +114,14 @@ class GrowthView:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundView:
+    """How near the plan of the run is to the least that any plan copies."""
+
+    totals: Totals
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportView:
     """Everything on the page."""
 
@@ -126,6 +140,7 @@ class ReportView:
     log: tuple[LogLineRecord, ...] = ()
     more_lines: int = 0
     growths: tuple[GrowthView, ...] = ()
+    bound: BoundView | None = None
 
 
 def report_view(
@@ -134,12 +149,14 @@ def report_view(
     after: SnapshotRows | None,
     write_rates: Mapping[TopicPartition, float | None],
     trail: RunTrail | None = None,
+    facts: PlanFacts | None = None,
 ) -> ReportView:
     """The page of a run. Snapshots that were not taken are None; `write_rates` is empty without a load model.
 
-    Pictures need the `trail` of the run.
+    Pictures need the `trail` of the run, bound and reasons the `facts` of its plan.
     """
-    moves = tuple(sorted((_move_view(move, run.started_ms) for move in run.moves), key=_by_start))
+    planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
+    moves = tuple(sorted((_move_view(move, run.started_ms, planned) for move in run.moves), key=_by_start))
     return ReportView(
         run=_run_view(run, moves),
         before_ms=before.taken_ms if before else None,
@@ -156,6 +173,7 @@ def report_view(
         log=() if trail is None else tuple(trail.log[-SHOWN_LINES:]),
         more_lines=0 if trail is None else trail.more_lines + max(0, len(trail.log) - SHOWN_LINES),
         growths=growths(run.moves, before, after),
+        bound=None if facts is None else BoundView(facts.totals, bound_sentence(facts.totals)),
     )
 
 
@@ -241,11 +259,14 @@ def _run_view(run: RunRecord, moves: Sequence[MoveView]) -> RunView:
     )
 
 
-def _move_view(move: MoveRecord, started_ms: int) -> MoveView:
+def _move_view(move: MoveRecord, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
     submitted, completed = move.submitted_ms, move.completed_ms
     duration_s = None if submitted is None or completed is None else max(0, completed - submitted) / 1000
+    partition = TopicPartition(move.topic, move.partition)
+    # A run may have replaced a destination that was lost: the plan's reason is not why the move goes where it went.
+    reasons = [one for one in planned.get(partition, ()) if one.destination in {None, *move.target}]
     return MoveView(
-        name=str(TopicPartition(move.topic, move.partition)),
+        name=str(partition),
         original=move.original,
         target=move.target,
         adding=move.adding,
@@ -254,6 +275,7 @@ def _move_view(move: MoveRecord, started_ms: int) -> MoveView:
         duration_s=duration_s,
         rate_bytes_per_s=move.bytes_copied / duration_s if duration_s and move.adding else None,
         problem=move.problem,
+        reasons=tuple(map(str, reasons)),
     )
 
 

@@ -86,7 +86,7 @@ def rehearse(
     recording = None if report is None else Recording()
     shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
     if report is not None and recording is not None:
-        report.write_text(rehearsal_page(shown, recording, seen, plan.name), encoding="utf-8")
+        report.write_text(rehearsal_page(shown, recording, seen, plan.name, request.plan.facts), encoding="utf-8")
     if output_format == "json":
         print_json(asdict(shown))
     else:

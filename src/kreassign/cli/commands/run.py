@@ -166,7 +166,7 @@ def _execute(
         started = replace(again, moves=moves)
     if shows:
         show(lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
-    return operation.start_run(client, started, context)
+    return operation.start_run(client, started, context, request.plan.facts)
 
 
 def _silent(_: str) -> None:
