@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,15 +24,17 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")
 TOOLS = ("kafka-leader-election", "kafka-preferred-replica-election", "kafka-reassign-partitions", "kafka-topics")
-PROGRAMS = (*TOOLS, "kreassign")
+PROGRAMS = (*TOOLS, *(f"{tool}.sh" for tool in TOOLS), "kreassign")
+SETTINGS_OF_PIP = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_FIND_LINKS": "UV_FIND_LINKS", "PIP_CERT": "SSL_CERT_FILE"}
 EXTRAS = ("pyspark", "pandas", "starlette", "uvicorn", "gssapi", "boto3", "pytest")
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A home with nothing but kreassign in it."""
+    """A home with nothing but kreassign in it, and where its environment is there."""
 
     home: Path
+    environment_at: str = "pipx/venvs/kreassign"
 
     def run(self, *words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
         """The end of a command, found by its name alone."""
@@ -50,7 +54,7 @@ class Installed:
     @property
     def python(self) -> Path:
         """The interpreter of its environment."""
-        return self.home / "pipx" / "venvs" / "kreassign" / "bin" / "python"
+        return self.home / self.environment_at / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +83,30 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     """As `pipx install` leaves it."""
     home = tmp_path_factory.mktemp("home")
     places = {"PIPX_HOME": str(home / "pipx"), "PIPX_BIN_DIR": str(home / "bin"), "PIPX_MAN_DIR": str(home / "man")}
+    places |= {"PIPX_DEFAULT_BACKEND": "pip"}  # as it is without uv, which pipx takes where it finds it
     versions = f"-c {ROOT / 'constraints.txt'}"
     subprocess.run(
         [sys.executable, "-m", "pipx", "install", "--python", sys.executable, "--pip-args", versions, str(wheel)],
         check=True, capture_output=True, timeout=600, env={**os.environ, **places},
     )  # fmt: skip
     return Installed(home)
+
+
+@pytest.fixture(scope="module")
+def installed_with_uv(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """As `uv tool install` leaves the source distribution with an extra; uv builds it, too."""
+    (source,) = built.glob("kreassign-*.tar.gz")
+    home = tmp_path_factory.mktemp("uv")
+    places = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin"), "UV_NO_CONFIG": "1"}
+    # uv does not read what pip was told of registries.
+    told = {ours: os.environ[pips] for pips, ours in SETTINGS_OF_PIP.items() if pips in os.environ}
+    subprocess.run(
+        [str(Path(sys.executable).parent / "uv"), "tool", "install", "--no-python-downloads",
+         "--python", sys.executable, "--constraints", str(ROOT / "constraints.txt"),
+         f"kreassign[web] @ {source.as_uri()}"],
+        check=True, capture_output=True, timeout=600, env={**os.environ, **told, **places},
+    )  # fmt: skip
+    return Installed(home, "tools/kreassign")
 
 
 @contextmanager
@@ -122,12 +144,43 @@ def test_the_source_distribution_has_what_a_build_needs_and_no_tests(built: Path
 
 
 def test_five_commands_are_there_and_only_what_they_need(installed: Installed) -> None:
-    assert sorted(path.name for path in (installed.home / "bin").iterdir()) == sorted(PROGRAMS)
-    for program in PROGRAMS:
-        assert installed.run(program, "--version").stdout.strip()
-    program = f"import importlib.util; print(*[one for one in {EXTRAS!r} if importlib.util.find_spec(one)])"
-    assert installed.run(installed.python, "-c", program).stdout.split() == []
+    assert commands_of(installed) == sorted(PROGRAMS)
+    assert extras_of(installed) == []
     installed.run(installed.python, "-m", "pip", "--python", installed.python, "check")
+
+
+def commands_of(installed: Installed) -> list[str]:
+    """The commands that are there, each of which says its version."""
+    found = sorted(path.name for path in (installed.home / "bin").iterdir())
+    for program in found:
+        assert installed.run(program, "--version").stdout.strip()
+    return found
+
+
+def extras_of(installed: Installed) -> list[str]:
+    """What is there of packages that not everybody needs."""
+    program = f"import importlib.util; print(*[one for one in {EXTRAS!r} if importlib.util.find_spec(one)])"
+    return installed.run(installed.python, "-c", program).stdout.split()
+
+
+def test_the_source_distribution_with_an_extra_is_installed_by_uv_and_serves_its_page(
+    installed_with_uv: Installed,
+) -> None:
+    assert commands_of(installed_with_uv) == sorted(PROGRAMS)
+    assert extras_of(installed_with_uv) == ["starlette", "uvicorn"]
+    command = [str(installed_with_uv.home / "bin" / "kreassign"), "web", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=installed_with_uv.home,
+        env=installed_with_uv.environment,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, "")
+            address = next(found[0] for line in lines if (found := re.search(r"http://127\.0\.0\.1:\d+/", line)))
+            with urllib.request.urlopen(f"{address}api/v1/runs", timeout=60) as answer:
+                assert json.load(answer) == {"runs": []}
+        finally:
+            process.terminate()
 
 
 def test_the_first_move_is_made_with_installed_commands_on_an_installed_scenario(installed: Installed) -> None:

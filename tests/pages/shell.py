@@ -31,6 +31,8 @@ PROGRAMS = {
     "kafka-preferred-replica-election": "kreassign.kafka_tools.preferred_replica_election",
     "kafka-topics": "kreassign.kafka_tools.topics",
 }
+# Kafka's archive calls them so, and so do our packages.
+PROGRAMS |= {f"{name}.sh": module for name, module in PROGRAMS.items() if name.startswith("kafka-")}
 READY = ("tests.pages.ready",)
 PATIENCE_S = 120
 PAGE_PATIENCE_S = 280
