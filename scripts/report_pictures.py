@@ -1,56 +1,103 @@
 #!/usr/bin/env python3
-"""Write the pictures of docs/guides/show-plans-and-runs.md: pages as Chromium shows them.
+"""Write the pictures of docs/images: pages as Chromium shows them, and what a terminal shows.
 
 PYTHONPATH=. python scripts/report_pictures.py
 
 The plan is one for the scenario `skewed`; the run is on a twin, in virtual time: slowed down, held, left and resumed.
+The page that `kreassign web` serves is that of a run which goes on meanwhile.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from click.testing import CliRunner
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console, RenderableType
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
 
 import kreassign
-from kreassign.executor.events import HoldRequested, ReleaseRequested, ThrottleRequested
+from kreassign.cli.live import screen
+from kreassign.cli.main import kreassign as command_line
+from kreassign.executor.events import HoldRequested, MovesObserved, Operator, ReleaseRequested, ThrottleRequested
+from kreassign.executor.journal import read_events
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.amount import parse_amount
 from kreassign.operations.plan import PlanRequest
-from kreassign.operations.report import report_page
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.rehearse import Recording, rehearse
+from kreassign.operations.report import rehearsal_page, report_page
+from kreassign.operations.run import RunRequest
+from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.operations.twin import faults_of
 from tests.browser import OPTIONS, find_chromium
+from tests.cli.test_run_views import progress_of
 from tests.executor.twin_runs import RATE, TwinRig, pace
+from tests.web.runs import live_run
+from tests.web.site import TOKEN, serving_page, with_control
 
 SCENARIO = "skewed"
 IMAGES = Path("docs/images")
 WIDTH, HEIGHT = 1080, 1360
+COLUMNS, LINES = 100, 26
+WHAT_HAPPENED = "What happened when"
 
 
 def main() -> None:
     """Make the pages, and take a picture of what each is for."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
+        folder = Path(name)
         browser = driver.chromium.launch(executable_path=find_chromium(), args=list(OPTIONS))
-        for name, page, section in pages(Path(folder)):
-            file = Path(folder) / f"{name}.html"
+        journal = eventful_run(folder)
+        for picture, page, section in pages(folder, journal):
+            file = folder / f"{picture}.html"
             file.write_text(page, encoding="utf-8")
-            shown = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-            shown.goto(file.as_uri())
+            shown = opened(browser, file.as_uri())
             shown.wait_for_selector("html[data-drawn=light]", state="attached")
-            top = shown.locator("h2", has_text=section).bounding_box() if section else None
-            area = {"x": 0, "y": top["y"] - 16 if top else 0, "width": WIDTH, "height": HEIGHT}
-            shown.screenshot(path=IMAGES / f"{name}.png", full_page=True, clip=area)
+            take(shown, picture, shown.locator("h2", has_text=section) if section else None)
+        with live_page(browser, folder / "web") as shown:
+            take(shown, "web-run", None)
         browser.close()
+        for picture, title, drawn in terminals(folder, journal):
+            write_terminal(picture, title, drawn)
 
 
-def pages(folder: Path) -> Iterator[tuple[str, str, str]]:
+def opened(browser: Browser, address: str) -> Page:
+    """A page in light colours."""
+    shown = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+    shown.goto(address)
+    return shown
+
+
+def take(shown: Page, picture: str, section: Locator | None) -> None:
+    """A picture of the page, from a section on."""
+    top = section.bounding_box() if section else None
+    begin = top["y"] - 16 if top else 0
+    height = min(HEIGHT, shown.evaluate("document.documentElement.scrollHeight") - begin)
+    area = {"x": 0, "y": begin, "width": WIDTH, "height": height}
+    shown.screenshot(path=IMAGES / f"{picture}.png", full_page=True, clip=area)
+
+
+def pages(folder: Path, journal: Path) -> Iterator[tuple[str, str, str]]:
     """Name of the picture, page, and the section to begin at."""
     with kreassign.serve_twin(SCENARIO) as twin, kreassign.connect(twin.bootstrap_servers) as cluster:
         snapshot = kreassign.snapshot(cluster, measure_for_s=2)
     outcome = kreassign.plan(snapshot, request=PlanRequest(rate_bytes_per_s=parse_amount("20MB/s")))
     kreassign.write_plan(folder / "plan.json", outcome.plan, outcome.facts)
+    write_snapshot(folder / "cluster.json", snapshot)
     yield "report-plan", kreassign.plan_page(folder / "plan.json"), ""
-    yield "report-run", report_page(eventful_run(folder), None), "What happened when"
+    yield "report-run", report_page(journal, None), WHAT_HAPPENED
+    recording = Recording()
+    request = RunRequest(read_plan_file(folder / "plan.json"), ThrottleRates(50_000_000), pace=pace(moves_per_broker=1))
+    shown = rehearse(request, snapshot, recording=recording, faults=faults_of(("crash:3@60s+45s",)))
+    yield "report-rehearsal", rehearsal_page(shown, recording, snapshot, "plan.json", outcome.facts), ""
 
 
 def eventful_run(folder: Path) -> Path:
@@ -65,6 +112,51 @@ def eventful_run(folder: Path) -> Path:
     rig.run(rig.prepared(targets, pace=pace(moves_per_broker=1)))
     rig.resume()
     return rig.path()
+
+
+@contextmanager
+def live_page(browser: Browser, folder: Path) -> Iterator[Page]:
+    """The page of a run that goes on, with what steers it; the run is cancelled at the end."""
+    ann = Operator("ann", "admin-1", ("kreassign", "run", "plan.json", "--throttle", "200kB/s"))
+    rate = ThrottleRates(200_000)
+    with live_run(folder, rate, speed=1.0, operator=ann) as run, serving_page(with_control(folder)) as site:
+        shown = opened(browser, f"{site.address}runs/{run.run_id}")
+        shown.fill("#token", TOKEN)
+        shown.get_by_role("button", name="Unlock control").click()
+        shown.get_by_role("button", name="Pause").wait_for()
+        # Brokers let a burst through before they throttle.
+        shown.locator("[data-field=rate]", has_text=re.compile(r"^[1-4]\d\d kB/s")).wait_for(timeout=120_000)
+        yield shown
+        shown.on("dialog", lambda dialog: dialog.accept())
+        shown.get_by_role("button", name="Cancel now").click()
+        run.wait_for_end()
+        shown.close()
+
+
+def terminals(folder: Path, journal: Path) -> Iterator[tuple[str, str, RenderableType]]:
+    """Name of the picture, the command, and what it shows on a terminal."""
+    planned = CliRunner().invoke(
+        command_line,
+        ["plan", "--snapshot", str(folder / "cluster.json"), "--rate", "20MB/s"],
+        env={"COLUMNS": str(COLUMNS), "KREASSIGN_CONFIG": "/dev/null"},
+    )
+    assert planned.exit_code == 0, planned.output
+    yield "terminal-plan", "kreassign plan", Text(planned.stderr.partition("next:")[0].rstrip())
+    events = read_events(journal)
+    looks = [number for number, event in enumerate(events) if isinstance(event, MovesObserved)]
+    progress = progress_of(*events[: looks[5 * len(looks) // 12]])
+    yield "terminal-run", "kreassign watch", screen(progress, COLUMNS, LINES)
+
+
+def write_terminal(picture: str, title: str, drawn: RenderableType) -> None:
+    """A terminal as SVG, which asks nobody for a font, as rich's own form of it would."""
+    console = Console(file=StringIO(), record=True, width=COLUMNS, height=LINES, highlight=False, force_terminal=True)
+    console.print(drawn)
+    form = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    form = form.replace("Fira Code, monospace", "ui-monospace, DejaVu Sans Mono, monospace")
+    text = console.export_svg(title=title, theme=SVG_EXPORT_THEME, code_format=form, unique_id=picture)
+    text = "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+    (IMAGES / f"{picture}.svg").write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
