@@ -42,9 +42,11 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     begin = lines.index(
         "load (UTC)           table                good  quarantined         late      counted      skipped"
     )
-    quality = [line[21:] if line[:1].isdigit() else line for line in lines[begin : begin + 6]]
+    quality = [line[21:] if line[:1].isdigit() else line for line in lines[begin : begin + 8]]
     assert quality[1:] == [
+        "brokers                 3            0            0            0            0",
         "clusters                2            0            0            0            0",
+        "log_dirs                4            0            0            0            0",
         "partitions              2            0            0            0            0",
         "replicas                5            0            0            0            0",
         "samples                 3            1            0            0            0",
@@ -52,11 +54,13 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     ]
     assert re.fullmatch(r"Spark's pages: http://127\.0\.0\.1:\d+", lines.pop(1))
     begin -= 1
-    assert lines[:begin] + lines[begin + 6 :] == [
+    assert lines[:begin] + lines[begin + 8 :] == [
         f"starting Spark; its log is {tmp_path / 'spark.log'}",
         "clusters: 2 rows",
         "partitions: 2 rows",
         "replicas: 5 rows",
+        "brokers: 3 rows",
+        "log_dirs: 4 rows",
         "samples: 3 rows, 1 bad (see table quarantine)",
         "load_hours: 1 rows",
         "open_samples: 3 rows",
