@@ -54,7 +54,7 @@ def declare(path: Path, number: int, **fields: Any) -> None:
 
 def test_a_cluster_that_is_as_it_was_written_down_passes(server: str, placement: Path) -> None:
     done = check(server, placement)
-    assert (done.exit_code, done.output) == (0, "3 declared partitions: all as declared\n")
+    assert (done.exit_code, done.stdout) == (0, "3 declared partitions: all as declared\n")
     assert [line.count("topic") for line in placement.read_text().splitlines()] == [0, 1, 1, 1, 0]
     other = CliRunner().invoke(kreassign, ["plan", f"--check={placement}", "--bootstrap-server", server])
     assert other.output == done.output
