@@ -58,3 +58,10 @@ def test_each_command_names_the_next_one_but_for_those_with_a_reason(words: str,
 
 def test_a_function_that_names_no_command_is_found() -> None:
     assert not _NAMES_ONE & set(called(_names))
+
+
+@pytest.mark.parametrize("words", ["load", "audit run", "audit records", "audit compare", "rehearse", "plan fleet"])
+def test_long_work_says_what_goes_on(words: str) -> None:
+    (command,) = (one for name, one in LEAVES if name == words)
+    assert command.callback is not None
+    assert {"working", "WorkingLine"} & set(called(command.callback))

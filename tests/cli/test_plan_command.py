@@ -98,8 +98,8 @@ def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path
     assert lines[0] == "rebalance: 2 partitions change: 2 replicas are copied, 20 MB; 2 leaders change"
     assert lines[1] == "lower bound: 20 MB, what brokers cannot keep (plan +0.0%)"
     assert lines[3].split() == ["disk", "0.000", "1.000", "1.500", "1.000"]
-    assert lines[9].split() == ["2", "0", "B", "→", "20", "MB", "▒" * 15, "20", "MB", "0", "B", "20", "MB"]
-    assert lines[7].split()[6:7] == ["█" * 15 + "░" * 7]
+    assert lines[10].split() == ["2", "0", "B", "→", "20", "MB", "▒" * 15, "20", "MB", "0", "B", "20", "MB"]
+    assert lines[8].split()[6:7] == ["█" * 15 + "░" * 7]
     assert not [line for line in lines if len(line) > 80 and not line.startswith("plan ")]  # that names a file
     wide = plan(tmp_path, *options, "--wide")
     assert re.search(r"\n +2 +0 B +20 MB +0 +2 +0 +2 +20 MB +0 B +20 MB\n", wide.stdout)

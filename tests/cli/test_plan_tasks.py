@@ -1,7 +1,9 @@
 """Every planning task from the command line, on a small cluster given as a snapshot file."""
 
+import io
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -548,3 +550,37 @@ def test_other_circumstances_are_answered_with_a_summary_and_with_a_plan_where_i
     out = cluster.with_name("plan.json")
     assert run(cluster, "what-if", "--add-brokers", "1", "--out", out).exit_code == 0
     assert 5 in {broker for target in read_plan(out).replicas.values() for broker in target}
+
+
+# What goes on
+
+
+class Seen(io.StringIO):
+    """An error stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("plan rebalance", "searching a plan"),
+        ("plan brokers-needed", "computing how many brokers carry the load"),
+        ("plan new-topic n --partitions 2 --replication-factor 2", "searching places for 2 partitions"),
+        ("plan partitions orders 9", "searching places for partitions of orders"),
+        ("rehearse PLAN --throttle 10MB/s", "rehearsing in virtual time"),
+    ],
+)
+def test_whoever_looks_is_told_what_goes_on(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    plan_file = cluster.with_name("small.json")
+    write_plan(plan_file, Plan((PartitionAssignment(TopicPartition("orders", 0), (4, 2)),)))
+    typed = [str(plan_file) if word == "PLAN" else word for word in words.split()]
+    seen = Seen()
+    monkeypatch.setattr(sys, "stderr", seen)
+    with pytest.raises(SystemExit) as ended:
+        kreassign.main([*typed, "--snapshot", str(cluster)])
+    assert ended.value.code == (5 if "rehearse" in words else 0), "the disks of this cluster are too full for a run"
+    assert f"\x1b[2K{said}" in seen.getvalue()

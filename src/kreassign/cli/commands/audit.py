@@ -16,6 +16,7 @@ from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import OUTPUT_FILE, REGEX
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.typed import typed_words
+from kreassign.cli.working import working
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.printable import shortened
@@ -88,7 +89,8 @@ def audit_run(
         raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
     if output_format == "text":
         click.echo("auditing with Spark, which takes a while to start", err=True)
-    found = audit_runs(journals, data, SparkOptions(master, dict(conf)))
+    with working("auditing with Spark"):
+        found = audit_runs(journals, data, SparkOptions(master, dict(conf)))
     if report is not None:
         report.write_text(audit_page(found[0], journals[0], data, warn), encoding="utf-8")
     is_bad = any(run["findings"] for run in found)
@@ -137,7 +139,7 @@ def records(
     Takes all records between the first and the last offset of the moment. A reading of the same name is replaced.
     """
     request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
-    with cluster.connect() as client:
+    with cluster.connect() as client, working("reading records with Spark"):
         found = read_records(client, request, data, SparkOptions(master, dict(conf)))
     click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
     print_next(_after_reading(label, data))
@@ -179,7 +181,8 @@ def compare(
     Lists every partition that lost, gained, changed or displaced a record, with the first offset. What retention and
     compaction remove, and what was written since, is no difference. Exit code 0 if all is the same, 1 if not.
     """
-    rows = compare_readings(before, after, data, SparkOptions(master, dict(conf)))
+    with working(f"comparing {before} and {after} with Spark"):
+        rows = compare_readings(before, after, data, SparkOptions(master, dict(conf)))
     wrong = [row for row in rows if row["verdict"] != "same"]
     if output_format == "json":
         print_json({"ok": not wrong, "partitions": rows})

@@ -15,6 +15,7 @@ from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.options.values import OUTPUT_FILE, parse_speed
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
+from kreassign.cli.working import working
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import rehearse as operation
@@ -84,7 +85,8 @@ def rehearse(
     seen = read_snapshot(snapshot)
     request = RunRequest(read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms))
     recording = None if report is None else Recording()
-    shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
+    with working("rehearsing in virtual time"):
+        shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
     if report is not None and recording is not None:
         report.write_text(rehearsal_page(shown, recording, seen, plan.name, request.plan.facts), encoding="utf-8")
     if output_format == "json":

@@ -82,7 +82,8 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
 def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
     """Compute how many brokers like these the load needs, now or under other circumstances."""
     inputs = options.inputs()
-    found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
+    with working("computing how many brokers carry the load"):
+        found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
     if options.output_format == "json":
         limits = [asdict(limit) for limit in inputs.limits]
         print_json({**_size_document(found), "limits": limits, "loads": load_fields(inputs.loads)})

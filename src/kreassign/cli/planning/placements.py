@@ -12,9 +12,11 @@ from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import WholeRange, parse_quantity
 from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.planning.broker_tables import evaluated_tables
 from kreassign.cli.planning.loads import print_loads
-from kreassign.cli.planning.show import brokers_table, goals_table, spread_of
+from kreassign.cli.planning.show import goals_table, spread_of
 from kreassign.cli.typed import typed_words
+from kreassign.cli.working import working
 from kreassign.errors import InputError
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.plan_facts_json import load_fields
@@ -25,7 +27,6 @@ from kreassign.operations.plan_files import write_plan
 from kreassign.report.text import format_bytes, format_rate
 
 MOST_PARTITIONS = 100_000
-SHOWN_BROKERS = 40
 SHOWN_MISSES = 10
 
 
@@ -67,7 +68,8 @@ def new_topic(
     inputs = options.inputs()
     _refuse_ignored(options)
     options.request.check_loads(inputs)
-    found = place_topic(inputs, options.policy(), name, partitions, replication_factor, expected)
+    with working(f"searching places for {partitions} partitions, and what a rebalance saves by them"):
+        found = place_topic(inputs, options.policy(), name, partitions, replication_factor, expected)
     _show(found, options, inputs.loads)
 
 
@@ -84,7 +86,9 @@ def partitions(options: PlanOptions, topic: str, total: int) -> None:
     inputs = options.inputs()
     _refuse_ignored(options)
     options.request.check_loads(inputs)
-    _show(place_partitions(inputs, topic, total), options, inputs.loads)
+    with working(f"searching places for partitions of {topic}, and what a rebalance saves by them"):
+        found = place_partitions(inputs, topic, total)
+    _show(found, options, inputs.loads)
 
 
 def said(savings: Savings, what: str) -> str:
@@ -118,7 +122,7 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
     if not options.out:
         click.echo(format_plan(found.plan))
     terminal = console(stderr=options.out is None)
-    _summary(terminal, found, loads, options.max_load_age_s)
+    _summary(terminal, found, loads, options.max_load_age_s, is_wide=options.is_wide)
     # Whole, whatever the width of the terminal: it is there to be copied.
     click.echo(f"create with: {found.command}", err=options.out is None)
     if options.out:
@@ -128,7 +132,7 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
         print_next(next_command(*typed_words(), "--out", "placement.json"))
 
 
-def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None) -> None:
+def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool) -> None:
     count, replicas = len(found.lists), sum(map(len, found.lists))
     kind = "more partitions of" if found.first else "new topic"
     terminal.print(f"{kind} {found.topic}: {count} partitions, {replicas} replicas; nothing that is there moves")
@@ -139,8 +143,8 @@ def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: f
     terminal.print(said(found.savings, "with them"))
     if found.evaluation.goals:
         terminal.print(goals_table(found.evaluation))
-    if len(found.evaluation.broker_ids) <= SHOWN_BROKERS:
-        terminal.print(brokers_table(found.evaluation))
+    for part in evaluated_tables(found.evaluation, is_wide=is_wide):
+        terminal.print(part)
     misses = found.evaluation.misses()
     for miss in misses[:SHOWN_MISSES]:
         terminal.print(f"remains: {miss}")

@@ -16,23 +16,22 @@ from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.output import MARKDOWN, console, print_json
+from kreassign.cli.planning.broker_tables import plan_tables
 from kreassign.cli.planning.limits import limit_lines, unheeded
 from kreassign.cli.planning.loads import print_loads
 from kreassign.cli.typed import typed_words
 from kreassign.model.amount import format_load
-from kreassign.model.plan_facts import GoalMean, PlanFacts, Prediction, RackBytes, WorstLoss
+from kreassign.model.plan_facts import PlanFacts, Prediction, RackBytes, WorstLoss
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.plan_files import facts_path
 from kreassign.planner import Evaluation
-from kreassign.planner.results.outcome import Outcome, means_of
+from kreassign.planner.results.outcome import Outcome
 from kreassign.report.markdown import plan_markdown
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
-SHOWN_BROKERS = 40
 SHOWN_SENTENCES = 10
 SHOWN_PAIRS = 6
-BAR_WIDTH = 22
 SHOWN_DIRS = 20
 _BINDING = {
     "forced": ", copies that must be made whatever the targets",
@@ -126,8 +125,8 @@ def summary(terminal: Console, outcome: Outcome, how: Shown) -> None:
         terminal.print(goals_table(outcome.evaluation))
     if facts.losses:
         terminal.print(_losses(facts))
-    if len(facts.brokers) <= SHOWN_BROKERS:
-        terminal.print(wide_table(facts) if how.is_wide else narrow_table(facts))
+    for part in plan_tables(facts, is_wide=how.is_wide):
+        terminal.print(part)
     _print_directories(terminal, outcome)
     for line in (*limit_lines(facts.limits), *unheeded(facts)):
         terminal.print(line)
@@ -252,29 +251,6 @@ def spread_of(found: Evaluation, goal: int, *, before: bool) -> dict[str, float]
     return {"least": round(least, 6), "most": round(most, 6)}
 
 
-def narrow_table(facts: PlanFacts) -> Table:
-    """One row per broker in 80 columns: its first goal before and after, as figures and as a bar, and what it copies.
-
-    In the bar `█` stays, `▒` comes and `░` goes.
-    """
-    table = Table(box=None, pad_edge=False)
-    measure = next(iter(facts.means), GoalMean("", "", 0.0, 0.0))
-    goal = measure.goal
-    table.add_column("broker", justify="right", no_wrap=True)
-    table.add_column(goal, justify="right", no_wrap=True)
-    table.add_column("after", no_wrap=True)
-    table.add_column("█ stays ▒ comes ░ goes", no_wrap=True)
-    for title in ("in", "out", "peak disk"):
-        table.add_column(title, justify="right", no_wrap=True)
-    most = max((max(one.before[goal], one.after[goal]) for one in facts.brokers), default=0.0) if goal else 0.0
-    for one in facts.brokers:
-        before, after = (one.before.get(goal, 0.0), one.after.get(goal, 0.0))
-        copied = map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes))
-        amounts = (_amount(measure, before), f"→ {_amount(measure, after)}")
-        table.add_row(str(one.broker), *amounts, _bar(before, after, most), *copied)
-    return table
-
-
 def _print_directories(terminal: Console, outcome: Outcome) -> None:
     """What log directories give and take within their brokers, those with most first; nothing if none does."""
     if not outcome.facts.totals.log_dir_moves:
@@ -299,38 +275,3 @@ def _print_directories(terminal: Console, outcome: Outcome) -> None:
     if len(found) > SHOWN_DIRS:
         table.add_row("", f"and {len(found) - SHOWN_DIRS} more")
     terminal.print(table)
-
-
-def _bar(before: float, after: float, most: float) -> str:
-    if most <= 0:
-        return ""
-    held, either = (round(BAR_WIDTH * amount / most) for amount in (min(before, after), max(before, after)))
-    return "█" * held + ("▒" if after > before else "░") * (either - held)
-
-
-def wide_table(facts: PlanFacts) -> Table:
-    """One row per broker with every goal before and after."""
-    table = Table(box=None, pad_edge=False)
-    titles = (f"{one.goal} {when}" for one in facts.means for when in ("before", "after"))
-    for title in ("broker", *titles, "in", "out", "peak disk"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for one in facts.brokers:
-        loads = [_amount(mean, when[mean.goal]) for mean in facts.means for when in (one.before, one.after)]
-        table.add_row(str(one.broker), *loads, *map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
-    return table
-
-
-def brokers_table(found: Evaluation) -> Table:
-    """Every broker before and after, where nothing is copied."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("broker", *(f"{goal} {when}" for goal in found.goals for when in ("before", "after"))):
-        table.add_column(title, justify="right")
-    for broker, before, after in zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True):
-        pairs = zip(means_of(found), before, after, strict=True)
-        table.add_row(str(broker), *(_amount(mean, load) for mean, *loads in pairs for load in loads))
-    return table
-
-
-def _amount(mean: GoalMean, load: float) -> str:
-    """A load with its unit; an estimate beside the mean before the plan."""
-    return format_load(load, mean.unit, mean.before)
