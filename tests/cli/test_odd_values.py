@@ -48,7 +48,11 @@ def refused(option: click.Parameter, text: str) -> str:
 def test_the_options_are_found() -> None:
     assert len(EVERY_OPTION) > 200
     assert {"kreassign collect --rounds", "kreassign plan what-if --traffic"} <= NUMBERS.keys()
-    assert {"kreassign run --throttle", "kreassign run --poll-interval", "kreassign collect --interval"} <= READ_BY_US.keys()
+    assert {
+        "kreassign run --throttle",
+        "kreassign run --poll-interval",
+        "kreassign collect --interval",
+    } <= READ_BY_US.keys()
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
