@@ -54,7 +54,9 @@ def opened(samples: Samples, rates: Rates) -> Opened:
     can_change = ~samples.is_closed & ~(right_ms < latest_ms - ALLOWED_LATENESS_MS)
     first_ms = series.least(np.where(can_change, taken_ms, np.nan))
     # Also where there is no sample yet, one may come.
-    open_from_ms = np.floor(np.fmin(first_ms, latest_ms - ALLOWED_LATENESS_MS) / HOUR_MS) * HOUR_MS
+    begin_ms = np.floor(np.fmin(first_ms, latest_ms - ALLOWED_LATENESS_MS) / HOUR_MS) * HOUR_MS
+    # Never earlier than it was: where the latest sample turned out to be odd, what was closed would count once more.
+    open_from_ms = np.fmax(begin_ms, series.largest(samples.open_from_before))
 
     def reaches(right_ms: Floats) -> Mask:
         return ~(right_ms < open_from_ms)

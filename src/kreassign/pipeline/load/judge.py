@@ -104,6 +104,7 @@ def samples_of(rows: pa.Table, series: Series) -> tuple[pa.Array, Samples]:
         was_clean=mask(rows["is_clean"]),
         reason_before=pc.index_in(rows["reason"], known).fill_null(-1).to_numpy().astype(np.int64) + 1,
         epoch_before=rows["epoch"].fill_null(-1).to_numpy().astype(np.int64),
+        open_from_before=floats(rows["open_from_ms"]),
         **{name: floats(rows[name]) for name in ("taken_ms", "leader", "start_offset", "end_offset", "size_bytes")},
     )
 

@@ -78,7 +78,8 @@ class Verdict(IntEnum):
 class Samples:
     """Samples of many partitions in the order of `series`. Texts are numbers: equal if and only if the texts are.
 
-    Of those that are closed, `was_clean`, `reason_before` and `epoch_before` (-1 if unknown) are what was decided.
+    Of those that are closed, `was_clean`, `reason_before` and `epoch_before` (-1 if unknown) are what was decided, and
+    of all that were judged before `open_from_before` is where the open hours of their partition began.
     """
 
     series: Series
@@ -92,6 +93,7 @@ class Samples:
     was_clean: Mask
     reason_before: Ints
     epoch_before: Ints
+    open_from_before: Floats
 
 
 @dataclass(frozen=True, slots=True)
