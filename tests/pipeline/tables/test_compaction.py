@@ -11,13 +11,13 @@ from kreassign.errors import DataError
 from kreassign.model.as_of import LoadNumber
 from kreassign.pipeline.ingest.snapshots import sample_rows
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
-from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.delta import log_to_write, open_log, undo_after
 from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.published import tables_at
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, METRICS, SAMPLES, Row
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, LOAD_QUALITY, METRICS, SAMPLES, Row
 from tests.pipeline.clusters import sample_round
-from tests.pipeline.load_tables import row
+from tests.pipeline.load_tables import quality, row
 
 DAY_MS = 86_400_000
 NOW_MS = time.time_ns() // 1_000_000
@@ -153,3 +153,16 @@ def test_one_checkpoint_a_day_is_left_and_the_newest_and_all_versions_can_be_rea
     rows = [len(open_log(tmp_path, SAMPLES, each).files()) for each in range(version + 1)]
     assert rows == list(range(version + 1))
     assert files(tmp_path) == ["1970-01-02"]
+
+
+def test_a_file_that_was_lost_and_taken_out_of_a_table_stays_out_when_the_next_load_undoes_what_came_since(
+    tmp_path: Path,
+) -> None:
+    for load_ms in (NOW_MS, NOW_MS + 1):
+        write_rows(tmp_path, LOAD_QUALITY, quality(1, begun_ms=load_ms), file_stem=str(load_ms))
+    known = open_log(tmp_path, LOAD_QUALITY)
+    lost, kept = known.files()
+    Path(known.place_of(lost)).unlink()
+    assert repair(tmp_path, LOAD_QUALITY) == 1
+    undo_after(log_to_write(tmp_path, LOAD_QUALITY), known.version)
+    assert open_log(tmp_path, LOAD_QUALITY).files() == [kept]

@@ -25,6 +25,7 @@ from kreassign.errors import DataError
 from kreassign.pipeline.load.checks import NEVER_MS
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.intake import hours_of, judged, open_samples, quarantined
+from kreassign.pipeline.load.kept import require_kept
 from kreassign.pipeline.load.latest_snapshots import REQUIRED, Snapshots, latest_snapshots
 from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs
 from kreassign.pipeline.load.measured import (
@@ -196,11 +197,14 @@ def run_load(
     there is no such load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last
     `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. `on_begin` hears of each
     table before it is made. DataError when a table is missing, has no good row or is not the one that the last load
-    knew, when the clock went back, or when another load was finished meanwhile: then nothing of this one is seen.
+    knew, when what that one left cannot be read, when the clock went back, or when another load was finished meanwhile:
+    then nothing of this one is seen.
     """
     begun = last_load(data_dir)
     before = _before(data_dir, begun, is_full=is_full)
-    now_ms = now_ms if before is None else time_of_load(now_ms, before)
+    if before is not None:
+        now_ms = time_of_load(now_ms, before)
+        require_kept(data_dir, before, window_days)
     job = Job(spark, data_dir, on_step, on_begin, now_ms, before)
     snapshots = latest_snapshots(spark, data_dir, now_ms)
     source = _new_samples(job)
@@ -279,6 +283,8 @@ def _measured(job: Job, hours: DataFrame) -> DataFrame | None:
     log = open_log(job.data_dir, METRICS)
     usable, skipped = usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
     if not usable:
+        if skipped:
+            job.note(StepCount(METRICS, 0, skipped=tuple(skipped)), log.version)
         job.judged.extend(_skipped(METRICS, skipped))
         return None
     rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))

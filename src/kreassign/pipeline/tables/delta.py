@@ -304,10 +304,15 @@ def commit_once(log: TableLog, files: Sequence[AddAction], identity: str, number
 
 
 def undo_after(log: TableLog, version: int) -> None:
-    """Make the table what it was in a version: by a commit, which removes nothing of what was committed since."""
+    """Make the table what it was in a version: by a commit, which removes nothing of what was committed since.
+
+    Of that version's files those that are no longer there stay out: somebody may have taken them out of the table.
+    """
     if log.version != version:
         with told(log.data_dir, log.table):
-            log.delta.restore(version)
+            # Without a look whether they are there, so that they have to be taken out again.
+            log.delta.restore(version, ignore_missing_files=True)
+            log.delta.repair()
             log.delta.update_incremental()
 
 

@@ -201,9 +201,10 @@ def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
         if reason := why_not(log.data_dir, log.table, file.path):
             if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
                 raise DataError(no_longer_kept(log.data_dir, log.table, log.version))
+            gone = "" if reason is _NOT_THERE else "delete it, "
             raise DataError(
-                f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or take it out of the "
-                f"table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
+                f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or {gone}take it out "
+                f"of the table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
             )
     system, root = storage(log.data_dir, log.table)
     return ds.dataset(
