@@ -12,6 +12,7 @@ from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,
+    BROKER_LOADS,
     CLUSTERS,
     DOUBLE,
     FORECAST,
@@ -71,7 +72,7 @@ def fill(data: Path, loads: list[Row], *, load_ms: int = TAKEN_MS, **others: lis
     snapshot = {"snapshot_id": "s-2", "cluster_id": "c.1", "taken_ms": TAKEN_MS}
     write_rows(data, CLUSTERS, [row(CLUSTERS, **snapshot)], file_stem="s-2")
     write_rows(data, LOAD_MODEL, loads, file_stem="load")
-    for table in (LOAD_HOURS, FORECAST, SKEW, PLAN_INPUTS, LOAD_QUALITY):
+    for table in (LOAD_HOURS, FORECAST, SKEW, PLAN_INPUTS, BROKER_LOADS, LOAD_QUALITY):
         if rows := others.get(table.name):
             write_rows(data, table, rows, file_stem="load")
     finish_load(data, load_ms)

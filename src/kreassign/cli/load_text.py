@@ -17,6 +17,7 @@ from kreassign.model.load_summary import (
     LoadBefore,
     LoadSummary,
     LoadTotals,
+    MeasuredBroker,
     PartitionLoad,
     TopicLoad,
     Window,
@@ -62,6 +63,7 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
         _print_table(terminal, _partitions(f"{title} partitions", partitions), partitions)
     for title, topics in (("busiest", found.busiest_topics), ("largest", found.largest_topics)):
         _print_table(terminal, _topics(f"{title} topics", topics), topics)
+    _print_brokers(terminal, found)
     _print_doubtful(terminal, found.doubtful)
 
 
@@ -139,6 +141,32 @@ def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
         rate, size = format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes)
         table.add_row(one.topic, rate, size, f"{format_count(one.known_count)} of {format_count(one.partition_count)}")
     return table
+
+
+def _print_brokers(terminal: Console, found: LoadSummary) -> None:
+    """What brokers measured of themselves, where they did."""
+    brokers = found.measured_brokers
+    table = _table("brokers", "in", "out", "cpu", "at most", "cpu full at", "disk", "measured")
+    for one in brokers:
+        rates = (format_rate(one.bytes_in_per_s), format_rate(one.bytes_out_per_s))
+        cpu = (_share(one.cpu_share), _share(one.peak_cpu_share), format_rate(one.cpu_capacity_bytes_per_s))
+        table.add_row(str(one.broker), *rates, *cpu, format_bytes(one.disk_bytes), _measured(one))
+    _print_table(terminal, table, brokers)
+    if more := found.measured_broker_count - len(brokers):
+        terminal.print(f"and {format_count(more)} more, with less to do")
+    ratios = [one.replication_out_ratio for one in brokers if one.replication_out_ratio is not None]
+    if ratios:
+        told = " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio in (min(ratios), max(ratios))))
+        terminal.print(f"bytes to followers are {told} times what the load expects")
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def _measured(broker: MeasuredBroker) -> str:
+    """In how many hours, and which part of them."""
+    return f"{format_count(broker.hour_count)} h, {broker.measured_share:.0%}"
 
 
 def _print_doubtful(terminal: Console, found: Doubtful) -> None:

@@ -118,12 +118,35 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredBroker:
+    """What a broker measured of itself, means of its hours and the busiest one, and what it can hold.
+
+    `cpu_share` is of all its processors; `cpu_capacity_bytes_per_s` are the bytes in and out at which they would be
+    used up. `replication_out_ratio` is what it sent to followers over what the load expects: 1 where both agree.
+    """
+
+    broker: int
+    hour_count: int
+    measured_share: float
+    bytes_in_per_s: float | None
+    bytes_out_per_s: float | None
+    cpu_share: float | None
+    peak_bytes_in_per_s: float | None
+    peak_bytes_out_per_s: float | None
+    peak_cpu_share: float | None
+    replication_out_ratio: float | None
+    disk_bytes: int | None
+    cpu_capacity_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSummary:
     """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
     `taken_ms` is when the snapshot was begun, `load_ms` when the load was, ms since the epoch. `before` is the load
     before it; None where there is none, or its tables are gone. `load_number` counts finished loads from 1.
-    `windows` are the hours of the last day, oldest first.
+    `windows` are the hours of the last day, oldest first. Of `measured_broker_count` brokers that measured themselves
+    `measured_brokers` are some, those with most to do first.
     """
 
     cluster_id: str
@@ -142,6 +165,8 @@ class LoadSummary:
     doubtful: Doubtful
     load_number: int | None = None
     windows: tuple[Window, ...] = ()
+    measured_broker_count: int = 0
+    measured_brokers: tuple[MeasuredBroker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
 from kreassign.operations.show_load import load_page, show_load
 from kreassign.pipeline.tables.parquet import write_rows
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
-from tests.pipeline.load_tables import DAY_MS, HOUR_MS, MB, TAKEN_MS, a_cluster, fill, hour_rows, load_row
+from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, Row
+from tests.pipeline.load_tables import DAY_MS, HOUR_MS, MB, TAKEN_MS, a_cluster, fill, hour_rows, load_row, row
+from tests.report.test_html import Page
 
 pytestmark = pytest.mark.thorough
 
@@ -83,6 +84,33 @@ def test_eighty_columns_are_enough_for_the_longest_names(tmp_path: Path) -> None
     assert "987 MB/s  987 MB/s      22:00 987 MB/s  987 MB" in shown.getvalue()
     assert "50% of the time is" in shown.getvalue()
     assert lines[-1].split() == ["t-0", "-", "-", "no", "rate:", "no", "samples"]
+
+
+def test_brokers_that_measured_themselves_are_shown_with_what_they_can_hold(tmp_path: Path) -> None:
+    named = {"cluster_id": "c.1", "hour_count": 168, "measured_share": 1.0}
+    full = {"bytes_in_per_s": 98.7 * MB, "bytes_out_per_s": 98.7 * MB, "cpu_share": 0.5, "peak_cpu_share": 1.0,
+            "cpu_capacity_bytes_per_s": 98.7 * MB, "disk_bytes": 98_700_000 * MB}  # fmt: skip
+    brokers = [
+        row(BROKER_LOADS, **named, **full, broker=123_456, replication_out_ratio=0.914),
+        row(BROKER_LOADS, **named | {"measured_share": 0.755}, broker=2, replication_out_ratio=1.2),
+        row(BROKER_LOADS, **named, broker=3),
+    ]
+    fill(tmp_path, [load_row("t", 0, 1.0)], broker_loads=brokers)
+    shown = show(tmp_path, "--top", "2").stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    at = next(number for number, line in enumerate(shown) if line.startswith("brokers"))
+    assert [" ".join(line.split()) for line in shown[at : at + 5]] == [
+        "brokers in out cpu at most cpu full at disk measured",
+        "123456 98.7 MB/s 98.7 MB/s 50% 100% 98.7 MB/s 98.7 TB 168 h, 100%",
+        "2 - - - - - - 168 h, 76%",
+        "and 1 more, with less to do",
+        "bytes to followers are 0.91 to 1.20 times what the load expects",
+    ]
+    (told,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    assert [one["broker"] for one in told["measured_brokers"]] == [123_456, 2, 3]
+    assert (
+        "123456 98.7 MB/s - 98.7 MB/s - 50% 100% 98.7 MB/s 0.91 98.7 TB 168 h, 100%" in Page(load_page(tmp_path)).words
+    )
 
 
 def test_what_is_cut_says_how_much_and_where_all_of_it_is(tmp_path: Path) -> None:

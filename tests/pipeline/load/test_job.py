@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows
+from kreassign.operations.show_load import show_load
+from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows, snapshot_tables
 from kreassign.pipeline.load.job import StepCount, run_load
 from kreassign.pipeline.load.results import partition_counts
 from kreassign.pipeline.spark.session import failures_told
@@ -23,6 +24,7 @@ from kreassign.pipeline.tables.compaction import compact
 from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
+    BROKER_LOADS,
     BROKERS,
     CLUSTERS,
     LOAD_MODEL,
@@ -48,6 +50,15 @@ def everything_made(data_dir: Path) -> list[list[str]]:
     assert load is not None
     seen = TablesAt(data_dir, load.versions)
     return [sorted(map(str, read_rows(seen, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
+
+
+def newest(folder: Path) -> Path:
+    """The file of a table that was written last."""
+    return max(folder.rglob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+
+
+def cut_off(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
 
 
 def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession, tmp_path: Path) -> None:
@@ -158,6 +169,9 @@ def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_al
     told.clear()
     (late,) = (tmp_path / "samples").rglob("late*.parquet")
     late.unlink()
+    cut_off(newest(tmp_path / "open_samples"))
+    with pytest.raises(DataError, match=r"open_samples of load 2: \S+\.parquet is cut off.*put it back .* --full`"):
+        run_load(spark, tmp_path, told.append)
     # The hours are lost: no load may stand on what is left, and one that reads all needs none of it.
     shutil.rmtree(tmp_path / "load_hours")
     with pytest.raises(DataError, match=r"load_hours in .* is not the one that load 2 knew: it is gone; .* --full`"):
@@ -320,6 +334,85 @@ def test_files_that_cannot_be_read_are_skipped_counted_and_named(spark: SparkSes
     assert {row["snapshot_id"] for row in read_rows(tmp_path, PLAN_INPUTS)} == {older}
     rows = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["treatment"] == "skipped"]
     assert sorted(row["table_name"] for row in rows) == ["replicas", *["samples"] * 8]
+
+
+def test_metrics_and_disks_that_cannot_be_read_are_counted_and_named_and_nothing_stays_cached(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    class KilledError(Exception):
+        """The load ends while it keeps what it has computed."""
+
+    def killed(step: StepCount) -> None:
+        if step.table is LOAD_MODEL:
+            assert kept_of(spark)
+            raise KilledError
+
+    fill(tmp_path)
+    of_broker = {"cluster_id": "c.1", "broker": 2, "topic": None, "partition": None, "name": "bytes_out_per_s"}
+    for stem, seconds in (("0", (-100, 0, 8)), ("1-cut-off", (4,))):
+        rows = [of_broker | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in seconds]
+        write_rows(tmp_path, METRICS, rows, file_stem=stem)
+    (metrics,) = (tmp_path / "metrics").rglob("1-cut-off.*.parquet")
+    (dirs,) = (tmp_path / "log_dirs").rglob(f"{observation().snapshot_id}.*.parquet")
+    with pytest.raises(KilledError):
+        run_load(spark, tmp_path, killed)
+    assert not kept_of(spark)
+    for file in (metrics, dirs):
+        cut_off(file)
+
+    told: dict[str, StepCount] = {}
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
+    assert not kept_of(spark)
+    assert str(told["metrics"]).startswith(f"metrics: 3 rows; files not read: {metrics} is cut off")
+    assert str(told["log_dirs"]).startswith(f"log_dirs: 0 rows; files not read: {dirs} is cut off")
+    (measured,) = read_rows(tmp_path, BROKER_LOADS)
+    assert (measured["broker"], measured["disk_bytes"]) == (2, None)
+    assert measured["bytes_out_per_s"] == pytest.approx(15.0)
+    (shown,) = show_load(tmp_path)
+    assert [(one.broker, one.bytes_out_per_s, one.disk_bytes) for one in shown.measured_brokers] == [
+        (2, measured["bytes_out_per_s"], None)
+    ]
+    rows = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["treatment"] == "skipped"]
+    assert sorted(row["table_name"] for row in rows) == ["log_dirs", "metrics"]
+
+    for file in (tmp_path / "metrics").rglob("*.parquet"):
+        file.unlink()
+    told.clear()
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
+    assert re.match(r"metrics: 0 rows; files not read: \S+ is in the log .*, and 1 more", str(told["metrics"]))
+    assert told["plan_inputs"].good == 5
+    assert "broker_loads" not in told
+
+
+def kept_of(spark: SparkSession) -> int:
+    """How many results of steps Spark keeps, in memory or on its disks."""
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
+
+
+def test_a_snapshot_that_claims_to_be_of_the_future_is_told_and_the_one_before_it_used(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    fill(tmp_path)
+    now_ms = TAKEN_MS + 60_000
+    ahead = replace(observation(), taken_ms=now_ms + 30 * 86_400_000)
+    for table, rows in snapshot_tables(ahead):
+        write_rows(tmp_path, table, rows, file_stem=ahead.snapshot_id)
+    told: dict[str, StepCount] = {}
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms)
+    assert str(told["clusters"]) == "clusters: 2 rows, 1 bad (see table quarantine)"
+    (bad,) = [row for row in read_rows(tmp_path, QUARANTINE) if row["table_name"] == "clusters"]
+    assert (bad["reason"], json.loads(bad["row_json"])["snapshot_id"]) == (
+        "taken_ms is more than an hour ahead of the load",
+        ahead.snapshot_id,
+    )
+    assert {row["snapshot_id"] for row in read_rows(tmp_path, PLAN_INPUTS)} == {observation().snapshot_id}
+
+    # Without any other one there is nothing to plan for, and that is what is wrong.
+    for file in (tmp_path / "clusters").rglob("*.parquet"):
+        if not file.name.startswith(ahead.snapshot_id):
+            file.unlink()
+    with pytest.raises(DataError, match=r"table clusters in .* has no good row \(1 bad, see table quarantine\)"):
+        run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1)
 
 
 def test_a_table_without_any_file_that_can_be_read_says_why(spark: SparkSession, tmp_path: Path) -> None:

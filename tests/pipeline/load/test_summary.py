@@ -7,7 +7,8 @@ import pytest
 from kreassign.errors import DataError
 from kreassign.model.load_summary import Expected, LoadSummary
 from kreassign.pipeline.load.summary import doubt, load_columns, loaded_clusters, summary
-from tests.pipeline.load_tables import MB, TAKEN_MS, a_cluster, fill, load_row
+from kreassign.pipeline.tables.schemas import BROKER_LOADS
+from tests.pipeline.load_tables import MB, TAKEN_MS, a_cluster, fill, load_row, row
 
 
 def the_summary(data: Path, top: int = 5, cluster: str = "c.1") -> LoadSummary:
@@ -55,6 +56,27 @@ def test_doubtful_partitions_come_by_their_weight_with_the_reason_and_their_shar
     ]  # fmt: skip
     assert found.doubtful.size_share == pytest.approx(3_500 / 243_500)
     assert found.doubtful.write_share == pytest.approx(9 / 69.6)
+
+
+def test_brokers_come_by_the_cpu_of_their_busiest_hour_and_then_by_their_bytes(tmp_path: Path) -> None:
+    named = {"cluster_id": "c.1", "hour_count": 24, "measured_share": 0.75}
+    brokers = [
+        row(BROKER_LOADS, **named, broker=1, bytes_in_per_s=1.0 * MB, peak_bytes_in_per_s=2.0 * MB),
+        row(BROKER_LOADS, **named, broker=2, peak_bytes_out_per_s=3.0 * MB, disk_bytes=500 * MB),
+        row(BROKER_LOADS, **named, broker=3, cpu_share=0.2, peak_cpu_share=0.4, cpu_capacity_bytes_per_s=9.0 * MB),
+        row(BROKER_LOADS, **named | {"cluster_id": "c.2"}, broker=4),
+    ]
+    fill(tmp_path, [load_row("t", 0, 1.0)], broker_loads=brokers)
+    found = the_summary(tmp_path, top=2)
+    assert (found.measured_broker_count, [one.broker for one in found.measured_brokers]) == (3, [3, 2])
+    first, second = found.measured_brokers
+    assert (first.hour_count, first.measured_share, first.peak_cpu_share) == (24, 0.75, 0.4)
+    assert (first.cpu_capacity_bytes_per_s, first.disk_bytes, second.disk_bytes) == (9.0 * MB, None, 500 * MB)
+    assert the_summary(tmp_path).measured_brokers[2].bytes_in_per_s == 1.0 * MB
+
+
+def test_of_brokers_that_measure_nothing_nothing_is_told(found: LoadSummary) -> None:
+    assert (found.measured_broker_count, found.measured_brokers) == (0, ())
 
 
 @pytest.mark.parametrize(("span_s", "told"), [(8, "8 s"), (600, "10 min"), (86_000, "23.9 h")])

@@ -5,12 +5,13 @@ Rules:
 - Sums are of what is known, and say of how many partitions.
 - A partition is doubtful when its `verdict` is not `enough`; why, is told with the figure that decided.
 - Doubtful partitions come by their weight: the larger of their shares of the cluster's size and rate.
+- Brokers come by the CPU of their busiest hour, those that do not tell it by the bytes of theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,13 @@ from kreassign.model.load_summary import (
     LoadBefore,
     LoadSummary,
     LoadTotals,
+    MeasuredBroker,
     Outlook,
     PartitionLoad,
     TopicLoad,
 )
 from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
-from kreassign.pipeline.tables.schemas import CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import BROKER_LOADS, CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
 
 ENOUGH = "enough"
 MOST_COVERED = 0.9
@@ -92,7 +94,7 @@ def summary(
     """What the tables say of a cluster; lists have `top` entries at most. `load_ms` and `before` are passed on."""
     only = {"cluster_id": loads.cluster_id}
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
-    by_topic = _topics(loads)
+    by_topic, brokers = _topics(loads), _measured_brokers(where, only)
     return LoadSummary(
         cluster_id=loads.cluster_id,
         snapshot_id=loads.snapshot_id,
@@ -108,6 +110,8 @@ def summary(
         busiest_topics=_largest_topics(by_topic, "write_bytes_per_s", top),
         largest_topics=_largest_topics(by_topic, "size_bytes", top),
         doubtful=_doubtful(loads, top),
+        measured_broker_count=len(brokers),
+        measured_brokers=tuple(brokers[:top]),
     )
 
 
@@ -258,6 +262,19 @@ def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
         return None
     of = {name: expected(*(_sum(found[each]) for each in three)) for name, three in EXPECTED.items()}
     return Outlook(float(found["horizon_days"][0]), of["size_bytes"], of["write_bytes_per_s"])
+
+
+def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[MeasuredBroker]:
+    """What brokers measured of themselves, those with most to do first; none where no metrics came."""
+    if not has_table(where, BROKER_LOADS):
+        return []
+    names = [field.name for field in fields(MeasuredBroker)]
+    found = [MeasuredBroker(**{name: row[name] for name in names}) for row in read_rows(where, BROKER_LOADS, only=only)]
+    return sorted(found, key=lambda one: (-(one.peak_cpu_share or 0.0), -_peak_bytes_per_s(one), one.broker))
+
+
+def _peak_bytes_per_s(broker: MeasuredBroker) -> float:
+    return (broker.peak_bytes_in_per_s or 0.0) + (broker.peak_bytes_out_per_s or 0.0)
 
 
 def expected(value: float | None, low: float | None, high: float | None) -> Expected | None:
