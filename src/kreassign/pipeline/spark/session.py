@@ -78,19 +78,13 @@ def spark_session(
         with failures_told(log_file), _connected(master, options.conf, name, jars) as session:
             yield session
         return
-    builder = SparkSession.builder.appName(name).config(map=_SETTINGS)
-    if jars:
-        builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        local = _LOCAL_SETTINGS | (_SMALL_SETTINGS if is_small else {})
-        builder = builder.master(master or "local[*]").config(map=local if _is_local(master) else {})
-        builder = builder.config(map={**spark_settings(os.environ)})
-        if _is_local(master):
-            # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            # Spark's pages would listen on every address: no setting but this variable says where.
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = builder.config(map={**options.conf})
+    settings = session_settings(options, os.environ, jars=jars, is_small=is_small)
+    builder = SparkSession.builder.appName(name).config(map=settings)
+    if not _is_submitted(os.environ) and _is_local(master):
+        # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # Spark's pages would listen on every address: no setting but this variable says where.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         with _stderr_to(log_file):
             session = builder.getOrCreate()
@@ -101,6 +95,29 @@ def spark_session(
             yield session
     finally:
         session.stop()
+
+
+def session_settings(
+    options: SparkOptions, environment: Mapping[str, str], *, jars: Sequence[Path] = (), is_small: bool = False
+) -> _Settings:
+    """All that Spark is told of a session, but for Spark Connect; what it is not told, Spark has its own default for.
+
+    Those of `options` come before ours. spark-submit, which `environment` tells, has settled the master and its sizes.
+    """
+    settings = dict(_SETTINGS)
+    if jars:
+        settings["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if not _is_submitted(environment):
+        settings["spark.master"] = options.master or "local[*]"
+        if _is_local(options.master):
+            settings |= _LOCAL_SETTINGS | (_SMALL_SETTINGS if is_small else {})
+        settings |= spark_settings(environment)
+    return settings | options.conf
+
+
+def _is_submitted(environment: Mapping[str, str]) -> bool:
+    """Whether spark-submit has started this process."""
+    return "PYSPARK_GATEWAY_PORT" in environment
 
 
 def pages_of(session: SparkSession) -> str | None:

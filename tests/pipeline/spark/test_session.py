@@ -1,0 +1,51 @@
+"""What a Spark session is told, without one: tests that start Spark tell it to do without its pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
+from kreassign.pipeline.spark.session import session_settings
+
+PAGES = ("spark.ui.enabled", "spark.ui.port")
+SIZES = ("spark.driver.memory", "spark.sql.shuffle.partitions")
+SUBMITTED = {"PYSPARK_GATEWAY_PORT": "25333"}
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_spark_has_its_pages_unless_they_are_switched_off(*, is_small: bool) -> None:
+    """They are Spark's default."""
+    assert not session_settings(LOCAL_SPARK, {}, is_small=is_small).keys() & set(PAGES)
+    off = SparkOptions(conf={"spark.ui.enabled": "false"})
+    assert session_settings(off, {}, is_small=is_small)["spark.ui.enabled"] == "false"
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+@pytest.mark.parametrize("environment", [{}, SUBMITTED])
+def test_a_setting_that_is_given_comes_before_every_one_of_ours(environment: dict[str, str], *, is_small: bool) -> None:
+    ours = session_settings(LOCAL_SPARK, {}, is_small=is_small)
+    given = dict.fromkeys(ours, "as given")
+    assert set(SIZES) < ours.keys()
+    assert session_settings(SparkOptions(conf=given), environment, is_small=is_small) == given
+
+
+def test_on_this_machine_nothing_listens_to_the_outside_and_sizes_are_ours() -> None:
+    settings = session_settings(LOCAL_SPARK, {})
+    assert settings["spark.master"] == "local[*]"
+    assert {settings[name] for name in ("spark.driver.host", "spark.driver.bindAddress")} == {"127.0.0.1"}
+    assert [settings[name] for name in SIZES] == ["3g", "16"]
+    small = session_settings(SparkOptions("local[2]"), {}, is_small=True)
+    assert (small["spark.master"], small["spark.sql.shuffle.partitions"]) == ("local[2]", "2")
+
+
+@pytest.mark.parametrize(("options", "environment"), [
+    (SparkOptions("spark://host:7077"), {}), (LOCAL_SPARK, SUBMITTED),
+])  # fmt: skip
+def test_the_sizes_of_a_cluster_are_its_own(options: SparkOptions, environment: dict[str, str]) -> None:
+    settings = session_settings(options, environment, jars=[Path("/a.jar"), Path("/b.jar")], is_small=True)
+    assert not settings.keys() & {*SIZES, "spark.driver.host", "spark.sql.codegen.wholeStage"}
+    assert settings.get("spark.master") == options.master
+    assert settings["spark.jars"] == "/a.jar,/b.jar"
+    assert settings["spark.sql.session.timeZone"] == "UTC"
