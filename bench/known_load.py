@@ -148,9 +148,12 @@ def write_round_file(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> 
 def write_snapshot(data_dir: Path, shape: Shape, day: float | None = None) -> None:
     """Write the tables of one snapshot, taken at the end, or so many days after the begin."""
     brokers = tuple(Broker(number, f"b{number}", 9092) for number in range(BROKERS))
-    names = range(shape.partitions // PARTITIONS_PER_TOPIC)
+    begins = range(0, shape.partitions, PARTITIONS_PER_TOPIC)
     topics = tuple(
-        Topic(f"topic-{number:04}", None, is_internal=False, partitions=tuple(_partitions(number))) for number in names
+        Topic(
+            f"topic-{topic:04}", None, is_internal=False, partitions=tuple(_partitions(topic, shape.partitions - begin))
+        )
+        for topic, begin in enumerate(begins)
     )
     copies: dict[int, list[LogDirReplica]] = {broker.id: [] for broker in brokers}
     for topic in topics:
@@ -165,9 +168,9 @@ def write_snapshot(data_dir: Path, shape: Shape, day: float | None = None) -> No
         write_rows(data_dir, table, rows, file_stem=seen.snapshot_id)
 
 
-def _partitions(topic: int) -> list[Partition]:
+def _partitions(topic: int, most: int) -> list[Partition]:
     found = []
-    for number in range(PARTITIONS_PER_TOPIC):
+    for number in range(min(PARTITIONS_PER_TOPIC, most)):
         replicas = tuple((topic * PARTITIONS_PER_TOPIC + number + place) % BROKERS for place in range(3))
         name = TopicPartition(f"topic-{topic:04}", number)
         found.append(Partition(name, replicas=replicas, isr=replicas, leader=replicas[0], leader_epoch=1))

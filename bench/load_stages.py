@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.known_load import Shape, known_load, write_samples
 from kreassign.model.spark_options import SparkOptions
 from kreassign.pipeline.load.job import run_load
 from kreassign.pipeline.spark.session import pages_of, spark_session
 from kreassign.pipeline.tables.schemas import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _GIVEN_UP_S = 30.0
 _SUMS = ("numCompleteTasks", "executorRunTime", "executorCpuTime", "jvmGcTime", "inputBytes", "shuffleWriteBytes")
@@ -46,8 +49,7 @@ def measure(partitions: int = 2_500, interval_s: int = 60) -> None:
 
             run_load(spark, Path(folder), lambda _: None, on_begin=begin)
             steps.append(_Step("", time.time()))
-            address = f"{pages_of(spark)}/api/v1/applications/{spark.sparkContext.applicationId}/stages"
-            own_s, stages = _own_cpu_s() - begun_cpu_s, _stages(address)
+            own_s, stages = _own_cpu_s() - begun_cpu_s, complete_stages(spark)
         print(f"{partitions:,} partitions, {rows:,} samples; Spark took {steps[0].begun_s - begun_s:.1f} s to start,")
         print(f"and Python, which tells it what to do, {own_s:.1f} CPU s in all\n")
         print(
@@ -62,8 +64,9 @@ def _own_cpu_s() -> float:
     return sum(os.times()[:2])
 
 
-def _stages(address: str) -> list[dict[str, Any]]:
-    """All complete stages, once Spark's pages know of no other."""
+def complete_stages(spark: SparkSession) -> list[dict[str, Any]]:
+    """All complete stages of a session, once Spark's pages know of no other."""
+    address = f"{pages_of(spark)}/api/v1/applications/{spark.sparkContext.applicationId}/stages"
     opened = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy knows nothing of this machine
     deadline = time.monotonic() + _GIVEN_UP_S
     while True:
