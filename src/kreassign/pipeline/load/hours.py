@@ -56,7 +56,7 @@ def opened(samples: Samples, rates: Rates) -> Opened:
     # Also where there is no sample yet, one may come.
     begin_ms = np.floor(np.fmin(first_ms, latest_ms - ALLOWED_LATENESS_MS) / HOUR_MS) * HOUR_MS
     # Never earlier than it was: where the latest sample turned out to be odd, what was closed would count once more.
-    open_from_ms = np.fmax(begin_ms, series.largest(samples.open_from_before))
+    open_from_ms: Floats = np.fmax(begin_ms, series.largest(samples.open_from_before))
 
     def reaches(right_ms: Floats) -> Mask:
         return ~(right_ms < open_from_ms)

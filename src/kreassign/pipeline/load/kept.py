@@ -40,7 +40,8 @@ def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tupl
 
 def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
     """The hours that may be in the window of some cluster, which ends with its latest one: that one is open."""
-    begun = [file.lows.get("hour_ms") for file in hours.files({"is_open": True})]
-    if not begun or None in begun:
+    files = hours.files({"is_open": True})
+    begun = [int(file.lows["hour_ms"]) for file in files if file.lows.get("hour_ms") is not None]
+    if not begun or len(begun) < len(files):
         return hours.files()
     return hours.files(time="hour_ms", begin_ms=min(begun) - window_days * DAY_S * 1000)

@@ -112,7 +112,7 @@ def session_settings(
         if _is_local(options.master):
             settings |= _LOCAL_SETTINGS | (_SMALL_SETTINGS if is_small else {})
         settings |= spark_settings(environment)
-    return settings | options.conf
+    return {**settings, **options.conf}
 
 
 def _is_submitted(environment: Mapping[str, str]) -> bool:
