@@ -66,7 +66,7 @@ def test_a_folder_is_converted_in_place_and_what_cannot_be_read_is_named(tmp_pat
     assert str(in_place.relative_to(tmp_path / "samples")) in {file.path for file in log.files()}
     assert read_rows(tmp_path, AUDITED_PARTITIONS, only={"label": "before move"}) == [row]
     again = CliRunner().invoke(kreassign, ["convert-tables", "--data", str(tmp_path)])
-    assert (again.exit_code, again.output) == (0, f"{tmp_path} has no table to convert\n")
+    assert (again.exit_code, again.stdout) == (0, f"{tmp_path} has no table to convert\n")
 
 
 def test_a_conversion_that_was_killed_begins_again_without_loss_or_doubles(tmp_path: Path) -> None:
