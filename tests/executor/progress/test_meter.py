@@ -12,6 +12,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.state import Phase
 from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 from tests.executor.run_events import MOVES, SUBMITTED, fold_with_progress, look, seen, started
 
@@ -31,6 +32,15 @@ def test_moves_and_total_have_bytes_rate_and_end() -> None:
     assert (first.done_bytes, first.left_bytes, first.rate_bytes_per_s, first.eta_s) == (250, 750, 50.0, 15.0)
     assert (progress.overall.done_bytes, progress.overall.left_bytes) == (500, 1_000)
     assert progress.overall.rate_bytes_per_s == 100.0
+
+
+@pytest.mark.parametrize(("throttle", "eta_s"), [(50, 15.0), (10, 75.0)])
+def test_a_move_is_not_told_to_end_sooner_than_its_throttle_lets_it(throttle: int, eta_s: float) -> None:
+    """What a throttle lets through at its begin is beyond it."""
+    begun = replace(started(), rates=ThrottleRates(throttle))
+    looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
+    first = fold_with_progress([begun, *SUBMITTED[1:], *looks])[1].progress().moves[0]
+    assert (first.estimate.rate_bytes_per_s, first.estimate.left_bytes, first.estimate.eta_s) == (50.0, 750, eta_s)
 
 
 def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:

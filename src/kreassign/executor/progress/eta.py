@@ -64,15 +64,19 @@ def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sampl
     return tuple(samples[first:])
 
 
-def estimate(samples: Sequence[Sample]) -> Estimate:
-    """What samples of one thing, oldest first, say of it. Raises ValueError when there is none."""
+def estimate(samples: Sequence[Sample], limit_bytes_per_s: float | None = None) -> Estimate:
+    """What samples of one thing, oldest first, say of it. Raises ValueError when there is none.
+
+    A throttle lets the first answers through at once: what lies beyond its limit is shown, and not counted on.
+    """
     if not samples:
         raise ValueError("nothing can be said of a copy that was never observed")
     first, last = samples[0], samples[-1]
     if last.left_bytes == 0:
         return Estimate(last.done_bytes, 0, *_rates(first, last), eta_s=0.0)
     rate, writes = _rates(first, last)
-    return Estimate(last.done_bytes, last.left_bytes, rate, writes, _eta(last.left_bytes, rate, writes))
+    lasting = rate if rate is None or limit_bytes_per_s is None else min(rate, limit_bytes_per_s)
+    return Estimate(last.done_bytes, last.left_bytes, rate, writes, _eta(last.left_bytes, lasting, writes))
 
 
 def total(samples: Sequence[Sample]) -> Sample:

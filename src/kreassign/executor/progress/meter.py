@@ -292,8 +292,23 @@ class ProgressMeter:
         move = record.move
         samples = self._samples.get(move.topic_partition) or [_sample(record, self._at_ms)]
         return MoveProgress(
-            move.topic_partition, move.original, move.target, record.status, estimate(samples), record.problem
+            move.topic_partition,
+            move.original,
+            move.target,
+            record.status,
+            estimate(samples, self._limit(record)),
+            record.problem,
         )
+
+    def _limit(self, record: MoveRecord) -> int | None:
+        """What all copies of a move together may get by the throttles of both sides; None for no limit."""
+        if record.move.rearranging or not record.move.adding:
+            return None
+        rates = self._run.rates
+        into = [rates.of(broker) for broker in record.move.adding]
+        known = [rate for rate in into if rate is not None]
+        sides = (rates.of(record.source), sum(known) if len(known) == len(into) else None)
+        return min((side for side in sides if side is not None), default=None)
 
     def _overall(self, end: Interval | None) -> Estimate:
         eta_s = None if end is None else end.expected_s
