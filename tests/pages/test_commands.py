@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -25,6 +26,7 @@ PAGES = sorted([ROOT / "README.md", *(page for folder in FOLDERS for page in (RO
 LEFT_OUT = 33
 
 ADDRESS = re.compile(r"\b(broker-1|localhost|127\.0\.0\.1):9092\b")
+ROWS_OF_PORTS = range(20_000, 32_000, 12)
 PORT = re.compile(r"\b(19092|9405|8085)\b")
 RUN = re.compile(r"\bRUN_ID\b(?!=)|\b2027013[01]T\d{6}Z-1a2b\b")
 # A page says what is worth measuring; here it is to be quick.
@@ -52,9 +54,21 @@ def cases() -> Iterator[object]:
 
 
 def free_ports() -> Iterator[int]:
-    while True:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            yield server.getsockname()[1]
+    """Ports that are free with those after them, which other nodes of a twin get, for the time being.
+
+    None is of those that the system gives to whoever asks for any: others ask meanwhile.
+    """
+    for first in Random().sample(ROWS_OF_PORTS, len(ROWS_OF_PORTS)):
+        if all(is_free(port) for port in range(first, first + ROWS_OF_PORTS.step)):
+            yield first
+
+
+def is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def as_here(commands: str, bootstrap_servers: str, ports: dict[str, str]) -> str:
