@@ -9,6 +9,7 @@ each process, is never before what the journal holds, and does not follow when t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,6 +79,11 @@ class PlannedMove:
     def receiving(self) -> tuple[int, ...]:
         """Brokers that make a copy, whether from the leader or from another directory of their own, ascending."""
         return tuple(sorted({*self.adding, *self.rearranging}))
+
+
+def topic_ids_of_moves(moves: Iterable[PlannedMove]) -> dict[str, str]:
+    """The ids of the topics of these moves, by name; without those that have none."""
+    return {move.topic_partition.topic: move.topic_id for move in moves if move.topic_id is not None}
 
 
 class PlacementState(StrEnum):

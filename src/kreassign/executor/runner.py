@@ -17,9 +17,10 @@ from kreassign.executor.brokers.in_maintenance import nobody
 from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
 from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.cluster.config_changes import Changed, change_configs
+from kreassign.executor.cluster.observations import OTHER_TOPIC
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
-from kreassign.executor.cluster.verify import OTHER_TOPIC, Expectations, verify
+from kreassign.executor.cluster.verify import Expectations, verify
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -50,6 +51,7 @@ from kreassign.executor.events import (
     TrafficMeasured,
     VerdictsRecorded,
     Verified,
+    topic_ids_of_moves,
 )
 from kreassign.executor.history.run_history import RunHistory, history
 from kreassign.executor.instructions import (
@@ -442,9 +444,7 @@ class Runner:
             targets,
             {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
             overrides=instruction.overrides,
-            topic_ids={
-                move.topic_partition.topic: move.topic_id for move in instruction.moves if move.topic_id is not None
-            },
+            topic_ids=topic_ids_of_moves(instruction.moves),
         )
         findings = verify(expected, queries.read_facts(self._port, expected))
         return Verified(self._time.now_ms(), tuple(map(str, findings)))

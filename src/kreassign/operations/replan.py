@@ -16,7 +16,7 @@ from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, read_configs
-from kreassign.executor.events import NewTarget, PlannedMove, Refusal
+from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.preflight.checks import PlanOrigin, violations
 from kreassign.executor.preflight.prepare import read_cluster
@@ -163,8 +163,7 @@ def _objections(
     # What this run has under way is cancelled before anything else is sent.
     ongoing = {name: one for name, one in view.ongoing.items() if name not in question.in_flight}
     view = replace(view, ongoing=ongoing)
-    topic_ids = {move.topic_partition.topic: move.topic_id for move in question.moves if move.topic_id is not None}
-    origin = PlanOrigin(view.cluster.cluster_id, topic_ids)
+    origin = PlanOrigin(view.cluster.cluster_id, topic_ids_of_moves(question.moves))
     found = {
         one.topic_partition: wrong[0].removeprefix(f"{one.topic_partition}: ")
         for one in assignments

@@ -9,6 +9,7 @@ from kreassign.admin import AdminClient
 from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.verify import Expectations, Facts, Finding
 from kreassign.executor.cluster.verify import verify as compare
+from kreassign.executor.events import topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import RunView
@@ -43,10 +44,9 @@ class Verification:
 
 def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
-    cluster, plan = client.describe_cluster(), file.plan
+    cluster, plan, facts = client.describe_cluster(), file.plan, file.facts
     configs = () if ignore_throttles else _no_throttles(plan, cluster.broker_ids)
-    is_same = file.facts is not None and file.facts.cluster_id == cluster.cluster_id
-    topic_ids = file.facts.topic_ids if file.facts is not None and is_same else {}
+    topic_ids = facts.topic_ids if facts is not None and facts.cluster_id == cluster.cluster_id else {}
     return _verified(
         client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
     )
@@ -59,7 +59,7 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
     moves = [record.wanted for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
-    topic_ids = {move.topic_partition.topic: move.topic_id for move in moves if move.topic_id is not None}
+    topic_ids = topic_ids_of_moves(moves)
     return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True, topic_ids=topic_ids))
 
 

@@ -51,6 +51,10 @@ def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionOb
     return tuple(observation for observation in seen if observation is not None)
 
 
+OTHER_TOPIC = "its topic was deleted, and another one created under its name"
+"""What is said of a partition whose topic `is_another`."""
+
+
 def is_another(topic_id: str | None, found: str | None) -> bool:
     """Whether these are the ids of two topics; where one is not known nobody can tell."""
     return topic_id is not None and found is not None and topic_id != found

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.executor.cluster.observations import is_another
+from kreassign.executor.cluster.observations import OTHER_TOPIC, is_another
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
-
-OTHER_TOPIC = "its topic was deleted, and another one created under its name"
 
 SMALL = 0.5
 """A copy of which so much is there is not much smaller: segments are deleted and compacted by each broker alone."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kreassign.executor.cluster.log_dirs import ReplicaLocations
-from kreassign.executor.cluster.observations import is_another
+from kreassign.executor.cluster.observations import OTHER_TOPIC, is_another
 from kreassign.executor.history.run_history import MoveHistory
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
@@ -87,7 +87,7 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
     if partition is None:
         return "it no longer exists"
     if is_another(move.topic_id, present.topic_ids.get(move.topic)):
-        return "its topic was deleted, and another one created under its name; that one is left as it is"
+        return f"{OTHER_TOPIC}; that one is left as it is"
     left_by_cancelling = (set(move.original), set(move.reached))
     if partition.replicas == move.target or set(partition.replicas) in left_by_cancelling:
         down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kreassign.executor.events import CallFailed, ConfigsRead, LeadersElected, ThrottleRestored, TimePassed, Verified
+from kreassign.executor.events import (
+    CallFailed,
+    ConfigsRead,
+    LeadersElected,
+    ThrottleRestored,
+    TimePassed,
+    Verified,
+    topic_ids_of_moves,
+)
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
 from kreassign.executor.state import throttle_watch
 from kreassign.executor.state.move import MoveRecord, MoveStatus
@@ -55,8 +63,7 @@ def _elect_step(run: Run, waiting: Names) -> Next:
         return restore(run, Afterwards.VERIFY)
     at_once = run.control.pace.elections_per_step
     now = waiting[:at_once]
-    known = ((name.topic, run.moves.records[name].move.topic_id) for name in now)
-    topic_ids = {topic: topic_id for topic, topic_id in known if topic_id is not None}
+    topic_ids = topic_ids_of_moves(run.moves.records[name].move for name in now)
     return Next(Electing(waiting[at_once:]), (ElectLeaders(now, topic_ids),))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from kreassign.executor.events import ConfigsRead, ThrottleChecked
+from kreassign.executor.events import ConfigsRead, ThrottleChecked, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle
 from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
@@ -74,12 +74,8 @@ def question_of_all(run: Run) -> CheckThrottle:
 
 def _topic_ids(run: Run, resources: Collection[ConfigResource]) -> dict[str, str]:
     moves = [record.move for record in run.moves.records.values()] if resources else []
-    known = ((move.topic_partition.topic, move.topic_id) for move in moves)
-    return {
-        topic: topic_id
-        for topic, topic_id in known
-        if topic_id is not None and ConfigResource.topic(topic) in resources
-    }
+    found = topic_ids_of_moves(moves)
+    return {topic: topic_id for topic, topic_id in found.items() if ConfigResource.topic(topic) in resources}
 
 
 def take_in_all(run: Run, event: ThrottleChecked) -> None:
