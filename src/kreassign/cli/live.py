@@ -92,8 +92,8 @@ class LinesView:
         """Print what is new."""
         for move in progress.moves:
             self._print_end(move)
-        if short_state(progress) != self._state:
-            self._state = short_state(progress)
+        if state_text(progress, is_short=True) != self._state:
+            self._state = state_text(progress, is_short=True)
             self._console.print(state_text(progress))
             if progress.phase is Phase.AWAITING_LEASE:
                 self._console.print(f"  {progress.why_no_end}", soft_wrap=True)
@@ -252,7 +252,7 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
     table = Table(box=None, pad_edge=False, show_header=False)
     has_bytes = width >= WIDTH_WITH_BYTES
     ordered = sorted(progress.moves, key=_interest)
-    whole = f"{short_state(progress)} {progress.finished_count}/{progress.move_count}"
+    whole = f"{state_text(progress, is_short=True)} {progress.finished_count}/{progress.move_count}"
     names = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
     left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
     bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *names)))))
@@ -274,20 +274,15 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
     return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook, *no_end)))
 
 
-def state_text(progress: Progress) -> str:
-    """How a run is that a process executes, in words."""
+def state_text(progress: Progress, *, is_short: bool = False) -> str:
+    """How a run is that a process executes, in words; short, without what goes on meanwhile."""
     return run_state(
         progress.phase,
         is_active=True,
         is_held=progress.is_held,
         has_ended=progress.phase in ENDED,
-        in_flight=progress.in_flight_count,
+        in_flight=0 if is_short else progress.in_flight_count,
     )
-
-
-def short_state(progress: Progress) -> str:
-    """The same without what goes on meanwhile."""
-    return state_text(progress).partition(",")[0]
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:

@@ -23,6 +23,9 @@ MOST_NAMED = 100
 """How many doubtful loads are kept by name; all are counted."""
 _SHOWN = 3
 
+MEASURED_S = 5.0
+"""For how long a cluster is watched, unless somebody says otherwise."""
+
 LEAST_MEASURED_S = 60.0
 """Rates that were measured for less are a glimpse: good to try a plan, not for one that nobody looks at."""
 

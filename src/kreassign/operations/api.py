@@ -23,6 +23,7 @@ from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model.amount import parse_amount
 from kreassign.model.as_of import AsOf
+from kreassign.model.load_basis import MEASURED_S
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.spark_options import SparkOptions
@@ -69,7 +70,7 @@ NO_GUARDS: Mapping[GuardName, Reaction] = {}
 ANY_POLICY = PlanPolicy()
 
 
-def snapshot(cluster: AdminClient, *, measure_for_s: float = 5.0) -> ClusterSnapshot:
+def snapshot(cluster: AdminClient, *, measure_for_s: float = MEASURED_S) -> ClusterSnapshot:
     """What a cluster looks like now, with write rates measured for so many seconds. Raises ClusterError."""
     clock = SystemClock()
     return whole_snapshot(cluster, observe(cluster, clock.now_ms()), clock, measure_for_s)
@@ -168,7 +169,7 @@ def run(
     throttle: Throttle = None,
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: Pace = NO_LIMITS,
-    measure_for_s: float = 5.0,
+    measure_for_s: float = MEASURED_S,
     found: FoundThrottles = FoundThrottles.REFUSE,
     replan: bool = False,
     on_progress: Show | None = None,

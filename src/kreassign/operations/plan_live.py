@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
+from kreassign.model.load_basis import MEASURED_S
 from kreassign.operations.plan_inputs import Inputs, inputs_of_columns
 from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.warnings import Warn, warn_program
 from kreassign.planner.problem.policy import PlanPolicy
 
 SYSTEM_CLOCK = SystemClock()
-MEASURED_S = 5.0
-"""For how long write rates are measured, unless somebody says otherwise."""
 
 
 def inputs_of_cluster(

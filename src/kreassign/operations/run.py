@@ -16,7 +16,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.brokers.in_maintenance import InMaintenance, nobody
 from kreassign.executor.cluster.queries import topic_ids_of
-from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted
+from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
@@ -38,6 +38,7 @@ from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import Cluster, ConfigResource, TopicPartition
+from kreassign.model.load_basis import MEASURED_S
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
@@ -111,7 +112,7 @@ class RunRequest:
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: Pace = NO_LIMITS
     expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
-    measure_for_s: float = 5.0
+    measure_for_s: float = MEASURED_S
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
 
@@ -142,8 +143,8 @@ def prepare_run(
     chosen = request.settings(new_run_id(now_ms), now_ms)
     started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
     if facts is not None and facts.cluster_id is not None:
-        known = {move.topic_partition.topic for move in started.moves if move.topic_id is not None}
-        warn_without_topic_ids(context.warn, "the plan", known.difference(facts.topic_ids))
+        known = topic_ids_of_moves(started.moves).keys()
+        warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
     started = agreed(started, read_others(client, started), request.found, context.original_settings(client))
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)

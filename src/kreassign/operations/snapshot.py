@@ -19,6 +19,7 @@ from kreassign.model import (
     Topic,
 )
 from kreassign.model.config import ResourceType
+from kreassign.model.load_basis import MEASURED_S
 from kreassign.model.snapshot import (
     ClusterSnapshot,
     SnapshotBroker,
@@ -59,7 +60,7 @@ class SnapshotOutputs:
 
     data: Path | str | None = None
     file: Path | None = None
-    measure_for_s: float = 5.0
+    measure_for_s: float = MEASURED_S
 
 
 def store_snapshot(

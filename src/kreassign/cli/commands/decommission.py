@@ -10,12 +10,11 @@ import click
 
 from kreassign.cli.confirm import ask, lines, refuse_unless_asked, yes_option
 from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
+from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
 from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.signals import on_terminal
@@ -65,14 +64,7 @@ from kreassign.operations.run import RunContext
 @found_options
 @replan_option
 @pace_options
-@click.option(
-    "--measure-for",
-    type=parse_duration,
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    help="With a throttle: how long to measure write rates before each run; 0 to skip.",
-)
+@measure_for_option("With a throttle: how long to measure write rates before each run; 0 to skip.")
 @run_context_options
 @format_option
 @click.pass_context

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
 from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import console, counted, examples, format_option, print_json
 from kreassign.cli.remedies import pasted
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster
@@ -24,14 +23,7 @@ from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 )
 @cluster_options
 @state_dir_option
-@click.option(
-    "--measure-for",
-    type=parse_duration,
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    help="How long to measure how fast disks fill and whether copies get on; 0 to skip.",
-)
+@measure_for_option("How long to measure how fast disks fill and whether copies get on; 0 to skip.")
 @format_option
 @click.pass_context
 def doctor(

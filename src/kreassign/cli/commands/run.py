@@ -14,12 +14,11 @@ from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.confirm import ask, lines, refuse_unless_asked, show, yes_option
 from kreassign.cli.detach import detach
 from kreassign.cli.next_command import next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
+from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, run_cluster_options
 from kreassign.cli.options.monitoring import announce, monitoring_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import parse_duration
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.signals import on_terminal
 from kreassign.cli.typed import typed_words
@@ -63,14 +62,7 @@ from kreassign.operations.run import RunContext, RunRequest
 @found_options
 @replan_option
 @pace_options
-@click.option(
-    "--measure-for",
-    type=parse_duration,
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    help="With a throttle: how long to measure write rates first; 0 to skip.",
-)
+@measure_for_option("With a throttle: how long to measure write rates first; 0 to skip.")
 @yes_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Check the plan, show what the run would do, and send nothing.")
 @click.option("--detach", "is_detached", is_flag=True, help="Continue in the background once the run has begun.")

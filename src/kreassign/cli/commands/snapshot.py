@@ -8,9 +8,9 @@ import click
 
 from kreassign.cli.collector import uncollected
 from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
 from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.options.values import Place, parse_duration
+from kreassign.cli.options.values import Place
 from kreassign.cli.output import examples, warn
 from kreassign.operations.snapshot import Observation, SnapshotOutputs, store_snapshot
 from kreassign.report.text import format_bytes
@@ -32,14 +32,7 @@ from kreassign.report.text import format_bytes
     "a name ending in .parquet columns, which large clusters need.  "
     "[default: no file]",
 )
-@click.option(
-    "--measure-for",
-    type=parse_duration,
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    help="With --out: how long to measure write rates; 0 to skip.",
-)
+@measure_for_option("With --out: how long to measure write rates; 0 to skip.")
 def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None, measure_for: float) -> None:
     """Take a snapshot of the cluster: as tables, as one file, or both.
 

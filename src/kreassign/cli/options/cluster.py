@@ -12,10 +12,11 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.admin.settings import Address
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import ReadBy, checked
+from kreassign.cli.options.values import ReadBy, checked, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
 from kreassign.cli.secrets import with_secrets
 from kreassign.errors import InputError
+from kreassign.model.load_basis import MEASURED_S
 from kreassign.operations.connect import connect, connect_controllers
 
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
@@ -76,6 +77,13 @@ _CONTROLLER = click.option(
     help="Controllers of a KRaft cluster, to set the throttle of brokers that are down "
     f"(or the environment variable {CONTROLLER_ENVIRONMENT}).  [default: none]",
 )
+
+
+def measure_for_option(what: str) -> Decorator:
+    """Add `--measure-for`: parameter `measure_for: float`, for how many seconds to look. Its help is `what`."""
+    return click.option(
+        "--measure-for", type=parse_duration, default=f"{MEASURED_S:g}s", show_default=True, metavar="TIME", help=what
+    )
 
 
 def bootstrap_option(default: str = "") -> Decorator:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
+from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option, measure_for_option
 from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.values import (
@@ -38,7 +38,7 @@ from kreassign.model.whole_number import parse_whole
 from kreassign.operations.load_inputs import table_inputs
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
-from kreassign.operations.plan_live import MEASURED_S, inputs_of_cluster
+from kreassign.operations.plan_live import inputs_of_cluster
 from kreassign.operations.spark_jobs import spark_log
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.coordinators import Coordinated, parse_names, parse_share_groups
@@ -204,8 +204,7 @@ goals_file_option = click.option(
 _OPTIONS: tuple[Decorator, ...] = (
     bootstrap_option("  [default: plan from the tables in DIR]"),
     config_option,
-    click.option("--measure-for", type=parse_duration, default=f"{MEASURED_S:g}s", show_default=True, metavar="TIME",
-                 help="Without --data and --snapshot: how long to measure write rates; 0 to skip."),
+    measure_for_option("Without --data and --snapshot: how long to measure write rates; 0 to skip."),
     click.option("--max-load-age", "max_load_age_s", type=parse_age, default="24h", show_default=True, metavar="TIME",
                  help="Call loads stale that were last measured longer ago; `none` for no limit."),
     click.option("--wide", "is_wide", is_flag=True, help="Show every goal of every broker, beyond 80 columns."),
