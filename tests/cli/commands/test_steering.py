@@ -61,6 +61,14 @@ class Terminal:
         words = ["run", "--yes", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
         return fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
 
+    def wait_for_a_move(self) -> None:
+        """Until the first run has one in flight."""
+        wait_until(
+            lambda: bool(self.runs) and any(move["status"] == "moving" for move in self.runs[0]["moves"]),
+            timeout_s=30,
+            what="a move to be in flight",
+        )
+
     @property
     def runs(self) -> list[dict[str, Any]]:
         listed = self.type("status", "--all", "--format", "json")
@@ -156,11 +164,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
 def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_else_has_begun(terminal: Terminal) -> None:
     process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            timeout_s=30,
-            what="a move to be in flight",
-        )
+        terminal.wait_for_a_move()
         run_id = terminal.runs[0]["run_id"]
         drained = terminal.type("pause", "--drain")
         assert drained.exit_code == 0, drained.output
@@ -181,11 +185,7 @@ def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_
     """The second run finds one of its two partitions where the plan wants it, and moves the other."""
     process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            timeout_s=30,
-            what="a move to be in flight",
-        )
+        terminal.wait_for_a_move()
         told = terminal.type("cancel", "--drain")
         assert "draining: 1 moves in flight finish, then it ends" in told.stdout
         output, _ = process.communicate(timeout=60)
