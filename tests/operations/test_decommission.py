@@ -244,10 +244,21 @@ def test_without_a_controller_it_is_said_that_the_cordon_outlives_the_broker(ope
     assert operators.cancel() == ("uncordon broker 3",)
 
 
-def test_a_partition_that_cannot_move_is_named_and_the_broker_stays_cordoned(tmp_path: Path) -> None:
+def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_path: Path) -> None:
     operators = Operators(TwinRig(tmp_path, [[0, 1, 2, 3, 4]]))
     with pytest.raises(Infeasible, match=r"t-0|replica"):
         operators.decommission()
+    assert (operators.cordon, operators.said) == (None, [])
+
+
+def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_stays_cordoned(
+    operators: Operators,
+) -> None:
+    wide = NewTopic("wide", assignments=((0, 1, 2, 3, 4),))
+    runs = VirtualRuns(operators.rig, before=lambda: operators.rig.client.create_topics([wide]).raise_if_any())
+    with pytest.raises(Infeasible, match=r"wide-0|replica"):
+        operators.decommission(runs=runs)
+    assert runs.ids == ["run-1"]
     assert operators.cordon is not None
     assert "uncordon broker 3" in operators.cancel()[0]
     assert operators.cordon is None

@@ -155,11 +155,18 @@ def preview_decommission(
     step = wanted.next_step(found)
     ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, client.describe_cluster().cluster_id, request.brokers)
-    ahead = replace(wanted, uncordoned=dict.fromkeys(request.brokers, "")).next_step(found)
-    if resumed or isinstance(step, Blocked | Finished) or not isinstance(ahead, Drain):
+    ahead = _drain_ahead(wanted, found)
+    if resumed or isinstance(step, Blocked | Finished) or ahead is None:
         return DecommissionPreview(step, ways, resumed)
     asked = replace(request.run, plan=drain_plan(client, request, ahead, context, clock), measure_for_s=0.0)
     return DecommissionPreview(step, ways, (), preview_run(client, prepare_run(client, asked, context, clock), asked))
+
+
+def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
+    """The drain that is next once the brokers are cordoned, if one is."""
+    cordoned = dict.fromkeys((one.broker for one in found.brokers), "")
+    step = replace(wanted, uncordoned=cordoned).next_step(found)
+    return step if isinstance(step, Drain) else None
 
 
 def drain_plan(
@@ -222,6 +229,7 @@ class Decommissioning:
             step = self._wanted.next_step(found)
             if isinstance(step, Blocked | Finished):
                 return self._result(step)
+            self._check_drain(step, found)
             self._note(str(step))
             match step:
                 case Cordon(brokers):
@@ -254,6 +262,11 @@ class Decommissioning:
                 "this cluster keeps its metadata in ZooKeeper, where a broker that is stopped is registered no longer; "
                 "leave out --unregister"
             )
+
+    def _check_drain(self, step: Step, found: Readings) -> None:
+        """Before the first change: nothing is cordoned for a drain that nobody can plan. Raises as planning does."""
+        if isinstance(step, Cordon) and (ahead := _drain_ahead(self._wanted, found)) is not None:
+            drain_plan(self._client, self._request, ahead, replace(self._context, warn=tell_nobody), self._clock)
 
     def _await(self, step: Await, last: Step | None) -> Blocked | None:
         """Let time pass; what is in the way where it was too much."""
