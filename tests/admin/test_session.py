@@ -196,6 +196,47 @@ def test_a_wrong_controller_for_each_partition_is_left_too(listen: Listen, conne
     assert dict(connect(old).elect_leaders([T0]).ok) == {T0: None}
 
 
+@pytest.mark.parametrize("silent_to", [api.API_VERSIONS, LIST])
+def test_a_broker_that_hangs_and_is_named_as_the_controller_is_asked_once(
+    silent_to: Api, listen: Listen, connect: Connect
+) -> None:
+    other, hanging = listen(), listen()
+    join(other, hanging, controller=1)
+    other.answers[LIST] = hanging.answers[LIST] = NO_MOVES
+    hanging.answers[silent_to] = Deed.STAY_SILENT
+    started = time.monotonic()
+    assert connect(other).list_partition_reassignments() == {}
+    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
+    assert (hanging.times_asked(silent_to), other.times_asked(LIST)) == (1, 1)
+
+
+def test_a_change_goes_past_a_broker_that_hangs_before_it_could_be_sent(listen: Listen, connect: Connect) -> None:
+    other, hanging = listen(), listen()
+    join(other, hanging, controller=1)
+    other.answers[ALTER] = hanging.answers[ALTER] = DONE
+    hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
+    assert dict(alter(connect(other)).ok) == {T0: None}
+    assert (hanging.times_asked(ALTER), other.times_asked(ALTER)) == (0, 1)
+
+
+def test_a_controller_that_nobody_stands_in_for_is_asked_again(listen: Listen, connect: Connect) -> None:
+    other, controller = listen(), listen()
+    join(other, controller, controller=1)
+    other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
+    controller.answers[LIST] = in_turn(Deed.STAY_SILENT, NO_MOVES)
+    assert connect(other).list_partition_reassignments() == {}
+    assert (controller.times_asked(LIST), other.times_asked(LIST)) == (2, 1)
+
+
+def test_that_the_controller_hangs_is_told_not_that_another_broker_is_none(listen: Listen, connect: Connect) -> None:
+    other, controller = listen(), listen()
+    join(other, controller, controller=1)
+    other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
+    controller.answers[LIST] = Deed.STAY_SILENT
+    with pytest.raises(OutcomeUnknown, match=f"{controller.address} did not answer"):
+        connect(other).list_partition_reassignments()
+
+
 def test_any_other_refusal_is_the_answer(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = answers.altered({T0: (31, "no")}, top=(31, "no"))
@@ -537,6 +578,7 @@ def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen
     ours, strange = listen(), listen()
     join(ours, strange, controller=1)
     taken_over(strange)
+    ours.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
     with pytest.raises(Unreachable, match="belongs to cluster other"):
         alter(connect(ours), timeout_ms=300)
     assert not strange.times_asked(ALTER)

@@ -6,13 +6,16 @@ controller, with ZooKeeper that of the controller to it. Clients reach the broke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Literal
 
 import pytest
 
-from kreassign.errors import Unsupported
+from kreassign.admin import AdminClient
+from kreassign.errors import OutcomeUnknown, Unsupported
+from kreassign.model import Batch, TopicPartition
 from testbed import ClusterSpec, KafkaCluster, probe
 from testbed.ports import HOST, ReservedPorts
 from testbed.proxy import Deed, Interference, Proxy
@@ -28,9 +31,9 @@ CLUSTERS = {
 
 
 @contextmanager
-def standing_before(cluster: KafkaCluster) -> Iterator[Proxy]:
+def standing_before(cluster: KafkaCluster, ports: ReservedPorts) -> Iterator[Proxy]:
     """The proxy, once the broker that shall lag is started again behind it."""
-    broker, ports = cluster.brokers[LAGGING], ReservedPorts()
+    broker = cluster.brokers[LAGGING]
     broker.stop()
     at, file = ports.take(), broker.place.config_file
     if cluster.controllers:
@@ -51,7 +54,31 @@ def standing_before(cluster: KafkaCluster) -> Iterator[Proxy]:
             yield proxy
         finally:
             broker.kill()
-    ports.release()
+
+
+@contextmanager
+def reserved_ports() -> Iterator[ReservedPorts]:
+    ports = ReservedPorts()
+    try:
+        yield ports
+    finally:
+        ports.release()
+
+
+def submitted(
+    client: AdminClient,
+    targets: Mapping[TopicPartition, tuple[int, ...]],
+    *,
+    allow_replication_factor_change: bool = True,
+) -> Batch[TopicPartition, None]:
+    """As an operator does where the broker that hangs was named as the controller: KRaft's brokers name any."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answers = client.alter_partition_reassignments(
+            targets, allow_replication_factor_change=allow_replication_factor_change
+        )
+        if time.monotonic() > deadline or not any(isinstance(e, OutcomeUnknown) for e in answers.failed.values()):
+            return answers
 
 
 def described(cluster: KafkaCluster, broker: int, topic: str) -> tuple[int, ...]:
@@ -64,13 +91,18 @@ def described(cluster: KafkaCluster, broker: int, topic: str) -> tuple[int, ...]
 def test_a_description_by_a_broker_that_lags_passes_for_a_factor_unless_it_is_guarded(
     mode: Literal["kraft", "zookeeper"], topic_name: str
 ) -> None:
-    with KafkaCluster.start(CLUSTERS[mode]) as cluster, standing_before(cluster) as proxy, client_of(cluster) as client:
+    with (
+        KafkaCluster.start(CLUSTERS[mode]) as cluster,
+        reserved_ports() as ports,
+        standing_before(cluster, ports) as proxy,
+        client_of(cluster, request_timeout_ms="5000") as client,
+    ):
         # With ZooKeeper one of them is the controller, which must not be frozen.
         here = cluster.seen().controller if cluster.zookeeper else 0
         there, other = (broker for broker in cluster.brokers if broker not in (here, LAGGING))
         (partition,) = created(client, topic_name, (here,))
         cluster.brokers[there].freeze()
-        client.alter_partition_reassignments({partition: (there,)}).raise_if_any()
+        submitted(client, {partition: (there,)}).raise_if_any()
         wait_until(
             lambda: set(described(cluster, LAGGING, topic_name)) == {here, there},
             timeout_s=PATIENCE_S,
@@ -88,13 +120,13 @@ def test_a_description_by_a_broker_that_lags_passes_for_a_factor_unless_it_is_gu
         assert set(seen) == {here, there}
         target = {partition: (other, here)[: len(seen)]}
         if mode == "kraft":
-            guarded = client.alter_partition_reassignments(target, allow_replication_factor_change=False)
+            guarded = submitted(client, target, allow_replication_factor_change=False)
             code, text = refusal(guarded, partition)
             assert (code, "changed from 1 to 2" in text) == (38, True)
         else:
             with pytest.raises(Unsupported):
-                client.alter_partition_reassignments(target, allow_replication_factor_change=False)
-        client.alter_partition_reassignments(target).raise_if_any()
+                submitted(client, target, allow_replication_factor_change=False)
+        submitted(client, target).raise_if_any()
         wait_idle(client, partition)
         wait_until(
             lambda: described(cluster, other, topic_name) == (other, here),

@@ -6,6 +6,8 @@ The rules of retrying live here and nowhere else:
   a broker that the cluster does not list;
 - sent, no answer (`OutcomeUnknown`): a read is asked again, elsewhere if possible; a write never;
 - NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
+- the controller cannot be reached or hangs: by the same two rules another broker is asked. With KRaft brokers name any
+  of them as the controller, also one that hangs, and all pass the call on; with ZooKeeper others say NOT_CONTROLLER;
 - a partition whose leader has just changed: it alone is asked about again;
 - a node of another cluster, at an address that was this one's: `Unreachable`, and nothing is sent to it;
 - NOT_COORDINATOR and its like: nothing was done, so the group's coordinator is looked up afresh and asked;
@@ -95,6 +97,7 @@ class Session:
                 link = self._route(target, avoid, deadline)
                 response = link.exchange(call, min(self._remaining_s(deadline), self._request_timeout_s))
             except (Unreachable, OutcomeUnknown) as error:
+                self._forget_nodes()  # Also for the next call: what was said of the cluster named who does not answer.
                 # A read at a broker that a fresh look does not show either is not worth the wait; a change may be.
                 is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
                 if is_absent or not self._may_ask_again(call, target, error, deadline):
@@ -107,9 +110,14 @@ class Session:
                     avoid.add(link.address)
             else:
                 with reading(call.api):
-                    if NOT_CONTROLLER not in call.routing_codes(response) or not self._time_is_left(deadline):
+                    if NOT_CONTROLLER not in call.routing_codes(response):
                         return call.read(response)
-            self._forget_nodes()
+                    if not self._time_is_left(deadline):
+                        if failure is not None:
+                            raise failure  # Of the controller itself, which nobody stands in for.
+                        return call.read(response)
+                self._forget_nodes()
+                avoid.clear()
             has_looked_afresh = True
             self._clock.sleep(self._backoff_s)
 
@@ -208,8 +216,12 @@ class Session:
     def _route(self, target: Target, avoid: set[Address], deadline: float) -> Link:
         cluster = self._known_cluster(deadline)
         # Controllers take every request at the active one; brokers take topic and cluster requests anywhere.
-        if target is To.CONTROLLER or self.talks_to_controllers:
+        if self.talks_to_controllers:
             target = cluster.controller_id
+        elif target is To.CONTROLLER:
+            named = cluster.broker(cluster.controller_id)
+            hangs = named is not None and Address(named.host, named.port) in avoid
+            target = To.ANY if hangs else cluster.controller_id
         if isinstance(target, int) and target >= 0:
             broker = cluster.broker(target)
             if broker is None:
