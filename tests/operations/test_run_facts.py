@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +50,17 @@ def test_damaged_facts_are_named_and_the_page_is_made_without(journal: Path, con
     assert "Lower bound" not in report_page(journal, None, warnings.append)
     (warning,) = warnings
     assert warning.startswith("the report will not show why moves are made: ")
+
+
+def test_no_more_than_facts_may_hold_is_decompressed(journal: Path) -> None:
+    kept_facts_path(journal).write_bytes(gzip.compress(bytes(50_000_000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedPlan, match=r"facts\.json\.gz.* holds more than 1 MB, which no plan's facts do"):
+            kept_facts(journal, FACTS.plan_id, most_bytes=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_page_of_a_run_says_bound_and_reasons_without_the_files_of_its_plan(

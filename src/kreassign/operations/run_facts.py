@@ -12,10 +12,13 @@ from pathlib import Path
 
 from kreassign.errors import MalformedPlan
 from kreassign.executor.journal.paths import make_file, rename
+from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 
 KEPT_SUFFIX = ".facts.json.gz"
+MOST_BYTES = 500_000_000
+"""A move takes some hundred bytes, so this is more than a million of them."""
 
 
 def kept_facts_path(journal: Path) -> Path:
@@ -32,16 +35,20 @@ def keep_facts(journal: Path, facts: PlanFacts) -> None:
     rename(unfinished, kept)
 
 
-def kept_facts(journal: Path, plan_id: str) -> PlanFacts | None:
+def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> PlanFacts | None:
     """The facts that were kept for the run of this journal; None without, or where they are of another plan.
 
-    Raises MalformedPlan, which names the file.
+    Not more than `most_bytes` are ever decompressed. Raises MalformedPlan, which names the file.
     """
     kept = kept_facts_path(journal)
     if not kept.exists():
         return None
     try:
-        found = parse_facts(gzip.decompress(kept.read_bytes()).decode())
+        with gzip.open(kept) as file:
+            content = file.read(most_bytes + 1)
+        if len(content) > most_bytes:
+            raise MalformedPlan(f"holds more than {format_amount(most_bytes, 'B')}, which no plan's facts do")
+        found = parse_facts(content.decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise MalformedPlan(f"cannot be read: {error}", path=str(kept)) from error
     except MalformedPlan as error:
