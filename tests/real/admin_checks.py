@@ -30,8 +30,8 @@ from testbed.waiting import wait_until
 
 PATIENCE_S = 30.0
 RECORDS_BYTES = 200_000
-MOVED_BYTES = 7_000_000
-RATE_BYTES_PER_S = 1_000_000
+MOVED_BYTES = 14_000_000
+RATE_BYTES_PER_S = 250_000
 
 
 def settings_of(cluster: KafkaCluster, **properties: str) -> ClientSettings:
@@ -393,8 +393,9 @@ def progress_is_true_while_a_move_is_throttled(cluster: KafkaCluster, client: Ad
     def steps() -> int:
         return len({end for end, _, _ in seen if 0 < end < count})
 
-    # A follower fetches up to 1 MB at a time: at this rate each step can be seen for seconds, also on a busy machine.
-    with held(client, cluster, topic, bytes_per_s=RATE_BYTES_PER_S // 4):
+    # What eleven seconds allow may come at once, 2.8 MB, and one fetch of up to 1 MB more; then nothing for that time.
+    # So there are three steps on the way, each to be seen for seconds.
+    with held(client, cluster, topic, bytes_per_s=RATE_BYTES_PER_S):
         client.alter_partition_reassignments({partition: (2,)}).raise_if_any()
         wait_until(lambda: is_done() or steps() >= 3, timeout_s=PATIENCE_S, what="three steps of the throttled move")
     wait_until(is_done, timeout_s=PATIENCE_S, what="the move at its end")
