@@ -46,11 +46,12 @@ def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> 
     try:
         with gzip.open(kept) as file:
             content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise MalformedPlan(f"holds more than {format_amount(most_bytes, 'B')}, which no plan's facts do")
-        found = parse_facts(content.decode())
+        found = None if len(content) > most_bytes else parse_facts(content.decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise MalformedPlan(f"cannot be read: {error}", path=str(kept)) from error
     except MalformedPlan as error:
         raise error if error.path else MalformedPlan(str(error), path=str(kept)) from error
+    if found is None:
+        what = f"holds more than {format_amount(most_bytes, 'B')}, which no plan's facts do"
+        raise MalformedPlan(what, path=str(kept))
     return found if found.plan_id == plan_id else None
