@@ -86,6 +86,9 @@ ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAS
 # Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py). They
 # wait more than they compute: three workers keep two cores busy.
 SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
+# Brokers, Spark and Chromium are programs of others on a machine of two cores: a test that fails is tried once more, in
+# three cases at most, and its first failure is printed too. CONTRIBUTING.md says what to do with it.
+ONCE_MORE = --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and pages
@@ -98,7 +101,7 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka, Spark and Chromium too
 	@bash scripts/prerequisites.sh java chromium
 	$(ALL_PARTS)
-	KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(SHARING) -m "thorough or kafka or spark or browser"
+	KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(SHARING) $(ONCE_MORE) -m "thorough or kafka or spark or browser"
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## quick tests, without Kafka, Spark and Chromium
