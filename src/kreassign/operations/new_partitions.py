@@ -11,7 +11,7 @@ from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import Assignment, Evaluation, Problem, evaluate, solve
-from kreassign.planner.problem.policy import PlanPolicy, tenant_of
+from kreassign.planner.problem.policy import PlanPolicy, known_bands, tenant_of
 from kreassign.planner.results.outcome import Outcome
 from kreassign.planner.tasks import ignore_dead_brokers
 from kreassign.planner.tasks.new_partitions import (
@@ -120,8 +120,10 @@ def place_topic(
             problem.partitions, rates.size_bytes, rates.write_bytes_per_s, rates.read_bytes_per_s, replication_factor
         )
     posed = add_topic(problem, topic, [replication_factor] * partitions, load, tenant_of(policy, topic))
-    posed = replace(posed, rules=replace(posed.rules, leader_racks=_preferred(policy, topic)))
-    return _placement(problem, posed, topic, 0)
+    # What nothing had until now counts too: in a cluster that is new, everything.
+    bands = known_bands(posed.partitions, policy.bands)
+    posed = replace(posed, bands=bands, rules=replace(posed.rules, leader_racks=_preferred(policy, topic)))
+    return _placement(replace(problem, bands=bands), posed, topic, 0)
 
 
 def place_partitions(inputs: Inputs, topic: str, total: int) -> Placement:

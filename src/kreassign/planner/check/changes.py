@@ -83,7 +83,7 @@ def _check(problem: Problem, assignment: Assignment) -> None:
         ("log directory", assignment.log_dirs, len(problem.log_dirs or ())),
     ):
         lowest = 0 if what == "broker" else NOWHERE
-        if len(places) != assignment.offsets[-1] or places.min() < lowest or places.max() >= known:
+        if len(places) != assignment.offsets[-1] or (places < lowest).any() or (places >= known).any():
             raise InputError(f"the assignment names a {what} that is not there, or not one per replica")
 
 

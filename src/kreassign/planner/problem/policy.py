@@ -12,7 +12,7 @@ from kreassign.errors import InputError
 from kreassign.model.rack_prices import NO_PRICES, RackPrices
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.goals import COORDINATORS, CPU
-from kreassign.planner.problem.cluster import Brokers
+from kreassign.planner.problem.cluster import Brokers, Partitions
 from kreassign.planner.problem.consumers import with_consumer_racks
 from kreassign.planner.problem.coordinators import NOBODY, Coordinated
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
@@ -98,7 +98,7 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
     _refuse_unknown_coordinators(problem, policy.bands)
     problem = replace(
         problem,
-        bands=_alive(problem, policy.bands),
+        bands=known_bands(problem.partitions, policy.bands),
         rules=replace(
             problem.rules,
             racks=policy.racks,
@@ -125,13 +125,9 @@ def _refuse_unknown_coordinators(problem: Problem, bands: tuple[Band, ...]) -> N
         )
 
 
-def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
+def known_bands(partitions: Partitions, bands: tuple[Band, ...]) -> tuple[Band, ...]:
     """Without goals of which nothing is known: a load that is zero everywhere cannot be evened out."""
-    known = [
-        band for band in bands
-        if band.goal.leader(problem.partitions).any() or band.goal.follower(problem.partitions).any()
-    ]  # fmt: skip
-    return tuple(known)
+    return tuple(band for band in bands if band.goal.leader(partitions).any() or band.goal.follower(partitions).any())
 
 
 def _with_consumers(problem: Problem, wanted: Mapping[str, Mapping[str, float]]) -> Problem:
