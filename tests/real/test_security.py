@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -90,7 +91,22 @@ def test_tls_lets_in_who_has_a_certificate(kafka_secure: KafkaCluster, enter: En
     assert is_served(enter(kafka_secure.client_properties(Listener.SSL), Listener.SSL))
 
 
-def test_stores_of_java_are_as_good_as_pem(kafka_secure: KafkaCluster, enter: Enter, tmp_path: Path) -> None:
+def as_jks(store: Path, password: str) -> Path:
+    """A copy of a PKCS12 store in Java's older form, by Java itself."""
+    copy = store.with_suffix(".jks")
+    options = ["-noprompt", "-srcstorepass", password, "-deststorepass", password, "-deststoretype", "JKS"]
+    words = ["keytool", "-importkeystore", "-srckeystore", store, "-destkeystore", copy, *options]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    assert copy.read_bytes().startswith(bytes.fromhex("feedfeed"))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("form", "password"), [("p12", "${file:FOLDER/secrets.properties:store}"), ("jks", "${env:STORE_PASSWORD}")]
+)
+def test_stores_of_java_are_as_good_as_pem(
+    kafka_secure: KafkaCluster, enter: Enter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, password: str
+) -> None:
     assert kafka_secure.certificates is not None
     blocks = kafka_secure.certificates.user_key_store("admin").read_bytes()
     trusted = load_pem_x509_certificate(kafka_secure.certificates.trust_store.read_bytes())
@@ -98,17 +114,18 @@ def test_stores_of_java_are_as_good_as_pem(kafka_secure: KafkaCluster, enter: En
     key = load_pem_private_key(blocks, password=None)
     assert isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey)
     encryption = BestAvailableEncryption(b"pa55-store")
-    (tmp_path / "key.p12").write_bytes(serialize_key_and_certificates(b"admin", key, chain[0], chain[1:], encryption))
-    (tmp_path / "trust.p12").write_bytes(serialize_java_truststore([PKCS12Certificate(trusted, b"ca")], encryption))
-    stores = {
-        f"ssl.{store}store.{key}": value
-        for store in ("key", "trust")
-        for key, value in (("location", str(tmp_path / f"{store}.p12")), ("password", "${file:PASSWORDS:store}"))
-    }
+    stores = {"key": tmp_path / "key.p12", "trust": tmp_path / "trust.p12"}
+    stores["key"].write_bytes(serialize_key_and_certificates(b"admin", key, chain[0], chain[1:], encryption))
+    stores["trust"].write_bytes(serialize_java_truststore([PKCS12Certificate(trusted, b"ca")], encryption))
+    if form == "jks":
+        stores = {name: as_jks(store, "pa55-store") for name, store in stores.items()}
+    monkeypatch.setenv("STORE_PASSWORD", "pa55-store")
     (tmp_path / "secrets.properties").write_text("store=pa55-store\n")
-    declared = {"config.providers": "file", "config.providers.file.class": CLASSES["file"]}
-    named = {key: value.replace("PASSWORDS", str(tmp_path / "secrets.properties")) for key, value in stores.items()}
-    assert is_served(enter({"security.protocol": "SSL", **declared, **named}, Listener.SSL))
+    properties = {"security.protocol": "SSL", "config.providers": "env,file"}
+    properties |= {f"config.providers.{name}.class": CLASSES[name] for name in ("env", "file")}
+    properties |= {f"ssl.{name}store.location": str(store) for name, store in stores.items()}
+    properties |= {f"ssl.{name}store.password": password.replace("FOLDER", str(tmp_path)) for name in stores}
+    assert is_served(enter(properties, Listener.SSL))
 
 
 def test_every_property_that_kafkas_client_knows_has_its_row(kafka_secure: KafkaCluster) -> None:

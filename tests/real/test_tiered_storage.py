@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -15,6 +16,7 @@ from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.executor.events import Event, MovesObserved, RunStarted, ThrottleIntended, TrafficMeasured
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import find_journals, read_events
+from kreassign.executor.throttle.demand import HEADROOM
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import KafkaCluster
@@ -233,3 +235,31 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
     assert 0.6 < median(far) < 2, (median(far), told)
     verify_readable(servers, producing.ledger)
     verify_readable(servers, acknowledged)
+
+
+def test_a_throttle_below_what_is_written_is_refused_with_the_least_rate_by_what_is_on_disks(
+    kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    """Counted from the first offset of all, records were a sixth as large, and the throttle would do."""
+    tiered(kafka_tiered, topic_name, 12 * SEGMENT, 2 * SEGMENT)
+    written, words = 300_000, ("--throttle", "150KB/s", "--measure-for", 3, "--state-dir", tmp_path / "state")
+    plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
+
+    def is_advised_well() -> bool:
+        """Not where the machine has kept the producer from its work, nor while a segment is deleted."""
+        refused = invoke(kafka_tiered, "run", "--yes", plan, *words)
+        assert refused.exit_code == 2, refused.output
+        assert f"{topic_name}-0: at 150000 B/s it never ends" in refused.stderr
+        (rate,) = re.findall(r"the least rate that works for all moves is (\d+) B/s", refused.stderr)
+        return 0.8 * HEADROOM * 2 * written <= int(rate) <= 1.3 * HEADROOM * 2 * written
+
+    with Producing(
+        kafka_tiered.bootstrap_servers,
+        topic_name,
+        partitions=1,
+        records_per_s=written / RECORD_BYTES,
+        value_bytes=RECORD_BYTES,
+    ):
+        wait_until(is_advised_well, timeout_s=2 * PATIENCE_S, what="a reading of a steady producer")
+    with client_of(kafka_tiered) as client:
+        assert client.list_partition_reassignments() == {}
