@@ -19,6 +19,7 @@ from kreassign.cli.profiles import IN_FORCE, config_path, defaults_of, names_in,
 from kreassign.cli.streams import printable_output
 from kreassign.cli.typed import WORDS
 from kreassign.errors import InputError, KreassignError
+from kreassign.model.authorization import error_text
 from kreassign.model.printable import shortened
 from kreassign.model.strict_json import is_half
 from kreassign.startup import defer_kafka_clients
@@ -170,7 +171,7 @@ class LazyGroup(click.Group):
         except (KreassignError, OSError) as error:
             if ctx.params.get("debug"):
                 raise
-            click.echo(f"error: {error}", err=True)
+            click.echo(f"error: {error_text(error)}", err=True)
             ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
 
     def resolve_command(

@@ -80,6 +80,7 @@ from kreassign.executor.replanner import Replanner, no_replanner
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
+from kreassign.model.authorization import error_text
 from kreassign.model.batch import join
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 
@@ -235,7 +236,7 @@ class Runner:
         try:
             return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
-            return CallFailed(self._time.now_ms(), str(error))
+            return CallFailed(self._time.now_ms(), error_text(error))
 
     def _ask(self, question: ClusterQuery) -> Event:
         match question:
@@ -451,4 +452,4 @@ class Runner:
 
 
 def _refusals(outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]) -> tuple[Refusal, ...]:
-    return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if is_wanted(error))
+    return tuple(Refusal(name, error_text(error)) for name, error in outcome.failed.items() if is_wanted(error))

@@ -1,9 +1,20 @@
-"""What a client may do, as a cluster tells it (KIP-430)."""
+"""What a client may do, as a cluster tells it (KIP-430), and which permission a refusal asks for.
+
+Permissions per API: Kafka's documentation, "Authorization and ACLs", table "Protocols".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+
+from kreassign.errors import Rejected
+from kreassign.model.config import ConfigResource
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+)
+from kreassign.model.partition import TopicPartition
 
 # By the number that Kafka gives each operation, with the names that kafka-acls takes.
 _NAMES = {
@@ -28,3 +39,74 @@ class AllowedOperations:
 def operation_names(numbers: Iterable[int]) -> frozenset[str]:
     """The names of these operations; those that nobody knows are left out."""
     return frozenset(_NAMES[number] for number in numbers if number in _NAMES)
+
+
+NAMED = 5
+"""So many topics are named; the rest is counted."""
+
+# By the name of the API, what it needs: of the topics that it is about, or of the cluster where Kafka says so.
+_NEEDED = {
+    "AlterConfigs": "AlterConfigs",
+    "AlterPartitionReassignments": "Alter",
+    "AlterReplicaLogDirs": "Alter",
+    "CreatePartitions": "Alter",
+    "CreateTopics": "Create",
+    "DeleteTopics": "Delete",
+    "DescribeConfigs": "DescribeConfigs",
+    "DescribeLogDirs": "Describe",
+    "DescribeTopicPartitions": "Describe",
+    "ElectLeaders": "Alter",
+    "IncrementalAlterConfigs": "AlterConfigs",
+    "ListOffsets": "Describe",
+    "ListPartitionReassignments": "Describe",
+    "Metadata": "Describe",
+    "UnregisterBroker": "Alter",
+}
+
+
+def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
+    """A sentence on a permission that is not there: of these topics, or of the cluster if there are none."""
+    names = sorted(topics)
+    if not names:
+        return f"permission is missing: {operation} on the cluster; {_command(operation, '--cluster')}"
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    shown = ", ".join(names[:NAMED])
+    kind = "topic" if len(names) == 1 else "topics"
+    return f"permission is missing: {operation} on {kind} {shown}{more}; {_command(operation, f'--topic {names[0]}')}"
+
+
+def error_text(error: BaseException) -> str:
+    """What to say of an error: of a refusal the permission that it asks for, of all others their own words."""
+    return refused_permission(error) or str(error)
+
+
+def refused_permission(error: BaseException) -> str | None:
+    """The same of a refusal, with its API and code; None for all other errors, and where the topic is not told.
+
+    Kafka's own words for it are none at all, or the whole request as the broker prints it.
+    """
+    if not isinstance(error, Rejected) or error.api not in _NEEDED:
+        return None
+    operation, topic = _NEEDED[error.api], _topic_of(error.item)
+    if error.code == CLUSTER_AUTHORIZATION_FAILED:
+        sentence = missing_permission(operation)
+    elif error.code == TOPIC_AUTHORIZATION_FAILED and topic is not None:
+        sentence = missing_permission(operation, (topic,))
+    else:
+        return None
+    return f"{sentence} ({error.api}, {error.code} {error.name})"
+
+
+def _topic_of(item: object) -> str | None:
+    match item:
+        case str():
+            return item
+        case TopicPartition():
+            return item.topic
+        case ConfigResource():
+            return item.name
+    return None
+
+
+def _command(operation: str, resource: str) -> str:
+    return f"allow it with `kafka-acls --add --allow-principal User:NAME --operation {operation} {resource}`"

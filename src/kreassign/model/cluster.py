@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kreassign.model.log_dir_replicas import LogDirReplica
+from kreassign.model.log_dir_replicas import LogDirReplica, LogDirReplicas
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,3 +61,9 @@ class LogDir:
 
     def __str__(self) -> str:
         return f"{self.path} ({self.error})" if self.error else self.path
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics of its replicas."""
+        packed = self.replicas.topics if isinstance(self.replicas, LogDirReplicas) else None
+        return frozenset(copy.topic_partition.topic for copy in self.replicas) if packed is None else frozenset(packed)

@@ -13,7 +13,7 @@ from kreassign.errors import ClusterError
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.compaction_meanwhile import COMPACT_EVERY, Compaction
-from kreassign.operations.snapshot import described_cluster
+from kreassign.operations.snapshot import described_cluster, warn_of_unread
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
 from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
 from kreassign.pipeline.tables.parquet import write_rows
@@ -96,8 +96,7 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
     end_offsets = client.list_offsets(partitions)
     log_dirs = client.describe_log_dirs()
     start_offsets = client.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL)
-    warn_of_failures(warn, "topic metadata", described.failed)
-    warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
+    warn_of_unread(client, described, log_dirs, warn)
     warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})
     return CollectedRound(
         Observation(taken_ms, cluster, topics, log_dirs, reassignments),

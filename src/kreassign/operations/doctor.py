@@ -14,6 +14,7 @@ from kreassign.errors import ClusterError, InputError, JournalDamaged
 from kreassign.executor.brokers.in_maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
 from kreassign.executor.cluster import queries
+from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.remote_storage import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.disk_findings import fillings
@@ -83,7 +84,8 @@ def examine(
     left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, record, lease_problems = _lease(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
-    min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok)
+    unseen = unseen_topics(client, topics.ok, (one for dirs in client.describe_log_dirs().ok.values() for one in dirs))
+    min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
     clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
     second = _Look.at(client, ongoing) if measure_for_s else first
     seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
@@ -184,7 +186,7 @@ def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[
 
 
 def _settings_and_permissions(
-    client: AdminClient, topics: Iterable[str]
+    client: AdminClient, topics: Iterable[str], unseen: Iterable[str]
 ) -> tuple[Mapping[str, int], AllowedOperations | None, tuple[str, ...]]:
     """min.insync.replicas by topic, what this client may do, and why either could not be told."""
     problems = []
@@ -195,24 +197,24 @@ def _settings_and_permissions(
     except ClusterError as error:
         problems.append(f"min.insync.replicas: {error}")
     try:
-        allowed = _allowed(client)
+        allowed = _allowed(client, unseen)
     except ClusterError as error:
         problems.append(f"permissions: {error}")
     return min_isr, allowed, tuple(problems)
 
 
-def _allowed(client: AdminClient) -> AllowedOperations:
-    """Also to the groups of the lease and of maintenance, where asking for them creates nothing."""
+def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
+    """Also that it may do nothing to topics that it does not see; what to our own groups, where asking creates none."""
     allowed = client.allowed_operations()
     offsets = client.describe_topics([OFFSETS_TOPIC])
-    topics = dict(allowed.topics)
+    topics = {**allowed.topics, **dict.fromkeys(unseen, frozenset[str]())}
     if OFFSETS_TOPIC not in offsets.ok:
         refused = offsets.failed.get(OFFSETS_TOPIC)
         if refused is not None and has_code(refused, TOPIC_AUTHORIZATION_FAILED):
             topics[OFFSETS_TOPIC] = frozenset()
         return replace(allowed, topics=topics)
     told = {group: client.allowed_on_group(group) for group in (LEASE_GROUP, MAINTENANCE_GROUP)}
-    return replace(allowed, groups={group: found for group, found in told.items() if found is not None})
+    return replace(allowed, topics=topics, groups={name: found for name, found in told.items() if found is not None})
 
 
 def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:

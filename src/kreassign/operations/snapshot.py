@@ -9,15 +9,19 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, Unsupported
+from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.model import (
+    Batch,
     Broker,
     Cluster,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
+    LogDir,
     Topic,
 )
+from kreassign.model.authorization import missing_permission
 from kreassign.model.config import ResourceType
 from kreassign.model.load_basis import MEASURED_S
 from kreassign.model.snapshot import (
@@ -84,9 +88,22 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Ob
     topics = client.describe_topics()
     reassignments = client.list_partition_reassignments()
     log_dirs = client.describe_log_dirs()
+    warn_of_unread(client, topics, log_dirs, warn)
+    return Observation(taken_ms, cluster, tuple(topics.ok.values()), log_dirs, reassignments)
+
+
+def warn_of_unread(
+    client: AdminClient, topics: Batch[str, Topic], log_dirs: Batch[int, tuple[LogDir, ...]], warn: Warn
+) -> None:
+    """Warn of what single brokers and topics did not answer, and of topics that a listing of all leaves out."""
     warn_of_failures(warn, "topic metadata", topics.failed)
     warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
-    return Observation(taken_ms, cluster, tuple(topics.ok.values()), log_dirs, reassignments)
+    unseen = unseen_topics(client, topics.ok, (one for dirs in log_dirs.ok.values() for one in dirs))
+    if unseen:
+        warn(
+            "topics that this client may not see are left out, and what they hold is not counted, though brokers have "
+            f"replicas of {len(unseen)}: {missing_permission('Describe', unseen)}"
+        )
 
 
 def described_cluster(client: AdminClient) -> Cluster:

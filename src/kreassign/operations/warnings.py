@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kreassign.model.authorization import error_text
+
 Warn = Callable[[str], None]
 """Takes one warning; what follows its first line are details."""
 
@@ -36,6 +38,6 @@ def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> 
     """Warn of what could not be read and why, if there is any: a few by name, the others counted."""
     if not failed:
         return
-    shown = [f"  {key}: {error}" for key, error in list(failed.items())[:SHOWN_FAILURES]]
+    shown = [f"  {key}: {error_text(error)}" for key, error in list(failed.items())[:SHOWN_FAILURES]]
     more = [f"  and {len(failed) - SHOWN_FAILURES} more"] if len(failed) > SHOWN_FAILURES else []
     warn("\n".join((f"{len(failed)} without {what}:", *shown, *more)))

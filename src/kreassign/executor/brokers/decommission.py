@@ -4,6 +4,7 @@ Nothing else is remembered. Whoever asks, after a crash, on another machine or a
 and gets the same answer; each step changes what is read, so that it is not taken twice. From the top, the first that
 holds of any of the brokers:
 
+    there are replicas of topics that this client may not see →  `Blocked`
     it is live, can be cordoned, and is not                  →  `Cordon`; `Blocked` where that could not be undone
     something is being reassigned to it or away from it      →  `Await` the end of that
     a replica list names it                                  →  `Drain`
@@ -22,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.brokers.readings import BrokerReading, Readings
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, cordon_open, listed, some
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, cordon_open, listed, some, unseen_on
 from kreassign.model import OngoingReassignment, TopicPartition
 
 
@@ -69,7 +70,8 @@ class Decommission:
             said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
             return Blocked(f"it cannot be told what is on the brokers: {said}. Try again")
         return (
-            cordon_open(found, self.uncordoned)
+            unseen_on(found)
+            or cordon_open(found, self.uncordoned)
             or _await_moves(found)
             or _drain(found)
             or _await_deletion(found)

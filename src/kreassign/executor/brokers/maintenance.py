@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from kreassign.executor.brokers.cordon import is_ours
 from kreassign.executor.brokers.maintenance_record import MaintenanceRecord, Order
 from kreassign.executor.brokers.readings import BrokerReading, Readings
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, cordon_open, listed, some
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, cordon_open, listed, some, unseen_on
 from kreassign.model import Partition, TopicPartition
 
 SHOWN = 20
@@ -151,6 +151,7 @@ def next_to_enter(facts: MaintenanceFacts) -> Step:
     """What to do next so that the brokers may be stopped."""
     return (
         _not_live(facts)
+        or unseen_on(facts.found)
         or _unknown(facts)
         or _lost(facts)
         or _remember_or_cordon(facts)

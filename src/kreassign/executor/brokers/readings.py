@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from kreassign.errors import Unsupported
 from kreassign.executor.brokers.cordon import CORDONED_LOG_DIRS, is_closed
+from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.model import (
     Batch,
     Cluster,
@@ -102,23 +103,28 @@ class BrokerReading:
 class Readings:
     """What the cluster says of the brokers in question.
 
-    `live` are all that are; `partitions` is how all of them stand, and `moving` which are being reassigned.
+    `live` are all that are; `partitions` is how all of them stand, and `moving` which are being reassigned. `unseen`
+    are topics with replicas on the brokers, and where one is not live on any broker, that this client may not see: they
+    are in none of these.
     """
 
     live: frozenset[int]
     brokers: tuple[BrokerReading, ...]
     partitions: tuple[Partition, ...] = ()
     moving: frozenset[TopicPartition] = frozenset()
+    unseen: tuple[str, ...] = ()
 
 
 def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
     """What the cluster says of these brokers now. Raises ClusterError."""
     # The controller first: what it does not list any more, brokers show as done now or a moment later.
     ongoing = port.list_partition_reassignments(None)
-    partitions = tuple(partition for topic in port.describe_topics(None).ok.values() for partition in topic.partitions)
+    topics = port.describe_topics(None).ok
+    partitions = tuple(partition for topic in topics.values() for partition in topic.partitions)
     live = frozenset(one.id for one in port.describe_cluster().brokers)
     registered = _registered(port)
-    local = _read_own(port, [broker for broker in brokers if broker in live])
+    configs, log_dirs = _read_own(port, brokers, live)
+    unseen = unseen_topics(port, topics, (one for dirs in log_dirs.ok.values() for one in dirs))
     found = (
         BrokerReading(
             broker,
@@ -130,7 +136,8 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
         )
         for broker in brokers
     )
-    return Readings(live, tuple(_with_own(one, *local) for one in found), partitions, frozenset(ongoing))
+    with_own = tuple(_with_own(one, configs, log_dirs) for one in found)
+    return Readings(live, with_own, partitions, frozenset(ongoing), unseen)
 
 
 _Configs = Batch[ConfigResource, Mapping[str, ConfigEntry]]
@@ -144,12 +151,12 @@ def _registered(port: BrokerPort) -> set[int] | None:
         return None
 
 
-def _read_own(port: BrokerPort, brokers: Sequence[int]) -> tuple[_Configs, _LogDirs]:
-    """What only the brokers themselves know."""
-    if not brokers:
-        return Batch(), Batch()
-    resources = map(ConfigResource.broker, brokers)
-    return port.describe_configs(resources, names=(CORDONED_LOG_DIRS,)), port.describe_log_dirs(brokers)
+def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> tuple[_Configs, _LogDirs]:
+    """What only the brokers themselves know; of what one that is not live holds, the others know a part."""
+    asked = [broker for broker in brokers if broker in live]
+    resources = map(ConfigResource.broker, asked)
+    configs = port.describe_configs(resources, names=(CORDONED_LOG_DIRS,)) if asked else Batch()
+    return configs, port.describe_log_dirs(asked if len(asked) == len(brokers) else sorted(live))
 
 
 def _with_own(found: BrokerReading, configs: _Configs, log_dirs: _LogDirs) -> BrokerReading:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kreassign.executor.brokers.cordon import CORDONED_LOG_DIRS
 from kreassign.executor.brokers.readings import Readings
 from kreassign.model import TopicPartition
+from kreassign.model.authorization import missing_permission
 
 NAMED = 5
 
@@ -68,6 +69,16 @@ def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocke
             "others could not be undone. Set it to * or delete it (kafka-configs), then give the command again"
         )
     return Cordon(tuple(one.broker for one in open_ones)) if open_ones else None
+
+
+def unseen_on(found: Readings) -> Blocked | None:
+    """Who does not see all topics can tell nothing of what is on a broker."""
+    if not found.unseen:
+        return None
+    return Blocked(
+        f"what is on {listed(one.broker for one in found.brokers)} cannot be told, for there are replicas of topics "
+        f"that this client may not see: {missing_permission('Describe', found.unseen)}, then give the command again"
+    )
 
 
 def listed(brokers: Iterable[int]) -> str:

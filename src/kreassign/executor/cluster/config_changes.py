@@ -14,6 +14,7 @@ from kreassign.executor.cluster import answers, queries
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Unwritten
 from kreassign.model import Batch, ConfigChange, ConfigResource, ResourceType
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 
 CHANGE_TIMEOUT_MS = 20_000
@@ -63,12 +64,12 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         # One that died just now is listed until its session is over.
         live = port.describe_cluster().broker_ids if _silent(outcome, brokers) else live
     except ClusterError as error:
-        problem = f"throttle settings could not be changed: {error}"
+        problem = f"throttle settings could not be changed: {error_text(error)}"
         return Changed((problem,), failed=tuple(changes), may_pass=not answers.is_final(error))
     down = {one: broker for one, broker in brokers.items() if broker not in live}
     carried = _carry_to(controllers, {one: changes[one] for one in down})
     return Changed(
-        tuple(f"{one}: {error}" for one, error in outcome.failed.items() if one not in down),
+        tuple(f"{one}: {error_text(error)}" for one, error in outcome.failed.items() if one not in down),
         tuple(Unwritten(down[one], str(error)) for one, error in sorted(carried.failed.items())),
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not queries.is_unknown_topic(error)),

@@ -8,33 +8,30 @@ none, but its permission is checked.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.model import ConfigChange, ConfigResource, ResourceType
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType, Topic
+from kreassign.model.authorization import missing_permission
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
 
 CHECK_TIMEOUT_MS = 20_000
-NAMED = 5
-"""So many topics are named; the rest is counted."""
 
 
-def missing(operation: str, topics: Collection[str] = ()) -> str:
-    """A sentence on a permission that is not there: of these topics, or of the cluster if there are none."""
-    names = sorted(topics)
-    if not names:
-        return f"permission is missing: {operation} on the cluster; {_command(operation, '--cluster')}"
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    shown = ", ".join(names[:NAMED])
-    kind = "topic" if len(names) == 1 else "topics"
-    return f"permission is missing: {operation} on {kind} {shown}{more}; {_command(operation, f'--topic {names[0]}')}"
+class TopicPort(Protocol):
+    """The one call, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+
+    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
+        """Partitions of topics."""
+        ...
 
 
 def advice(error: ClusterError, operation: str, topic: str | None = None) -> str:
     """What to add to the text of a refusal for lack of permission; nothing for any other error."""
     is_denied = has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
-    return f"; {missing(operation, () if topic is None else (topic,))}" if is_denied else ""
+    return f"; {missing_permission(operation, () if topic is None else (topic,))}" if is_denied else ""
 
 
 def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> tuple[str, ...]:
@@ -45,12 +42,24 @@ def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) ->
     return (*_to_reassign(port), *_to_throttle(port, topics, brokers))
 
 
+def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
+    """The topics of which these log directories hold replicas and that this client may not see, in order.
+
+    A listing of all topics leaves them out without a word (`listed` are those it names), and whoever counts by it finds
+    a broker empty that is not. Those that come or go between two readings are told by asking for them by name. Raises
+    ClusterError.
+    """
+    unknown = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
+    failed = port.describe_topics(unknown).failed if unknown else {}
+    return tuple(topic for topic, error in sorted(failed.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+
+
 def _to_reassign(port: ClusterPort) -> Iterator[str]:
     try:
         port.check_reassignment_permission(timeout_ms=CHECK_TIMEOUT_MS)
     except ClusterError as error:
         if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
-            yield missing("Alter")
+            yield missing_permission("Alter")
 
 
 def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> Iterator[str]:
@@ -70,10 +79,6 @@ def _to_throttle(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int
         if has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
     ]
     if names := [resource.name for resource in denied if resource.type is ResourceType.TOPIC]:
-        yield missing("AlterConfigs", names)
+        yield missing_permission("AlterConfigs", names)
     if any(resource.type is ResourceType.BROKER for resource in denied):
-        yield missing("AlterConfigs")
-
-
-def _command(operation: str, resource: str) -> str:
-    return f"allow it with `kafka-acls --add --allow-principal User:NAME --operation {operation} {resource}`"
+        yield missing_permission("AlterConfigs")

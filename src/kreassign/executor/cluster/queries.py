@@ -25,6 +25,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 
 PROGRESS_TIMEOUT_MS = 5_000
@@ -156,7 +157,7 @@ def read_configs_and_gone(
         for name in names[resource]
     ]
     silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
-    problems = tuple((resource, f"could not be read: {error}") for resource, error in silent.items())
+    problems = tuple((resource, f"could not be read: {error_text(error)}") for resource, error in silent.items())
     return tuple(sorted(values, key=lambda value: value.key)), problems, tuple(sorted(gone))
 
 
