@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.errors import InputError
-from kreassign.planner import LogDirFacts, plan_of
+from kreassign.errors import Infeasible, InputError
+from kreassign.planner import LogDirFacts, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import drain_brokers, drain_log_dirs, replace_brokers
 from tests.planner.small_problems import brokers, partition, plan, posed
@@ -76,3 +76,14 @@ def test_directories_that_are_not_there_are_refused(places: list[tuple[int, str]
 def test_without_any_directory_known_it_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is known of log directories"):
         drain_log_dirs(posed(brokers(1), [partition(0, 1)]), [(1, "/a")])
+
+
+def test_a_broker_without_another_directory_gives_its_replicas_to_others_or_there_is_no_plan() -> None:
+    alone = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1, log_dirs=("/a",))])
+    for problem, places in ((alone, [(1, "/a")]), (PROBLEM, [(1, "/a"), (1, "/b")])):
+        with pytest.raises(Infeasible, match=r"brokers \[1\] would have no log directory left; .*drain-brokers 1`"):
+            drain_log_dirs(problem, places)
+        drained = drain_log_dirs(problem, places, between_brokers=True)
+        found = solve(drained).assignment
+        assert evaluate(drained, found).violations == ()
+        assert found.lists() == [[1]]

@@ -36,6 +36,11 @@ def test_new_brokers_are_like_the_others_and_go_where_racks_are_short() -> None:
     assert evaluate(grown, Assignment.current(grown.partitions)).legal
 
 
+def test_after_the_highest_id_of_kafka_come_those_that_are_free() -> None:
+    problem = posed(brokers(0, 2, 2**31 - 2), [partition(0, 0, 2)])
+    assert what_if(problem, Circumstances(added=3)).brokers.ids.tolist() == [0, 2, 2**31 - 2, 2**31 - 1, 1, 3]
+
+
 def test_brokers_go_and_factors_change() -> None:
     found = what_if(PROBLEM, Circumstances(removed=(5,), factor=1))
     assert found.brokers.must_empty.tolist() == [False, False, True]
@@ -83,6 +88,12 @@ def test_a_partition_too_large_for_any_broker_fits_on_no_number_of_them() -> Non
 def test_a_part_of_the_limits_is_a_part(at_most: float) -> None:
     with pytest.raises(InputError, match="cannot be used at"):
         brokers_needed(cluster(3, disk=1.0), at_most)
+
+
+def test_loads_that_no_cluster_carries_are_refused_at_once() -> None:
+    absurd = posed(brokers(1, 2, capacity={"disk": 1e12}), [partition(0, 1, 2, gigabytes=4e9)])
+    with pytest.raises(Infeasible, match=r"disk asks for [0-9,]+ brokers, and more than 10,000 are not looked into"):
+        brokers_needed(absurd)
 
 
 def test_what_was_not_counted_is_told_and_the_factor_is_a_floor() -> None:

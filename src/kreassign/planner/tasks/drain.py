@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kreassign.errors import InputError
+from kreassign.errors import Infeasible, InputError
 from kreassign.planner.arrays import NOWHERE, BoolArray, IntArray
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
@@ -77,8 +77,8 @@ def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
 def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, between_brokers: bool = False) -> Problem:
     """Everything in these directories (broker id, path) goes to others of the same broker.
 
-    `between_brokers` lets replicas leave their broker where its other directories are too small, and evens out the
-    brokers. Raises InputError for a directory that is not there.
+    `between_brokers` lets replicas leave their broker where its other directories are too small, or it has none, and
+    evens out the brokers. Raises InputError for a directory that is not there, Infeasible where a broker has no other.
     """
     dirs = problem.log_dirs
     if dirs is None:
@@ -93,4 +93,13 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
     must_empty = dirs.must_empty.copy()
     must_empty[[known[place] for place in wanted]] = True
     rules = replace(problem.rules, between_log_dirs=True, between_brokers=between_brokers, leaders=between_brokers)
-    return replace(problem, log_dirs=replace(dirs, must_empty=must_empty), rules=rules)
+    drained = replace(problem, log_dirs=replace(dirs, must_empty=must_empty), rules=rules)
+    named = sorted({broker for broker, _ in wanted})
+    bare = [broker for broker in named if must_empty[problem.brokers.ids[dirs.brokers] == broker].all()]
+    if bare and not between_brokers:
+        raise Infeasible(
+            f"brokers {bare} would have no log directory left; let the replicas leave them (--between-brokers), or "
+            f"`kreassign plan drain-brokers {','.join(map(str, bare))}`",
+            goals=("log directories",),
+        )
+    return drain_brokers(drained, bare) if bare else drained

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -79,9 +80,15 @@ def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Probl
 
 
 def with_new_brokers(problem: Problem, count: int) -> Problem:
-    """The same cluster with empty brokers of the next ids, each in the rack that then has the fewest."""
+    """The same cluster with empty brokers of the next ids, each in the rack that then has the fewest.
+
+    The highest id that Kafka has is followed by the lowest that is free.
+    """
     brokers = problem.brokers
-    ids = [*brokers.ids.tolist(), *range(int(brokers.ids.max()) + 1, int(brokers.ids.max()) + 1 + count)]
+    ids, highest = brokers.ids.tolist(), int(brokers.ids.max())
+    known = frozenset(ids)
+    free = chain(range(highest + 1, min(highest + 1 + count, 2**31)), range(count + len(ids)))
+    ids += list(islice((one for one in free if one not in known), count))
     racks = brokers.racks.tolist()
     for _ in range(count):
         racks.append(_emptiest_rack(racks, len(brokers.rack_names)))
@@ -109,6 +116,8 @@ def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[
 
 
 TRIES = 10
+MOST = 10_000
+"""No cluster has so many brokers: loads or limits are wrong that ask for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,8 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     """The fewest brokers like those that are there, none above `at_most` of any limit.
 
     Starts with what every resource needs alone and adds brokers until a placement is found. Raises InputError without
-    any limit, Infeasible when even `TRIES` more brokers than the resources ask for do not suffice.
+    any limit, Infeasible when even `TRIES` more brokers than the resources ask for do not suffice, or they ask for more
+    than `MOST`.
     """
     if not 0 < at_most <= 1:
         raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; specify from 1 to 100 %")
@@ -154,6 +164,13 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
         raise InputError("no limit of the brokers is known; name some in the goals file, under [capacity]")
     factor = int(problem.partitions.wanted_factors.max(initial=1))
     least = max(*(need.brokers for need in needs), factor, 1)
+    if least > MOST:
+        most = max(needs, key=lambda need: need.brokers)
+        raise Infeasible(
+            f"{most.goal} asks for {least:,} brokers, and more than {MOST:,} are not looked into: look at the loads "
+            "(`kreassign load --show`) and at the limits",
+            goals=(most.goal,),
+        )
     unlimited, unknown = _not_counted(reduced, needs)
     for count in range(least, least + TRIES + 1):
         if _fits(reduced, count):
