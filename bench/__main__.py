@@ -86,6 +86,8 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "planner": planner.measure,
     "planner-tasks": planner.measure_tasks,
     "planner-disks": planner.measure_disks,
+    "planner-first": planner.measure_first,
+    "planner-growth": planner.measure_growth,
     "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),
 }
 

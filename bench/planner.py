@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from bench.process import Run, run
@@ -43,6 +45,8 @@ OTHERS = (
     Case("I", 200, 20, 200_000, 20_000, 3.0, 15),
 )
 
+GROWTH = (Case("few", 24, 4, 3_333, 150), *CASES[1:], Case("most", 1_000, 20, 667_000, 20_000))
+
 
 def measure() -> None:
     """Cases A to D, then others: other sizes, skews and seeds than any constant was chosen on."""
@@ -70,6 +74,33 @@ def measure_tasks() -> None:
             file = generated(case, Path(folder))
             for task in ("drain", "drain and balance", "add", "factor", "factor and balance"):
                 print(_task_row(case, task, file), flush=True)
+
+
+def measure_growth() -> None:
+    """Plans of ten thousand to two million replicas, each in a process of its own: the second of two."""
+    print("| brokers | replicas | wall s | cpu s | MiB |")
+    print("|" + "---|" * 5)
+    taken = []
+    with tempfile.TemporaryDirectory() as folder:
+        for case in GROWTH:
+            command = _command("rebalance", case, generated(case, Path(folder)), Path(folder) / "plan.tsv")
+            run(command)
+            found = run(command)
+            taken.append((3 * case.partitions, found.cpu_s))
+            print(_row((case.brokers, f"{3 * case.partitions:,}", *_cost(found))), flush=True)
+    for (few, short), (many, long) in ((taken[0], taken[-1]), *pairwise(taken)):
+        slope = math.log(long / short) / math.log(many / few)
+        print(f"slope of log CPU time over log replicas, {few:,} to {many:,}: {slope:.2f}")
+
+
+def measure_first() -> None:
+    """The first three plans after an installation, when nothing is compiled yet: their processor time."""
+    print("| case | first cpu s | second cpu s | third cpu s | fourth cpu s |")
+    print("|" + "---|" * 5)
+    for case in CASES[:3]:
+        with tempfile.TemporaryDirectory() as folder:
+            generated(case, Path(folder))
+            print(_row((case.name, *(f"{_cold(case, Path(folder)).cpu_s:.1f}" for _ in range(4)))), flush=True)
 
 
 def measure_disks() -> None:
