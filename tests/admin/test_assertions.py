@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
@@ -74,6 +75,15 @@ def test_a_key_may_be_in_any_form_that_java_takes(form: str, lock: Any, tmp_path
     content = RSA_KEY.private_bytes(DER, PKCS8, lock)
     key = kept(tmp_path, base64.encodebytes(content) if form == "base64" else content)
     assert assertion(SignedAssertion(key, passphrase=PASSPHRASE if lock is LOCKED else None), CLOCK)
+
+
+@pytest.mark.parametrize("end", [b" ", b"\n", b"\r"])
+def test_a_key_in_der_may_end_in_what_looks_like_white_space(end: bytes, tmp_path: Path) -> None:
+    """The last byte is that of a number, so one key in fifty ends so."""
+    content = Ed25519PrivateKey.from_private_bytes(bytes(31) + end).private_bytes(DER, PKCS8, NoEncryption())
+    assert content.endswith(end)
+    with pytest.raises(Unauthenticated, match=r"needs an RSA key, and .* is another one"):
+        assertion(SignedAssertion(kept(tmp_path, content)), CLOCK)
 
 
 def test_a_template_wins_over_the_properties_and_the_times_over_both(tmp_path: Path) -> None:

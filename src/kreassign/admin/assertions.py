@@ -93,12 +93,13 @@ def _signature(source: SignedAssertion, content: bytes) -> bytes:
 
 def _key(source: SignedAssertion) -> PrivateKeyTypes:
     """The private key: PKCS#8 as PEM, as DER, or as the base64 of DER that Java takes too."""
-    content = _content(source.key_file, f"{_KEYS}private.key.file").strip()
+    content = _content(source.key_file, f"{_KEYS}private.key.file")
     password = None if source.passphrase is None else source.passphrase.reveal().encode()
     try:
-        if content.startswith(b"-----BEGIN"):
-            return load_pem_private_key(content, password)
-        is_text = not set(content) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n")
+        # What looks like white space at the end of DER is a part of the key.
+        if content.lstrip().startswith(b"-----BEGIN"):
+            return load_pem_private_key(content.strip(), password)
+        is_text = not set(content) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
         return load_der_private_key(base64.b64decode(content) if is_text else content, password)
     except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
         # What a library says of bytes that it cannot read may show them.
