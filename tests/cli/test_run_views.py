@@ -64,6 +64,14 @@ def written(state_dir: Path, *events: Event) -> Path:
 # --- live ---
 
 
+def test_a_run_that_is_over_has_no_end_to_be_unknown() -> None:
+    console, text = terminal(is_terminal=True)
+    console.print(screen(progress_of(*WHOLE), 120, 40))
+    shown = text.getvalue()
+    assert "the run has ended: done" in shown
+    assert "ETA unknown" not in shown
+
+
 def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
     assert isinstance(view_for(terminal(is_terminal=True)[0]), BarsView)
     assert isinstance(view_for(terminal(is_terminal=False)[0]), LinesView)

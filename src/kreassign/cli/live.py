@@ -18,7 +18,7 @@ from rich.text import Text
 from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import BrokerProgress, MoveProgress, Progress
-from kreassign.executor.progress.no_end import CALCULATING
+from kreassign.executor.progress.no_end import CALCULATING, HAS_ENDED
 from kreassign.executor.state import ENDED, MoveStatus, Phase
 from kreassign.model import Reassignment
 from kreassign.model.printable import printable
@@ -306,6 +306,8 @@ def eta_text(progress: Progress) -> str:
     if progress.end is not None:
         return f"ETA {format_duration(progress.end.expected_s)}{_between(progress.end)}"
     why = progress.why_no_end or CALCULATING
+    if why.startswith(HAS_ENDED):
+        return why
     return f"ETA {why}" if why.startswith(CALCULATING) else f"ETA unknown: {why}"
 
 

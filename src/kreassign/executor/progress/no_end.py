@@ -18,6 +18,9 @@ from kreassign.model.amount import format_amount
 CALCULATING = "calculating"
 """With this begins what is only a matter of seconds."""
 
+HAS_ENDED = "the run has ended"
+"""With this begins that there is no end to wait for."""
+
 STILL_MS = 30_000
 """A throttle lets copies pass in bursts, with pauses of eleven seconds at most (`eta_interval.QUOTA_MS`)."""
 
@@ -54,7 +57,7 @@ def _hindrances(run: RunView, at_ms: int, measured_ms: int | None) -> Iterator[s
 
 def _not_moving(run: RunView) -> Iterator[str]:
     if run.phase in ENDED:
-        yield f"the run has ended: {run.phase}"
+        yield f"{HAS_ENDED}: {run.phase}"
     if run.phase is Phase.PAUSED:
         yield f"it was paused, and no process executes it; go on with `kreassign resume {run.run_id}`"
     if run.phase is Phase.AWAITING_LEASE:
