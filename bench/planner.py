@@ -94,7 +94,7 @@ def measure_growth() -> None:
 
 
 def measure_first() -> None:
-    """The first three plans after an installation, when nothing is compiled yet: their processor time."""
+    """The first four plans after an installation, when nothing is compiled yet: their processor time."""
     print("| case | first cpu s | second cpu s | third cpu s | fourth cpu s |")
     print("|" + "---|" * 5)
     for case in CASES[:3]:

@@ -107,7 +107,7 @@ def each_refused(code: int, *, is_done: bool = False) -> Answer:
     return answer
 
 
-def refusal(code: int, item: object = None) -> Rejected:
+def refusal(code: int, item: object = None, api: str = "Test") -> Rejected:
     """Kafka's refusal with this code."""
     known = error_code(code)
-    return Rejected(known.text, api="Test", code=code, name=known.name, retriable=known.retriable, item=item)
+    return Rejected(known.text, api=api, code=code, name=known.name, retriable=known.retriable, item=item)

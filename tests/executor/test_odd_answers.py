@@ -317,7 +317,7 @@ def test_a_permission_that_is_taken_away_in_the_middle_of_a_run_is_named_while_t
     def denies(real: Callable[..., object], *args: object, **named: object) -> object:
         del real, args, named
         denied_ms.append(watched.rig.transport.now_ms())
-        return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t")})
+        return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t", api="Metadata")})
 
     def listen(event: Event, run: RunView) -> None:
         watched.check(event, run)

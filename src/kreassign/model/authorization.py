@@ -41,6 +41,7 @@ def operation_names(numbers: Iterable[int]) -> frozenset[str]:
     return frozenset(_NAMES[number] for number in numbers if number in _NAMES)
 
 
+UNKNOWN_PRINCIPAL = "User:NAME"
 NAMED = 5
 """So many topics are named; the rest is counted."""
 
@@ -64,15 +65,24 @@ _NEEDED = {
 }
 
 
+def grant(
+    operation: str, kind: str, names: Collection[str] = (), principal: str = UNKNOWN_PRINCIPAL
+) -> tuple[str, ...]:
+    """The command that grants an operation on the cluster, or on the topics or groups of these names, as words."""
+    named = () if kind == "cluster" else names if len(names) == 1 else ("*",)
+    return ("kafka-acls", "--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *named)
+
+
 def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
     """A sentence on a permission that is not there: of these topics, or of the cluster if there are none."""
     names = sorted(topics)
     if not names:
-        return f"permission is missing: {operation} on the cluster; {_command(operation, '--cluster')}"
+        return f"permission is missing: {operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     shown = ", ".join(names[:NAMED])
     kind = "topic" if len(names) == 1 else "topics"
-    return f"permission is missing: {operation} on {kind} {shown}{more}; {_command(operation, f'--topic {names[0]}')}"
+    allow_it = _allow_it(grant(operation, "topic", names[:1]))
+    return f"permission is missing: {operation} on {kind} {shown}{more}; {allow_it}"
 
 
 def error_text(error: BaseException) -> str:
@@ -108,5 +118,5 @@ def _topic_of(item: object) -> str | None:
     return None
 
 
-def _command(operation: str, resource: str) -> str:
-    return f"allow it with `kafka-acls --add --allow-principal User:NAME --operation {operation} {resource}`"
+def _allow_it(command: tuple[str, ...]) -> str:
+    return f"allow it with `{' '.join(command)}`"

@@ -65,5 +65,6 @@ class LogDir:
     @property
     def topics(self) -> frozenset[str]:
         """The topics of its replicas."""
-        packed = self.replicas.topics if isinstance(self.replicas, LogDirReplicas) else None
-        return frozenset(copy.topic_partition.topic for copy in self.replicas) if packed is None else frozenset(packed)
+        if isinstance(self.replicas, LogDirReplicas):  # a cluster may have a million, which are packed by topic
+            return frozenset(self.replicas.topics)
+        return frozenset(copy.topic_partition.topic for copy in self.replicas)

@@ -1,4 +1,4 @@
-"""What a run may do: which permission a refusal asks for, and whether all are there before anything is changed.
+"""What a run may do and what its client may see: whether all permissions are there before anything is changed.
 
 Permissions per API: Kafka's documentation, "Authorization and ACLs", table "Protocols". Nothing here changes the
 cluster: configuration is only validated (KIP-339), and a request to alter reassignments that names no partition changes
@@ -26,12 +26,6 @@ class TopicPort(Protocol):
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
         """Partitions of topics."""
         ...
-
-
-def advice(error: ClusterError, operation: str, topic: str | None = None) -> str:
-    """What to add to the text of a refusal for lack of permission; nothing for any other error."""
-    is_denied = has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
-    return f"; {missing_permission(operation, () if topic is None else (topic,))}" if is_denied else ""
 
 
 def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> tuple[str, ...]:

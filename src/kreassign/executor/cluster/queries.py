@@ -8,7 +8,6 @@ from dataclasses import replace
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.log_dirs import ReplicaLocations, replica_locations
 from kreassign.executor.cluster.observations import Answers, is_another
-from kreassign.executor.cluster.permissions import advice
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.verify import Expectations, Facts
 from kreassign.executor.events import PlannedMove
@@ -274,7 +273,7 @@ def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:
     error = topics.failed.get(name.topic)
     if error is None:
         return f"{name}: no broker answered about it"
-    return f"topic {name.topic} could not be described: {error}{advice(error, 'Describe', name.topic)}"
+    return f"topic {name.topic} could not be described: {error_text(error)}"
 
 
 def _own_value(entry: ConfigEntry | None) -> str | None:

@@ -7,7 +7,7 @@ table "Protocols".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kreassign.executor.brokers.in_maintenance import GROUP_ID as MAINTENANCE_GROUP
@@ -15,8 +15,7 @@ from kreassign.executor.history.issue import Issue, Words, named
 from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.model import AllowedOperations
-
-UNKNOWN_PRINCIPAL = "User:NAME"
+from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def permission_issues(allowed: AllowedOperations, principal: str | None = None) 
     told: set[Words] = set()
     for need in NEEDS:
         missing = [*_missing(need, allowed), *_missing_by_name(need, allowed)]
-        grants = tuple(_grant(one, principal or UNKNOWN_PRINCIPAL) for one in missing)
+        grants = tuple(grant(*one, principal or UNKNOWN_PRINCIPAL) for one in missing)
         new = tuple(grant for grant in dict.fromkeys(grants) if grant not in told)
         told.update(new)
         if missing:
@@ -89,9 +88,3 @@ def _said(missing: _Missing) -> str:
     if kind == "topic":
         return f"{operation} on topics {named(names)}"
     return f"{operation} on the cluster" if kind == "cluster" else f"{operation} on {kind} {named(names)}"
-
-
-def _grant(missing: _Missing, principal: str) -> Words:
-    operation, kind, names = missing
-    where: Collection[str] = () if kind == "cluster" else names if len(names) == 1 else ("*",)
-    return ("kafka-acls", "--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *where)
