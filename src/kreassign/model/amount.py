@@ -11,8 +11,8 @@ from kreassign.model.printable import shortened
 _FACTORS: dict[str, int] = {
     "": 1,
     "b": 1,
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtp", start=1)},
-    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", start=1)},
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtpe", start=1)},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtpe", start=1)},
 }
 LARGEST_AMOUNT = 2**63 - 1
 """What Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
@@ -21,7 +21,7 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE
 
 
 # Decimal units, as `format_amount` writes them.
-_UNITS = ("", "k", "M", "G", "T", "P")
+_UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 def format_amount(amount: float, unit: str) -> str:

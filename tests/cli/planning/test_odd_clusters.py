@@ -73,6 +73,7 @@ SHAPES: dict[str, tuple[Hosts, dict[str, list[SnapshotPartition]]]] = {
     ),
     "a factor above the brokers": ((host(0), host(1)), {"t": [held(0, 1, 5, 6, isr=(0, 1))]}),
     "an absurd size": (three(), {"t": [held(0, 1, size=2**62), held(1, 2)]}),
+    "sizes beyond 64 bits in all": (three(SnapshotLogDir("/a")), {"t": [held(0, 1, size=2**62)] * 6 + [held(1, 2)]}),
     "a fenced broker": ((host(0), host(1), host(2, is_fenced=True)), {"t": [held(0, 2, isr=(0,)), held(2, 1)]}),
     "topics of Kafka itself": (three(), {"__consumer_offsets": [held(0, 1)] * 3, "a.b_c-d": [held(2, 1)]}),
 }  # fmt: skip

@@ -119,3 +119,12 @@ def test_rows_are_columns_one_by_one() -> None:
         ReplicaRow("a", 0, 1, 0, False, 50, 4.0, "/x"),
     ]  # fmt: skip
     assert fingerprint(problem_from(HOSTS, columns_of(rows))) == fingerprint(problem_from(HOSTS, COLUMNS))
+
+
+def test_sizes_that_no_cluster_has_are_refused_with_the_largest() -> None:
+    sizes = {0: 2.0**62, 1: 2.0**63, 2: 9.0}
+    rows = [ReplicaRow("t", number, 1, 0, False, size, 1.0, None) for number, size in sizes.items()]
+    with pytest.raises(InputError, match=r"hold 13.8 EB in all, the largest t-1 with 9.22 EB"):
+        problem_from((BrokerFacts(1),), columns_of(rows))
+    rows = [ReplicaRow("t", number, 1, 0, False, 10.0**17, 1.0, None) for number in range(10)]
+    assert int(problem_from((BrokerFacts(1),), columns_of(rows)).partitions.size_bytes.sum()) == 10**18

@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.amount import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 from kreassign.planner.problem.cpu import replica_cpu
 from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
+
+MOST_BYTES = 10**18
+"""No cluster holds an exabyte."""
 
 Ints = npt.NDArray[np.int64] | IntArray
 
@@ -121,6 +126,7 @@ def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Pr
     factors = np.diff(np.append(starts, len(order))).astype(np.int32)
     replicas = np.searchsorted(empty.brokers.ids, columns.brokers[order].astype(np.int32)).astype(np.int32)
     size, write = columns.size_bytes[first], np.nan_to_num(columns.write_bytes_per_s[first])
+    _refuse_absurd_sizes(np.nan_to_num(size), factors, columns, first)
     consumed = write * reads
     if columns.read_bytes_per_s is not None:
         measured = columns.read_bytes_per_s[first]
@@ -170,3 +176,17 @@ def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:
     if len(double := key[1:][key[1:] == key[:-1]]):
         name = partitions.name(int(double[0]) // len(brokers))
         raise InputError(f"partition {name} has a broker more than once; run `kreassign load` again")
+
+
+def _refuse_absurd_sizes(
+    size: FloatArray, factors: IntArray, columns: ReplicaColumns, first: npt.NDArray[np.int64]
+) -> None:
+    """All bytes of a cluster are counted in 64 bits, and more than once: held, copied, free before and after."""
+    total = float(size @ factors)
+    if total > MOST_BYTES:
+        largest = first[np.argmax(size)]
+        name = TopicPartition(columns.topic_names[columns.topics[largest]], int(columns.partitions[largest]))
+        raise InputError(
+            f"the replicas are said to hold {format_amount(total, 'B')} in all, the largest {name} with "
+            f"{format_amount(float(size.max()), 'B')} each; no cluster has that: correct the size, or take it again"
+        )
