@@ -8,11 +8,13 @@ FROM python:3.11-slim-bookworm AS build
 # Extras to install, as pip names them: [web], [msk], [web,msk]. Those that compile or need Java are for images of your own.
 ARG EXTRAS=""
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
+COPY locks ./locks
 COPY src ./src
-RUN python -m venv /opt/kreassign \
- && /opt/kreassign/bin/pip install --no-cache-dir --disable-pip-version-check -c constraints.txt ".${EXTRAS}" \
- && /opt/kreassign/bin/pip uninstall --yes pip setuptools
+# Nothing whose hash is not in a lock. pip cannot say so of the parts of what is built from a directory, as this is; uv can.
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r locks/build.lock \
+ && python -m venv --without-pip /opt/kreassign \
+ && uv pip install --no-cache --python /opt/kreassign/bin/python -b locks/build.lock -c locks/product.lock ".${EXTRAS}"
 
 FROM python:3.11-slim-bookworm
 COPY --from=build /opt/kreassign /opt/kreassign

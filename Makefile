@@ -27,14 +27,24 @@ help: ## list what can be made
 .PHONY: venv
 venv: $(VENV_READY) ## virtual environment in .venv, versions from constraints.txt
 
+.PHONY: lock
+lock: ## locks/ with the hashes of what constraints.txt pins, from the index that pip is told to use
+	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
+	@test -x $(BIN)/uv || { $(MAKE) --no-print-directory $(VENV_READY); }
+	$(BIN)/python scripts/lock.py
+
 .PHONY: jars
 jars: $(JARS_READY) ## jars of real Kafka and ZooKeeper in build/jvm, by Maven
 
-$(VENV_READY): pyproject.toml constraints.txt
+# Nothing is installed whose hash is not in a lock: not what builds packages either, so there is no isolated build.
+PIP := -m pip install --quiet --disable-pip-version-check
+$(VENV_READY): pyproject.toml locks/build.lock locks/develop.lock
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs,spark,web]'
+	@$(BIN)/python $(PIP) --require-hashes -r locks/build.lock
+	@$(BIN)/python $(PIP) --require-hashes --no-build-isolation -r locks/develop.lock
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.
@@ -152,11 +162,12 @@ test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go
 S3_SERVER := build/moto
 S3_SERVER_READY := $(S3_SERVER)/ready
 S3_JARS_READY := $(JARS)/spark-s3.ready
-$(S3_SERVER_READY): tests/s3/requirements.txt
+$(S3_SERVER_READY): locks/build.lock locks/s3.lock
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(S3_SERVER)"
 	@test -x $(S3_SERVER)/bin/python || "$(PYTHON)" -m venv $(S3_SERVER)
-	@$(S3_SERVER)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@$(S3_SERVER)/bin/python $(PIP) --require-hashes -r locks/build.lock
+	@$(S3_SERVER)/bin/python $(PIP) --require-hashes --no-build-isolation -r locks/s3.lock
 	@touch $@
 $(S3_JARS_READY): jvm/s3.xml
 	@bash scripts/prerequisites.sh java maven
@@ -173,9 +184,9 @@ test-s3: $(VENV_READY) $(S3_SERVER_READY) $(S3_JARS_READY) ## tables on an S3 se
 
 LOGINS := build/logins
 LOGINS_READY := $(LOGINS)/ready
-$(LOGINS_READY): tests/logins/requirements.txt | $(VENV_READY)
+$(LOGINS_READY): locks/logins.lock | $(VENV_READY)
 	@echo "setting up $(LOGINS)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(LOGINS) -r $<
+	@$(BIN)/python $(PIP) --require-hashes --no-deps --upgrade --target $(LOGINS) -r $<
 	@touch $@
 
 .PHONY: test-logins
@@ -212,6 +223,11 @@ sbom: $(VENV_READY) ## build/sbom.json: what an installation consists of, with l
 	@mkdir -p build
 	$(BIN)/python scripts/sbom.py >build/sbom.json
 	@echo "build/sbom.json"
+
+OSV ?=
+.PHONY: audit
+audit: $(VENV_READY) ## known vulnerabilities of what an installation consists of, by pip-audit; OSV=PyPI/all.zip reads OSV's documents
+	$(BIN)/python scripts/audit.py $(OSV)
 
 .PHONY: demo
 demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it

@@ -70,6 +70,13 @@ def test_both_stages_begin_with_one_slim_image_of_a_python_that_is_supported() -
     assert re.fullmatch(r"python:3\.1[1-9]-slim-[a-z]+", base)
 
 
+def test_nothing_is_installed_into_the_image_but_by_hashes() -> None:
+    commands = [part.strip() for word, rest in instructions() if word == "RUN" for part in rest.split("&&")]
+    pip, uv = (part for part in commands if " install " in part)
+    assert "--require-hashes -r locks/build.lock" in pip
+    assert "-b locks/build.lock -c locks/product.lock" in uv
+
+
 def test_what_the_image_copies_is_there_and_is_let_in() -> None:
     rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert rules[0] == "*", "secrets and build output stay out unless they are named"

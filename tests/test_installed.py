@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.lock import settings_for_uv
 from tests.checks.source import ROOT
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")
 TOOLS = ("kafka-leader-election", "kafka-preferred-replica-election", "kafka-reassign-partitions", "kafka-topics")
 PROGRAMS = (*TOOLS, *(f"{tool}.sh" for tool in TOOLS), "kreassign")
-SETTINGS_OF_PIP = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_FIND_LINKS": "UV_FIND_LINKS", "PIP_CERT": "SSL_CERT_FILE"}
 EXTRAS = ("pyspark", "pandas", "starlette", "uvicorn", "gssapi", "boto3", "pytest")
 
 
@@ -98,13 +98,11 @@ def installed_with_uv(built: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     (source,) = built.glob("kreassign-*.tar.gz")
     home = tmp_path_factory.mktemp("uv")
     places = {"UV_TOOL_DIR": str(home / "tools"), "UV_TOOL_BIN_DIR": str(home / "bin"), "UV_NO_CONFIG": "1"}
-    # uv does not read what pip was told of registries.
-    told = {ours: os.environ[pips] for pips, ours in SETTINGS_OF_PIP.items() if pips in os.environ}
     subprocess.run(
         [str(Path(sys.executable).parent / "uv"), "tool", "install", "--no-python-downloads",
          "--python", sys.executable, "--constraints", str(ROOT / "constraints.txt"),
          f"kreassign[web] @ {source.as_uri()}"],
-        check=True, capture_output=True, timeout=600, env={**os.environ, **told, **places},
+        check=True, capture_output=True, timeout=600, env={**os.environ, **settings_for_uv(), **places},
     )  # fmt: skip
     return Installed(home, "tools/kreassign")
 

@@ -31,7 +31,7 @@ NO_SLEEPS = dict.fromkeys(
     "wait for a condition with a deadline, never for a time",
 )
 NO_PRINTING = {"builtins.print": "only the command line, the testbed and the benchmarks print"}
-BUILD_FILES = ("constraints*.txt", "pyproject.toml", "*.lock", "Makefile", "jvm/*.xml", "scripts/*", ".ci/*", "*.cfg")
+BUILD_FILES = ("constraints*.txt", "pyproject.toml", "locks/*", "Makefile", "jvm/*.xml", "scripts/*", ".ci/*", "*.cfg")
 TEXTS = (
     "src/**/*",
     "tests/**/*.py",

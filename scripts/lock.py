@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Write the lock files in `locks/`: the versions of constraints.txt, with the hashes of all their files at the index.
+
+python scripts/lock.py     (or `make lock`, after every change of constraints.txt or pyproject.toml)
+
+The index is the one that pip is told to use. Its address is in no file, so that the locks are good for any copy of it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "locks"
+# What each lock is made of: extras of the project, or a file of requirements.
+EXTRAS = {"develop": ("dev", "docs", "spark", "web"), "product": ("kerberos", "msk", "spark", "web")}
+FILES = {"logins": "tests/logins/requirements.txt", "s3": "tests/s3/requirements.txt"}
+PURPOSES = {
+    "build": "what installs and builds: pip, uv, and what pyproject.toml builds with",
+    "develop": "what .venv holds",
+    "product": "what an installation needs, with all extras",
+    "logins": "what `make test-logins` needs besides .venv",
+    "s3": "what the server of `make test-s3` runs with",
+}
+_OLDEST_PYTHON = "3.11.5"  # that the tools of the checks are there for
+_OF_UV = {
+    "index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}  # fmt: skip
+
+
+def settings_for_uv() -> dict[str, str]:
+    """What pip was told of indexes, by files or the environment, in the words of uv, which does not read it."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return uv_settings(told)
+
+
+def uv_settings(told: str) -> dict[str, str]:
+    """The same, of the lines of `pip config list`: `global.index-url='…'`; the environment (`:env:`) counts more."""
+    found = {}
+    for line in sorted(told.splitlines(), key=lambda line: line.startswith(":env:")):
+        name, _, value = line.partition("=")
+        if setting := _OF_UV.get(name.rpartition(".")[2]):
+            found[setting] = value.strip("'\"")
+    return found
+
+
+def requirements(name: str) -> tuple[list[str], str]:
+    """Words for uv, and what it reads at its standard input, for the lock of that name."""
+    if name in EXTRAS:
+        return ["pyproject.toml", *(f"--extra={extra}" for extra in EXTRAS[name])], ""
+    if name in FILES:
+        return [FILES[name]], ""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return ["-"], "\n".join(("pip", "uv", *project["build-system"]["requires"]))
+
+
+def locked(name: str, settings: Mapping[str, str]) -> str:
+    """The content of a lock file."""
+    words, given = requirements(name)
+    pins = [] if name == "s3" else ["--constraints=constraints.txt"]  # which has pins of its own
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "uv"), "pip", "compile", "--quiet", "--universal", "--generate-hashes",
+         "--no-annotate", "--no-header", "--no-emit-index-url", f"--python-version={_OLDEST_PYTHON}", *pins, *words],
+        input=given, capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "UV_NO_CONFIG": "1", **settings},
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"locks/{name}.lock was left as it was: {done.stderr.strip()}")
+    return f"# {PURPOSES[name]}. Written by `make lock`.\n{done.stdout}"
+
+
+def main() -> None:
+    """Write them all, or none."""
+    settings = settings_for_uv()
+    made = {name: locked(name, settings) for name in PURPOSES}
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in made.items():
+        (FOLDER / f"{name}.lock").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
