@@ -11,7 +11,7 @@ from kafka import KafkaAdminClient
 import kreassign
 from kreassign.errors import ClusterError, InputError
 from kreassign.model import NewTopic
-from kreassign.operations.twin import equal_brokers, scenario_file
+from kreassign.operations.twin import equal_brokers, faults_of, scenario_file
 from kreassign.twin.blueprint import small_cluster
 
 
@@ -81,3 +81,19 @@ def test_metadata_is_continued_and_faults_strike(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_said(options: dict[str, object], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint), kreassign.serve_twin(3, **options):
         pass
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("faults = [1]", "has no tables"),
+        ("faults = [['crash']]", "has no tables"),
+        ("[[faults]]\nkind = 'crash'\nat = '60 years'\nbroker = 1\n", ": fault .*: at '60 years'"),
+        ("[[faults]]\nkind = 'crash'\n", ": fault .* has no at"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_file_of_faults_is_told_with_the_file(tmp_path: Path, content: str, complaint: str) -> None:
+    file = tmp_path / "faults.toml"
+    file.write_text(content)
+    with pytest.raises(InputError, match=rf"faults\.toml ?{complaint}"):
+        faults_of((), file)

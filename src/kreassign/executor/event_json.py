@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, InvariantBroken
 from kreassign.executor.events import Event
 
 KINDS: Mapping[str, type[Event]] = MappingProxyType({kind.__name__: kind for kind in get_args(Event)})
@@ -36,7 +36,7 @@ def from_json(kind: str, text: str) -> Event:
         raise ValueError(f"no event is called {kind!r}; a newer version of kreassign may have written it")
     try:
         event: Event = _read(json.loads(text), KINDS[kind])
-    except (InputError, ValueError, TypeError, KeyError) as error:
+    except (InputError, InvariantBroken, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"a {kind} cannot be read: {error}") from error
     return event
 

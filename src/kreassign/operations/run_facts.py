@@ -49,6 +49,8 @@ def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> 
         found = None if len(content) > most_bytes else parse_facts(content.decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise MalformedPlan(f"cannot be read: {error}", path=str(kept)) from error
+    except MemoryError:
+        raise MalformedPlan("needs more memory than there is", path=str(kept)) from None
     except MalformedPlan as error:
         raise error if error.path else MalformedPlan(str(error), path=str(kept)) from error
     if found is None:

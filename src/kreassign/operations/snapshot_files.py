@@ -38,9 +38,15 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
                 "with `kreassign snapshot --out FILE`"
             )
         text = content.decode("utf-8")
+        del content
+        return parse_snapshot(text, str(path))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a snapshot file: {error}") from error
-    return parse_snapshot(text, str(path))
+    except MemoryError:
+        raise InputError(
+            f"{path} needs more memory than there is; take a snapshot in columns with `kreassign snapshot --out "
+            "FILE.parquet`"
+        ) from None
 
 
 def read_snapshot_columns(path: Path) -> SnapshotColumns:

@@ -195,6 +195,9 @@ def _faults_in(path: Path) -> tuple[PlannedFault, ...]:
     except ValueError as reason:
         raise InputError(f"{path} is not TOML: {reason}") from None
     entries = document.get("faults")
-    if not isinstance(entries, list):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict | str) for entry in entries):
         raise InputError(f"{path} has no tables [[faults]]")
-    return read_faults(entries)
+    try:
+        return read_faults(entries)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import resource
 import shutil
@@ -9,8 +10,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,10 @@ from kreassign.executor.journal import (
     post_request,
     read_events,
     set_aside,
+    stored_snapshots,
 )
+from kreassign.executor.journal.file import chained, decompressed, unstored
+from kreassign.executor.journal.reader import first_event
 from tests.executor.deaths import Died, Dying
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, started
@@ -219,3 +224,52 @@ def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) 
     (tmp_path / "state").write_text("")
     with pytest.raises(ExecutionError, match=r"state/cluster-1/run-1\.sqlite cannot be created"):
         Journal.create(tmp_path / "state", started())
+
+
+def forged(path: Path, sequence: int, body: str | bytes) -> None:
+    """Another body of an event, under digests that fit."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE events SET body = ? WHERE sequence = ?", (body, sequence))
+        digest = ""
+        for number, kind, stored in connection.execute("SELECT sequence, kind, body FROM events").fetchall():
+            digest = chained(digest, kind, unstored(stored))
+            connection.execute("UPDATE events SET digest = ? WHERE sequence = ?", (digest, number))
+
+
+@pytest.mark.parametrize(
+    "body", ["[" * 100_000, "null", "[]", "5", '{"health": 5}', '{"at_ms": [1e999]}', ""], ids=lambda text: text[:30]
+)
+@pytest.mark.parametrize("version", [2, 3, 4, 6])
+@pytest.mark.parametrize("kind", ["RunStarted", "HealthObserved", "UneventfulPolls"])
+def test_a_row_that_no_version_wrote_is_refused_by_the_name_of_its_file(
+    tmp_path: Path, body: str, version: int, kind: str
+) -> None:
+    path = written(tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE events SET kind = ? WHERE sequence = 1", (kind,))
+        connection.execute(f"PRAGMA user_version = {version}")
+    forged(path, 1, body)
+    for question in (read_events, first_event, lambda path: JournalReader(path).new_events()):
+        with pytest.raises(JournalDamaged, match=path.name):
+            question(path)
+
+
+def test_no_more_of_a_row_is_decompressed_than_a_row_can_have(tmp_path: Path) -> None:
+    bomb = zlib.compress(b" " * 3_000)
+    assert decompressed(bomb, most_bytes=3_000) == " " * 3_000
+    with pytest.raises(ValueError, match=r"it has more than 2 kB, which no row does"):
+        decompressed(bomb, most_bytes=2_000)
+    with pytest.raises(ValueError, match="it is cut off"):
+        decompressed(bomb[:-8])
+
+
+@pytest.mark.thorough
+def test_a_snapshot_that_stands_for_more_than_a_run_can_have_is_passed_over(tmp_path: Path) -> None:
+    path, endless = written(tmp_path), zlib.compressobj()
+    part = bytes(10_000_000)
+    body = b"".join([*(endless.compress(part) for _ in range(51)), endless.flush()])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        (digest,) = connection.execute("SELECT digest FROM events WHERE sequence = 1").fetchone()
+        row = (1, digest, hashlib.sha256(body).hexdigest(), body)
+        connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
+    assert stored_snapshots(path) == ()

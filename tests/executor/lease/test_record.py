@@ -105,3 +105,17 @@ def test_a_record_that_is_not_whole_is_refused(damage: str) -> None:
             found[0] = found[0].replace("kreassign-1", "kreassign-0")
     with pytest.raises(ValueError, match=r"piece 2|form|checksum"):
         joined(found)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "[[], 1, [], null]", '["r", [], [], null]', '["r", 1, 5, null]', '["r", 1, [5], null]', '["r", 1, [[4]], null]',
+        '["r", 1, [[4, "1", "x", 5]], null]', '["r", 1, [], [5]]', '["r", 1, [], [[4, []]]]', '["r", 1e999, [], null]',
+        '["r"]', "5", "null", "[" * 100_000,
+    ],
+    ids=lambda text: text[:30],
+)  # fmt: skip
+def test_a_record_that_somebody_else_wrote_is_refused(forged: str) -> None:
+    with pytest.raises(ValueError, match="it holds what this version does not write"):
+        joined(dict(enumerate(cut(forged))))

@@ -1,10 +1,16 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
+from kreassign.errors import DataError
 from kreassign.pipeline.tables.parquet import Dictionary, read_columns, write_rows
-from kreassign.pipeline.tables.schemas import BROKERS, LOAD_MODEL
+from kreassign.pipeline.tables.schemas import BROKERS, LOAD_MODEL, LOADS
 from tests.pipeline import finished_load
+from tests.pipeline.load_tables import a_cluster, fill
 
 
 def brokers(data: Path, *racks: str | None) -> None:
@@ -45,3 +51,34 @@ def test_a_column_without_any_text_has_no_names(tmp_path: Path) -> None:
     rack = read_columns(tmp_path, BROKERS, ("rack",))["rack"]
     assert isinstance(rack, Dictionary)
     assert (rack.names, rack.codes.tolist()) == ((), [-1])
+
+
+def test_a_file_that_has_a_column_twice_is_named(tmp_path: Path) -> None:
+    brokers(tmp_path, "a")
+    (file,) = (tmp_path / BROKERS.name).glob("**/*.parquet")
+    rows = pq.read_table(file)
+    pq.write_table(rows.append_column("rack", rows.column("rack")), file)
+    with pytest.raises(DataError, match=rf"{file.name} has 'rack' more than once; restore it from a copy"):
+        read_columns(tmp_path, BROKERS, ("rack",))
+
+
+def foreign(rows: pa.Table) -> pa.Table:
+    return pa.table({"x": [1]})
+
+
+def without_versions(rows: pa.Table) -> pa.Table:
+    return rows.set_column(rows.column_names.index("version"), "version", pa.nulls(len(rows), pa.int64()))
+
+
+@pytest.mark.parametrize("damage", [foreign, without_versions, None])
+def test_a_file_that_says_wrongly_which_loads_were_finished_is_named(
+    tmp_path: Path, damage: Callable[[pa.Table], pa.Table] | None
+) -> None:
+    fill(tmp_path, a_cluster()["loads"])
+    (file,) = (tmp_path / LOADS.name).glob("*.parquet")
+    if damage is None:
+        file.write_bytes(file.read_bytes()[:-50])
+    else:
+        pq.write_table(damage(pq.read_table(file)), file)
+    with pytest.raises(DataError, match=rf"{file.name} (cannot be read|lacks the columns .*version).*restore it"):
+        read_columns(tmp_path, LOAD_MODEL, ("topic",))

@@ -38,8 +38,11 @@ from pathlib import Path
 
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.journal.migration import CURRENT_VERSION, READABLE_VERSIONS
+from kreassign.model.amount import format_amount
 
 APPLICATION_ID = 0x6B726561
+MOST_BYTES = 500_000_000
+"""In one row. That of a plan takes some hundred bytes for a move, so this is more than a million of them."""
 COMPRESSED_FROM = 1_000
 """Rows of so many characters are compressed: those that tell of many moves, or of all log directories."""
 
@@ -81,12 +84,24 @@ def stored(body: str) -> str | bytes:
 
 def unstored(body: str | bytes) -> str:
     """The JSON of a row. Raises ValueError when it is damaged."""
-    if isinstance(body, str):
-        return body
+    return body if isinstance(body, str) else decompressed(body)
+
+
+def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
+    """The text of a body that was compressed, of which not more is ever decompressed. Raises ValueError.
+
+    A kilobyte of zlib can stand for a megabyte.
+    """
+    unpacking = zlib.decompressobj()
     try:
-        return zlib.decompress(body).decode()
+        content = unpacking.decompress(body, most_bytes)
     except (zlib.error, TypeError) as error:
         raise ValueError(str(error)) from error
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it has more than {format_amount(most_bytes, 'B')}, which no row does")
+    if not unpacking.eof:
+        raise ValueError("it is cut off")
+    return content.decode()
 
 
 def chained(before: str, kind: str, body: str) -> str:

@@ -51,13 +51,16 @@ Fields = dict[str, Any]
 
 
 def migrated(version: int, kind: str, body: str) -> tuple[str, str]:
-    """Kind and body of a row as the current version writes them. Raises ValueError for a body that is not JSON."""
+    """Kind and body of a row as the current version writes them. Raises ValueError for a body that is none of its."""
     if version > LAST_RENAMED:
         return kind, body
-    fields = json.loads(body)
-    for step in STEPS[version - READABLE_VERSIONS[0] :]:
-        kind, fields = step(kind, fields)
-    return kind, json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    try:
+        fields = json.loads(body)
+        for step in STEPS[version - READABLE_VERSIONS[0] :]:
+            kind, fields = step(kind, fields)
+        return kind, json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    except (TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise ValueError(f"a {kind} of version {version} cannot be read: {error}") from error
 
 
 def _from_2(kind: str, fields: Fields) -> tuple[str, Fields]:

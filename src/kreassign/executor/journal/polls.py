@@ -32,5 +32,5 @@ def polls_of(body: str) -> Iterator[MovesObserved]:
         fields = json.loads(body)
         for at_ms, has_progress in zip(fields["at_ms"], fields["has_progress"], strict=True):
             yield MovesObserved(int(at_ms), (), has_progress=bool(has_progress))
-    except (LookupError, TypeError) as error:
+    except (LookupError, TypeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{KIND} cannot be read: {error}") from error

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kreassign.executor.journal.file import opened, version_of
+from kreassign.executor.journal.file import decompressed, opened, version_of
 from kreassign.executor.journal.migration import CURRENT_VERSION
 
 _SELECT = """
@@ -69,7 +69,11 @@ def store_snapshot(connection: sqlite3.Connection, position: Position, text: str
 def _whole(rows: list[tuple[int, str, str, bytes]]) -> Iterator[StoredSnapshot]:
     for sequence, digest, body_digest, body in rows:
         if isinstance(body, bytes) and _digest(body) == body_digest:
-            yield StoredSnapshot(Position(sequence, digest), zlib.decompress(body).decode())
+            try:
+                text = decompressed(body)
+            except ValueError:
+                continue
+            yield StoredSnapshot(Position(sequence, digest), text)
 
 
 def _digest(body: bytes) -> str:

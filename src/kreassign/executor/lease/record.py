@@ -9,9 +9,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from kreassign.errors import InputError
 from kreassign.executor.lease.pieces import cut, whole
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource, ResourceType
+from kreassign.model.printable import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,23 @@ def joined(found: Mapping[int, str]) -> OriginalValues | None:
     text = whole(found)
     if text is None:
         return None
-    run_id, at_ms, values, scope = json.loads(text)
-    resources = None if scope is None else frozenset(ConfigResource(ResourceType(kind), name) for kind, name in scope)
-    return OriginalValues(str(run_id), int(at_ms), tuple(_value(*one) for one in values), resources)
+    try:
+        run_id, at_ms, values, scope = json.loads(text)
+        resources = None if scope is None else frozenset(_resource(*one) for one in scope)
+        return OriginalValues(_text(run_id), int(at_ms), tuple(_value(*one) for one in values), resources)
+    except (ValueError, TypeError, ArithmeticError, RecursionError, InputError) as error:
+        raise ValueError(f"it holds what this version does not write: {error}") from error
+
+
+def _resource(kind: int, name: str) -> ConfigResource:
+    return ConfigResource(ResourceType(kind), _text(name))
 
 
 def _value(kind: int, resource: str, name: str, value: str) -> ConfigValue:
-    return ConfigValue(ConfigKey(ConfigResource(ResourceType(kind), resource), name), value)
+    return ConfigValue(ConfigKey(_resource(kind, resource), _text(name)), _text(value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shortened(repr(value))} is no text")
+    return value

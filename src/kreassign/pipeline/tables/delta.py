@@ -368,7 +368,7 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
             f"table {table.name} in {data_dir} was changed by another process meanwhile, which won ({_line(error)}); "
             "nothing of this one was added: run it again"
         ) from error
-    except (DeltaError, OSError) as error:
+    except (DeltaError, pa.ArrowException, OSError) as error:
         # A store's message has many lines, of which the first says nothing.
         cause = meaning(str(error)) if local_place(data_dir) is None else None
         raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error

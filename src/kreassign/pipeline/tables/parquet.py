@@ -293,6 +293,8 @@ def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
     required = [column.name for column in table.columns if not column.nullable]
     if missing := [name for name in required if name not in found.names]:
         return f"lacks the columns {', '.join(missing)}"
+    if twice := [name for name in dict.fromkeys(found.names) if found.names.count(name) > 1]:
+        return f"has {', '.join(map(repr, twice))} more than once"
     wrong = [field for field in arrow_schema(table) if field.name in found.names and not _has(found, field)]
     told = (f"{field.name} as {found.field(field.name).type} in place of {field.type}" for field in wrong)
     return f"has {', '.join(told)}" if wrong else None

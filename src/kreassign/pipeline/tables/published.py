@@ -12,13 +12,17 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from kreassign.errors import DataError
 from kreassign.model.as_of import AsOf, LoadNumber
+from kreassign.pipeline.tables.arrow import ARROW_TYPES
 from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, open_log, storage, told
-from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Table
+from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Column, Table
 
+_READ = frozenset({"load_number", "load_ms", "table_name", "version", "table_id"})
 _AS_THEY_ARE = (LOADS, QUARANTINE)
 """`loads` says itself which loads were finished, and a load that finds no good row refers to `quarantine`."""
 
@@ -149,11 +153,30 @@ def data_dir_of(where: Where) -> DataDir:
 def _loads(data_dir: DataDir) -> list[dict[str, Any]]:
     log = open_log(data_dir, LOADS)
     system, root = storage(data_dir, LOADS)
-    files = [f"{root}{file.path}" for file in log.files()]
+    return [row for file in log.files() for row in _rows(f"{root}{file.path}", system, data_dir, log.place_of(file))]
+
+
+def _rows(path: str, system: fs.FileSystem, data_dir: DataDir, name: str) -> list[dict[str, Any]]:
+    """The rows of a file; DataError where it cannot be read, or has other columns than the schema."""
+    what_to_do = f"restore it from a copy, or take table {LOADS.name} away and run `{LOADS.made_by}`"
     with told(data_dir, LOADS):
-        return [
-            row for file in files for row in pq.ParquetFile(file, filesystem=system).read(use_threads=False).to_pylist()
-        ]
+        try:
+            found = pq.ParquetFile(path, filesystem=system).read(use_threads=False)
+        except pa.ArrowException as error:
+            raise DataError(f"{name} cannot be read: {str(error).splitlines()[0]}; {what_to_do}") from error
+    if wrong := [column.name for column in LOADS.columns if column.name in _READ and not _has(found, column)]:
+        raise DataError(f"{name} lacks the columns {', '.join(wrong)}, or has them in another type; {what_to_do}")
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows
+
+
+def _has(found: pa.Table, column: Column) -> bool:
+    """Whether there is such a column, with values where none may be missing; one that may be NULL may be missing."""
+    if (places := found.schema.get_all_field_indices(column.name)) and len(places) == 1:
+        values = found.column(places[0])
+        kind = pa.string() if values.type in (pa.string_view(), pa.large_string()) else values.type
+        return bool(kind == ARROW_TYPES[column.type]) and (column.nullable or not values.null_count)
+    return column.nullable and not places
 
 
 def _utc(time_ms: int) -> str:

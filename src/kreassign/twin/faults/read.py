@@ -221,18 +221,20 @@ def _read_table(table: Mapping[str, Any]) -> PlannedFault:
     values = dict(table)
     for key in ("kind", "at"):
         if key not in values:
-            raise InputError(f"fault {table!r} has no {key}; write for example kind = 'crash', at = '60s', broker = 2")
+            raise InputError(
+                f"fault {_brief(table)} has no {key}; write for example kind = 'crash', at = '60s', broker = 2"
+            )
     name, times = values.pop("kind"), (values.pop("at"), values.pop("lasts", None))
     kind = _kind(table, name)
     if unknown := values.keys() - {parameter.name for parameter in kind.parameters}:
-        raise InputError(f"fault {table!r} says {', '.join(sorted(unknown))}; {_usage(name)}")
+        raise InputError(f"fault {_brief(table)} says {', '.join(sorted(unknown))}; {_usage(name)}")
     return _planned(table, name, values, times)
 
 
 def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequence[Any]) -> PlannedFault:
     parameters = KINDS[name].parameters
     if missing := [one.name for one in parameters if one.is_needed and one.name not in values]:
-        raise InputError(f"fault {shown!r} does not say {' and '.join(missing)}; {_usage(name)}")
+        raise InputError(f"fault {_brief(shown)} does not say {' and '.join(missing)}; {_usage(name)}")
     read = {one.field or one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
     begins, lasts = times
     at_ms = _read(shown, Parameter("at", milliseconds), begins)

@@ -28,9 +28,12 @@ def to_json(record: Record) -> str:
 
 def from_json(text: str | bytes) -> Record:
     """The record of a text. ValueError, KeyError or TypeError if it is none."""
-    shown = json.loads(text)
-    kind = _CLASSES[shown.pop(_KIND)]
-    record: Record = kind(**{name: _read(name, value) for name, value in shown.items()})
+    try:
+        shown = json.loads(text)
+        kind = _CLASSES[shown.pop(_KIND)]
+        record: Record = kind(**{name: _read(name, value) for name, value in shown.items()})
+    except (AttributeError, RecursionError) as error:
+        raise ValueError(f"this is no record: {error}") from error
     return record
 
 
