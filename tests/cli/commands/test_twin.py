@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -20,6 +21,8 @@ from kreassign.cli.main import kreassign
 from kreassign.errors import KreassignError, Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.plan_files import read_plan
+from kreassign.wire import api
+from kreassign.wire.codec import encode_request
 from testbed.certificates import make_certificates
 from testbed.fork_server import Forked, fork_server
 from testbed.waiting import wait_until
@@ -117,6 +120,38 @@ def test_a_signal_ends_a_cluster_also_where_exceptions_are_lost() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert "bootstrap servers: " in finished.stdout
+
+
+def test_clients_that_come_at_the_limit_of_descriptors_are_turned_away_and_told_of() -> None:
+    with serving("--brokers", "1") as served, ExitStack() as stack:
+        resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (40, 40))
+        host, port = served.bootstrap().split(":")
+        hello = encode_request(0, api.API_VERSIONS.request(), 1, "tests")
+        clients = [stack.enter_context(socket.create_connection((host, int(port)), PATIENCE_S)) for _ in range(60)]
+        kept = [client for client in clients if _answered(client, hello)]
+        assert 0 < len(kept) < 40
+        assert all(_answered(client, hello) for client in kept)
+        for client in clients:
+            client.close()
+
+        def is_answered_again() -> bool:
+            with socket.create_connection((host, int(port)), PATIENCE_S) as client:
+                return _answered(client, hello)
+
+        wait_until(is_answered_again, timeout_s=PATIENCE_S, what="a client to be let in again")
+        code, errors = served.end()
+    assert (code, errors.count("\n")) == (0, 1)
+    assert "40 files and connections open" in errors
+    assert "ulimit -n" in errors
+
+
+def _answered(client: socket.socket, request: bytes) -> bool:
+    """Whether a request has an answer; else the connection was closed."""
+    try:
+        client.sendall(request)
+        return bool(client.recv(1 << 16))
+    except ConnectionError:
+        return False
 
 
 def test_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
 harm only itself: one that sends no frame, half a frame or garbage keeps or loses its own connection; one that reads
-slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others.
+slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others. Where
+the process may open no more descriptors, a client that comes anew has its connection closed at once, and the log says
+why: left in the queue it would wait for nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
+import resource
 import socket
 import ssl
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -33,7 +39,15 @@ from kreassign.wire.frame import PREFIX_BYTES
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """Kafka's own default (socket.request.max.bytes); the connection of a client that announces more is closed."""
 
+FREE_DESCRIPTORS = 16
+"""So many descriptors no client gets: they are for what the twin itself opens, and for orders on its control port."""
+
+log = logging.getLogger(__name__)
 _TIMEOUT_S = 10.0
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_NO_ROOM_REST_S, _SAY_EVERY_S = 1.0, 60.0
+_QUEUE = 1_024
+"""So many clients may wait to be accepted; what one more sends would only be taken in when it is sent again."""
 Result = TypeVar("Result")
 
 
@@ -119,6 +133,7 @@ class TwinServer:
         self._connections: dict[_Connection, int] = {}
         self._frozen: set[int] = set()
         self._opened = 0
+        self._said_full_s: float | None = None
         self.loop = asyncio.get_running_loop()
         self._wake_up = asyncio.Event()
         self._is_over = False
@@ -244,7 +259,7 @@ class TwinServer:
         if port > LARGEST_PORT:
             raise InputError(f"{where}: there is no such port")
         try:
-            listening = socket.create_server((self._host, port))
+            listening = socket.create_server((self._host, port), backlog=_QUEUE)
         except OSError as error:
             # Python adds the address to the text, which is in ours already.
             reason = os.strerror(error.errno) if error.errno else str(error)
@@ -255,11 +270,49 @@ class TwinServer:
         return Address(self._host, listening.getsockname()[1])
 
     def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
-        with suppress(OSError):  # A client that is gone again, or one more than the machine has room for.
-            accepted, _ = listening.accept()
-            arrival = asyncio.ensure_future(self._admit(accepted, config, node_id))
-            self._arrivals.add(arrival)
-            arrival.add_done_callback(self._arrivals.discard)
+        """Take in all who wait: a turn of the loop is long when many others are being answered."""
+        for _ in range(_QUEUE):
+            try:
+                accepted, _ = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:  # A client that is gone again, or one more than the machine has room for.
+                if error.errno in _NO_ROOM:
+                    self._rest(listening, config, node_id)
+                    return
+            else:
+                self._take_in(accepted, config, node_id)
+
+    def _take_in(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        # Descriptors are given out from the lowest free one on, so that the number is about how many are open.
+        if accepted.fileno() >= _most_descriptors() - FREE_DESCRIPTORS:
+            accepted.close()
+            self._say_full()
+            return
+        arrival = asyncio.ensure_future(self._admit(accepted, config, node_id))
+        self._arrivals.add(arrival)
+        arrival.add_done_callback(self._arrivals.discard)
+
+    def _rest(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        """Accept nobody for a while: whoever waits would be announced again and again."""
+        self._say_full()
+        self.loop.remove_reader(listening)
+
+        def go_on() -> None:
+            if self._open.get((config.name, node_id)) is listening:
+                self.loop.add_reader(listening, self._accept, listening, config, node_id)
+
+        self.loop.call_later(_NO_ROOM_REST_S, go_on)
+
+    def _say_full(self) -> None:
+        now_s = self._clock.monotonic_s()
+        if self._said_full_s is None or now_s >= self._said_full_s + _SAY_EVERY_S:
+            self._said_full_s = now_s
+            log.warning(
+                "the twin may have %d files and connections open (`ulimit -n`), and has nearly all of them: further "
+                "clients are turned away until others have gone",
+                _most_descriptors(),
+            )
 
     async def _admit(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
         node = Node(node_id, self.twin.endpoint(node_id), self._listeners[config.name])
@@ -321,6 +374,12 @@ class TwinServer:
         error = context.get("exception")
         self.failures.append(f"{context['message']}: {error!r}")
         loop.default_exception_handler(context)
+
+
+def _most_descriptors() -> int:
+    """The first number that no descriptor of this process can have."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
 class _Connection(asyncio.Protocol):
