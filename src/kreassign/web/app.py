@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import KreassignError
+from kreassign.operations.live_runs import LiveRun
 from kreassign.web import api
 from kreassign.web.documents import text
 from kreassign.web.guard import Access, App, guarded
@@ -36,8 +36,7 @@ def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Stream
     async def stream(request: Request) -> Response:
         if not access.may_read(request):
             raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
-        follower = await run_in_threadpool(served.follower, request.path_params["run_id"])
-        return streams.answer(follower, lambda live: text(run_of(live)))
+        return await streams.answer(request.path_params["run_id"], served.follower, _document)
 
     async def answer_problem(request: Request, error: Exception) -> Response:
         return _answer(request, error, pages)
@@ -54,6 +53,10 @@ def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Stream
         ),
     )
     return guarded(app, settings)
+
+
+def _document(live: LiveRun) -> str:
+    return text(run_of(live))
 
 
 def _answer(request: Request, error: Exception, pages: Pages) -> Response:

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from kreassign import __version__
 from kreassign.executor.scheduling import Order
+from kreassign.operations.live_runs import LiveRun
 from kreassign.report.environment import page_environment
 from kreassign.report.plan_limits import limit_amount, unheeded_sentences
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX
@@ -101,8 +102,7 @@ class Pages:
         )  # fmt: skip
 
     async def _live(self, request: Request) -> Response:
-        follower = await run_in_threadpool(self._served.follower, request.path_params["run_id"])
-        return self._streams.answer(follower, lambda live: text(shown(run_of(live))))
+        return await self._streams.answer(request.path_params["run_id"], self._served.follower, _fields)
 
     async def _report(self, request: Request) -> Response:
         return _report(await run_in_threadpool(self._served.report, request.path_params["run_id"]))
@@ -151,6 +151,11 @@ class Pages:
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(name, path="/", secure=self._settings.tls is not None, httponly=True, samesite="strict")
         return answer
+
+
+def _fields(live: LiveRun) -> str:
+    """What the page of a run shows of it."""
+    return text(shown(run_of(live)))
 
 
 def _report(page: str) -> Response:

@@ -11,12 +11,14 @@ import uvicorn
 from kreassign.errors import InputError
 from kreassign.web.app import make_app
 from kreassign.web.settings import WebSettings
-from kreassign.web.streams import Streams
+from kreassign.web.streams import MOST_STREAMS, Streams
 
 LAST_S = 2
 """So long open answers may take once the end was asked for: streams would never end."""
 
-MOST_CONNECTIONS = 200
+MOST_CONNECTIONS = MOST_STREAMS + 100
+"""Streams leave room for whoever asks for a page."""
+
 SILENCE_S = 30
 
 

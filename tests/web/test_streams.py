@@ -1,0 +1,66 @@
+"""Many listeners of one run: all are sent the same, and nobody holds up another. Many more of them: `make soak`."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from testbed.waiting import wait_until
+from tests.web.runs import live_run
+from tests.web.site import Site, serving_page, with_control
+
+LISTENERS, SILENT, LEAVING = 60, 3, 5
+EVENTS = 6
+
+
+def _stream(site: Site, path: str, buffer_bytes: int = 0) -> socket.socket:
+    """A stream that was asked for; with little room for what is not read, if so wished."""
+    connection = socket.socket()
+    if buffer_bytes:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    connection.settimeout(60)
+    connection.connect(("127.0.0.1", site.port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {site.host}\r\nConnection: close\r\n\r\n".encode())
+    return connection
+
+
+def _events(connection: socket.socket) -> list[str]:
+    """All that a stream was sent, until its end."""
+    content = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
+    return [line for line in content.splitlines() if line.startswith(("data: ", "event: end"))]
+
+
+def _open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_away(tmp_path: Path) -> None:
+    with live_run(tmp_path) as run, serving_page(with_control(tmp_path)) as site, ExitStack() as stack:
+        path = f"/api/v1/runs/{run.run_id}/stream"
+        assert site.ask(path.removesuffix("/stream")).status == 200
+        before = _open_descriptors()
+        for _ in range(SILENT):
+            stack.enter_context(_stream(site, path, buffer_bytes=2_048))
+        leaving = [_stream(site, path) for _ in range(LEAVING)]
+        listeners = [stack.enter_context(_stream(site, path)) for _ in range(LISTENERS)]
+        everybody = SILENT + LEAVING + LISTENERS
+        wait_until(lambda: site.streams.count == everybody, timeout_s=60, what="all streams")
+        for one in leaving:
+            one.close()
+        wait_until(lambda: site.streams.count == everybody - LEAVING, timeout_s=60, what="those who leave to be gone")
+        with closing(_stream(site, path)) as counted:
+            content = b""
+            while content.count(b"event: run") < EVENTS:
+                content += counted.recv(1 << 16)
+        assert site.ask(f"/runs/{run.run_id}").status == 200
+        assert site.post(f"/runs/{run.run_id}/cancel").status == 200
+        assert run.wait_for_end().state == "cancelled"
+        lists = [_events(one) for one in listeners]
+        longest = max(lists, key=len)
+        assert len(longest) > EVENTS
+        assert longest[-2:] == ["event: end", "data: {}"]
+        assert all(each and longest[-len(each) :] == each for each in lists)
+        stack.close()
+        wait_until(lambda: site.streams.count == 0, timeout_s=60, what="no streams")
+        wait_until(lambda: _open_descriptors() <= before, timeout_s=60, what=f"no more than {before} descriptors")
