@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -273,3 +274,16 @@ def test_a_snapshot_that_stands_for_more_than_a_run_can_have_is_passed_over(tmp_
         row = (1, digest, hashlib.sha256(body).hexdigest(), body)
         connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", row)
     assert stored_snapshots(path) == ()
+
+
+def test_a_throttle_of_a_broker_that_is_none_is_refused_as_what_cannot_be(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    number = next(place for place, event in enumerate(WHOLE, start=1) if isinstance(event, ThrottleIntended))
+    with closing(sqlite3.connect(path)) as connection:
+        (body,) = connection.execute("SELECT body FROM events WHERE sequence = ?", (number,)).fetchone()
+    text = unstored(body)
+    changed = re.sub(r'\[4,"\d+"\]', '[4,"nobody"]', text)
+    assert changed != text
+    forged(path, number, changed)
+    with pytest.raises(JournalDamaged, match="journal of run run-1 tells what cannot be"):
+        read_history(path)

@@ -82,3 +82,13 @@ def test_a_file_that_says_wrongly_which_loads_were_finished_is_named(
         pq.write_table(damage(pq.read_table(file)), file)
     with pytest.raises(DataError, match=rf"{file.name} (cannot be read|lacks the columns .*version).*restore it"):
         read_columns(tmp_path, LOAD_MODEL, ("topic",))
+
+
+def test_rows_without_what_every_row_has_are_told_with_their_table_and_column(tmp_path: Path) -> None:
+    fill(tmp_path, a_cluster()["loads"])
+    for file in (tmp_path / LOAD_MODEL.name).glob("**/*.parquet"):
+        rows = pq.read_table(file)
+        nothing = pa.array([None, *rows.column("topic").to_pylist()[1:]], pa.string())
+        pq.write_table(rows.set_column(rows.column_names.index("topic"), "topic", nothing), file)
+    with pytest.raises(DataError, match=r"table load_model in .* has no topic in 1 of its rows.*`kreassign load"):
+        read_columns(tmp_path, LOAD_MODEL, ("topic",))

@@ -220,3 +220,11 @@ def test_columns_are_arrays_of_the_documented_shapes() -> None:
     assert (columns.topics.tolist(), columns.numbers.tolist()) == ([0, 0, 2], [0, 1, 0])
     assert columns.is_moving.tolist() == [False, True, True]
     assert np.isnan(columns.write_bytes_per_s).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("column", ["log_dirs", "leader"])
+def test_a_file_with_a_column_twice_is_refused(file: Path, column: str) -> None:
+    rows, head = pq.read_table(file), pq.read_metadata(file).metadata[KEY]
+    pq.write_table(rows.append_column(column, rows.column(column)).replace_schema_metadata({KEY: head}), file)
+    with pytest.raises(InputError, match=f"cluster.parquet: the column '{column}' is there more than once"):
+        read_columns_file(file)

@@ -45,6 +45,9 @@ TRANSITIONS: Rows = MappingProxyType({
 DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, BrokersForgotten, TimePassed)
 """Events after which a wait is not over."""
 
+_CANNOT_BE = (InvariantBroken, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
+"""What the table raises for an event of a journal whose row can be read and whose fields mean nothing."""
+
 
 def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
     """Take in what happened; what to do now, in this order.
@@ -115,7 +118,7 @@ class Machine:
             if self._is_waiting and not isinstance(event, DURING_A_WAIT):
                 self._end_wait(event)
             return self.handle(event)
-        except (InvariantBroken, LookupError) as error:
+        except _CANNOT_BE as error:
             # Every row can be read, and none is missing; yet another version of this table may have written them.
             raise JournalDamaged(
                 f"the journal of run {self.view.run_id} tells what cannot be ({error}); it was damaged, or written by "

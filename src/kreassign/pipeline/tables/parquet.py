@@ -178,7 +178,19 @@ def read_table(
     found = rows_in(log, log.files(only), wanted, columns)
     if not found.num_rows and not only:
         raise DataError(f"table {table.name} in {log.data_dir} has no rows; make it again with `{table.made_by}`")
+    _refuse_nulls(log, found)
     return found
+
+
+def _refuse_nulls(log: TableLog, found: pa.Table) -> None:
+    """Raise DataError for rows without a value that every row has: a file may be another's in spite of its columns."""
+    required = {column.name for column in log.table.columns if not column.nullable}
+    for name in found.column_names:
+        if name in required and (count := found.column(name).null_count):
+            raise DataError(
+                f"table {log.table.name} in {log.data_dir} has no {name} in {count:,} of its rows, where it must have "
+                f"one; make it again with `{log.table.made_by}`"
+            )
 
 
 def rows_in(

@@ -154,6 +154,10 @@ def _head(file: pq.ParquetFile, name: str) -> tuple[ClusterSnapshot, tuple[int, 
 
 def _refuse_others(file: pq.ParquetFile, name: str, most_values: int) -> None:
     """Raise InputError unless the columns are those of the format, and of no more values than are to be read."""
+    names = file.schema_arrow.names
+    if len(set(names)) < len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise InputError(f"{name}: the column {twice!r} is there more than once")
     found = {field.name: _plain(field.type) for field in file.schema_arrow}
     for column, wanted in _COLUMNS.items():
         if found.get(column) != wanted:
