@@ -82,9 +82,10 @@ def _run() -> list[str]:
     words = [(f"`{state.__name__}`", state.phase.value, first_line(state)) for state in STATES]
     rest = ", ".join(f"`{state.__name__}`" for state in STATES if state.phase in AT_REST)
     text = (
-        f"{rest} are at rest. Not drawn: from every state but `New`, resuming (`RunResumed`) leads to the first state "
-        "that has something to do; stopping leads to `Paused` or `Restoring`; a new throttle is set by way of "
-        "`Preparing` while moves are left. Other requests change only what is decided next, and no state."
+        f"{rest} are at rest. Not drawn: from every state but `New`, `Done` and `Cancelled`, resuming (`RunResumed`) "
+        "leads to the first state that has something to do; stopping leads to `Paused` or `Restoring`; a new throttle "
+        "is set by way of `Preparing` while moves are left. Other requests change only what is decided next, and no "
+        "state."
     )
     table = _table(("Phase", "In", "when", "the run may go to"), rows)
     states = _table(("State", "phase", "meaning"), words)

@@ -53,6 +53,7 @@ from kreassign.executor.instructions import (
     CancelMoves,
     CheckHealth,
     CheckThrottle,
+    ClusterChange,
     ElectLeaders,
     Instruction,
     MeasureTraffic,
@@ -67,8 +68,9 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.state import TRANSITIONS, Phase
+from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
 from kreassign.executor.state.machine import handle
+from kreassign.executor.state.phases import AwaitingLease, Cancelled, Done, New, RunState
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Key
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
@@ -91,6 +93,7 @@ class Explorer:
 
     def __init__(self) -> None:
         self.reached: dict[Key, set[type]] = {}
+        self.instructed: dict[type[RunState], set[type]] = {}
         self._known: set[object] = set()
 
     def walk(self, *begun: Event) -> None:
@@ -117,6 +120,7 @@ class Explorer:
         key: Key = (type(run.state), type(event))
         followed = handle(run, event)
         self.reached.setdefault(key, set()).add(type(run.state))
+        self.instructed.setdefault(type(run.state), set()).update(map(type, followed or instructions))
         return followed or instructions
 
 
@@ -290,7 +294,7 @@ LOST: tuple[Event, ...] = (
 
 
 @pytest.fixture(scope="module")
-def explored() -> dict[Key, set[type]]:
+def explorer() -> Explorer:
     explorer = Explorer()
     for begun in beginnings():
         explorer.walk(begun)
@@ -298,11 +302,43 @@ def explored() -> dict[Key, set[type]]:
     explorer.walk(guarded, *PREPARED[1:])
     explorer.walk(guarded, *PREPARED[1:], RunResumed(3_000, LIVE, rereads_first=True))
     explorer.walk(replace(started(throttle=None), replans=True), *LOST)
+    return explorer
+
+
+@pytest.fixture(scope="module")
+def explored(explorer: Explorer) -> dict[Key, set[type]]:
     return explorer.reached
 
 
 def test_every_row_is_reached(explored: dict[Key, set[type]]) -> None:
     assert [_named(key) for key in TRANSITIONS if key not in explored] == []
+
+
+def _states_with(event: type[Event]) -> set[type]:
+    return {state for state, kind in TRANSITIONS if kind is event}
+
+
+def _first_states_of_a_process() -> set[type]:
+    return set().union(*(row.leads_to for (_, event), row in TRANSITIONS.items() if event in {RunStarted, RunResumed}))
+
+
+@pytest.mark.parametrize("event", [LeaseTaken, LeaseForgone])
+def test_a_process_asks_for_the_lease_before_anything_else_and_again_once_it_was_lost(event: type[Event]) -> None:
+    assert _states_with(event) == _first_states_of_a_process() | {AwaitingLease}
+
+
+def test_that_the_lease_was_lost_is_found_out_where_a_process_begins_waits_or_changes_something(
+    explorer: Explorer,
+) -> None:
+    going_on = {state: kinds for state, kinds in explorer.instructed.items() if state.phase not in AT_REST}
+    acts = {state for state, kinds in going_on.items() if kinds & {Wait, *ClusterChange.__args__}}
+    assert _states_with(LeaseLost) == (acts | _first_states_of_a_process()) - {AwaitingLease}
+
+
+@pytest.mark.parametrize("event", [RunResumed, BrokersForgotten])
+def test_a_run_that_has_nothing_left_to_do_is_not_gone_on_with(event: type[Event]) -> None:
+    every = {state for state, _ in TRANSITIONS} | {state for row in TRANSITIONS.values() for state in row.leads_to}
+    assert _states_with(event) == every - {New, Done, Cancelled}
 
 
 def _named(key: Key) -> str:

@@ -19,6 +19,7 @@ from kreassign.executor.events import (
 from kreassign.executor.state import moving, preparing, throttle_watch
 from kreassign.executor.state.phases import (
     AT_REST,
+    OVER,
     STATES,
     Electing,
     Observing,
@@ -106,5 +107,9 @@ ROWS: Rows = {
     **_everywhere(),
     **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_AFTER_A_CHANGE) for state in _WITH_MOVES_LEFT},
     **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
-    **{(state, BrokersForgotten): row(_forget_brokers, state) for state in STATES if state.phase is not Phase.NEW},
+    **{
+        (state, BrokersForgotten): row(_forget_brokers, state)
+        for state in STATES
+        if state.phase not in OVER | {Phase.NEW}
+    },
 }

@@ -18,18 +18,21 @@ from kreassign.executor.events import (
 from kreassign.executor.instructions import TakeLease, Wait
 from kreassign.executor.state import preparing
 from kreassign.executor.state.phases import (
-    AT_REST,
-    STATES,
     AwaitingLease,
+    Cancelling,
     Electing,
     Observing,
     Paused,
-    Phase,
     Preparing,
     Restoring,
     Resuming,
     RunState,
+    SettingLists,
+    Submitting,
     Throttling,
+    Verifying,
+    Waiting,
+    WritingBack,
 )
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Key, Next, Row, Rows, row
@@ -84,20 +87,23 @@ def _pause(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
     return Next(Paused())
 
 
-def _everywhere() -> dict[Key, Row]:
-    going_on = [one for one in STATES if one.phase not in AT_REST | {Phase.NEW} and one is not AwaitingLease]
-    rows: dict[Key, Row] = {}
-    for state in going_on:
-        rows[state, LeaseLost] = row(_lost, AwaitingLease)
-        rows[state, LeaseTaken] = row(_note_lease, state)
-        rows[state, LeaseForgone] = row(_note_none, state)
-    return rows
-
-
 _RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
+"""Where a process begins, which asks for the lease first of all."""
+
+_WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack, Verifying)
+"""The other states in which a run waits, or changes the cluster; the rest only ask, which needs no lease."""
+
+
+def _elsewhere() -> dict[Key, Row]:
+    return {
+        **{(state, LeaseTaken): row(_note_lease, state) for state in _RESUMED},
+        **{(state, LeaseForgone): row(_note_none, state) for state in _RESUMED},
+        **{(state, LeaseLost): row(_lost, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
+    }
+
 
 ROWS: Rows = {
-    **_everywhere(),
+    **_elsewhere(),
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_refused, AwaitingLease),
     (AwaitingLease, LeaseTaken): row(_go_on, *_RESUMED),

@@ -39,6 +39,8 @@ class Phase(StrEnum):
 
 ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
 AT_REST = ENDED | {Phase.PAUSED}
+OVER = frozenset({Phase.DONE, Phase.CANCELLED})
+"""A run that ended so has no moves left, and nothing to restore: nobody resumes it, or gives up a broker of it."""
 
 
 @dataclass(frozen=True, slots=True)

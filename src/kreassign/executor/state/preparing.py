@@ -26,12 +26,14 @@ from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.move_index import MoveIndex
 from kreassign.executor.state.move_steps import move_steps
 from kreassign.executor.state.phases import (
+    OVER,
     STATES,
     Afterwards,
     Electing,
     Failed,
     New,
     Observing,
+    Phase,
     Preparing,
     Restoring,
     Resuming,
@@ -262,5 +264,9 @@ ROWS: Rows = {
     (Preparing, TimePassed): row(_read_again, Preparing),
     (Throttling, ThrottleIntended): row(moving.record_overrides, Throttling),
     (Throttling, ThrottleSet): row(_after_setting, Observing, Restoring),
-    **{(state, RunResumed): row(_resume, *_INTO_MOVING, Electing, Restoring) for state in STATES if state is not New},
+    **{
+        (state, RunResumed): row(_resume, *_INTO_MOVING, Electing, Restoring)
+        for state in STATES
+        if state.phase not in OVER | {Phase.NEW}
+    },
 }
