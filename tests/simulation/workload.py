@@ -16,6 +16,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.error_codes import UNKNOWN_SERVER_ERROR, has_code
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -26,6 +27,8 @@ from kreassign.twin import Twin
 
 NOT_DONE = (Rejected, Unreachable, Unsupported)
 """After any other failure of a change one cannot know."""
+AFTERWARDS = (UNKNOWN_SERVER_ERROR, 89)
+"""Errors with which a fault answers changes that were made all the same (`refuse-after`)."""
 RATES = ("0", "1000000", "20000000", "200000000")
 SETTINGS = (
     ("min.insync.replicas", "1"), ("min.insync.replicas", "2"), ("min.insync.replicas", "3"),
@@ -109,7 +112,7 @@ class Operator:
             else:
                 self.promises.targets[key] = target
         for key, error in batch.failed.items():
-            if not isinstance(error, NOT_DONE):
+            if not isinstance(error, NOT_DONE) or has_code(error, *AFTERWARDS):
                 self.promises.targets.pop(key, None)
         return f"ok {sorted(batch.ok)} failed {[f'{key}: {error}' for key, error in batch.failed.items()]}"
 
@@ -182,7 +185,10 @@ class Operator:
         state = self._twin.metadata.partition(partitions[0])
         assert state is not None
         broker = self._chance.choice(state.replicas)
-        path = self._chance.choice(self._twin.metadata.brokers[broker].log_dirs).path
+        known = self._twin.metadata.brokers.get(broker)
+        if known is None:
+            return f"{partitions[0]}: broker {broker} is not registered"
+        path = self._chance.choice(known.log_dirs).path
         batch = self._admin.alter_replica_log_dirs({TopicPartitionReplica(broker, *partitions[0]): path})
         return f"{partitions[0]} on {broker} to {path}: {[str(error) for error in batch.failed.values()]}"
 
