@@ -9,17 +9,23 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import ENDED
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin
 from kreassign.twin.checkers import check_all
+from tests.simulation.incidents import Deed
 from tests.simulation.ordeal import Ordeal
 from tests.simulation.story import replayed
-from tests.simulation.trial import Deed, Trial
+from tests.simulation.trial import Trial
 
 MOVED_BY_OTHERS = frozenset({"MovePartition", "CancelMoves", "Recreate", "Delete"})
 SET_BY_OTHERS = frozenset({"SetThrottles", "ListReplica"})
-HARMLESS = frozenset({"StepClock", "Suspend", Deed.DIE_WRITTEN.value, Deed.DIE_UNWRITTEN.value, Deed.STOP.value})
+HARMLESS = frozenset({
+    "StepClock", "Suspend", *(one.value for one in (Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.DIE, Deed.STOP)),
+})  # fmt: skip
+
+LEFT_THERE = "nothing was restored there"
+"""What is told of a setting on a broker that was unregistered, or given up."""
 
 LEASE_LOST = "the lease of the cluster was lost"
 """Whoever is suspended for longer than a session lasts loses it, and says so."""
@@ -37,7 +43,7 @@ def broken(ordeal: Ordeal) -> Iterator[str]:
         yield f"it is {found.state}"
     yield from _journal(ordeal)
     yield from _moves(twin, trial, found)
-    yield from _throttle(twin, trial)
+    yield from _throttle(ordeal)
     problems = [one for one in found.problems if LEASE_LOST not in one or "Suspend" not in trial.kinds]
     if trial.kinds <= HARMLESS and (found.state != "done" or problems):
         yield f"{found.state} with {problems}, and nothing happened that makes any difference"
@@ -70,16 +76,23 @@ def _moves(twin: Twin, trial: Trial, found: RunHistory) -> Iterator[str]:
             yield f"{one.topic}-{one.partition} was never sent, and went from {one.original} to {state.replicas}"
 
 
-def _throttle(twin: Twin, trial: Trial) -> Iterator[str]:
-    """A run is resumed until nothing is left to restore, so nothing of it may be left."""
+def _throttle(ordeal: Ordeal) -> Iterator[str]:
+    """A run is resumed until nothing is left to restore, so nothing of it may be left, but where it was told to."""
+    found = ordeal.outcome.found
+    told = found.problems if found is not None else ()
+    given_up = set(map(ConfigResource.broker, ordeal.given_up))
+    named = " ".join(one for one in told if LEFT_THERE in one)
     left = [
         f"{owner} {name} = {values[name]}"
-        for owner, values in sorted(twin.metadata.configs.items())
+        for owner, values in sorted(ordeal.twin.metadata.configs.items())
         for name in (*TOPIC_THROTTLES, *BROKER_THROTTLES)
-        if name in values
+        if name in values and owner not in given_up and f"{name} of {owner} " not in named
     ]
-    if left and not trial.kinds & SET_BY_OTHERS:
+    if left and not ordeal.trial.kinds & SET_BY_OTHERS:
         yield f"throttles left and not told of: {'; '.join(left)}"
+    for broker in sorted(ordeal.given_up):
+        if f"broker {broker}" not in " ".join(told):
+            yield f"broker {broker} was given up, and that is not told"
 
 
 def broken_going_back(ordeal: Ordeal) -> Iterator[str]:

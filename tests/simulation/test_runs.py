@@ -10,15 +10,36 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.errors import ExecutionError
-from tests.simulation import promises, runs
+from kreassign.executor.events import (
+    BrokersForgotten,
+    CallFailed,
+    CancelRequested,
+    HoldRequested,
+    LeaseForgone,
+    LeaseLost,
+    MovesReplanned,
+    RunResumed,
+)
+from kreassign.executor.state.phases import (
+    AwaitingLease,
+    ConfirmingRestore,
+    Electing,
+    Failed,
+    MeasuringTraffic,
+    Replanning,
+    WritingBack,
+)
+from tests.simulation import aims, promises, runs
+from tests.simulation.aims import Aim
+from tests.simulation.incidents import Deed, Incident
 from tests.simulation.minimise import minimised
 from tests.simulation.runs import campaign, main, not_met, table, tried
-from tests.simulation.trial import Deed, Incident, Trial, drawn
+from tests.simulation.trial import Trial, drawn
 from tests.torture import page
 
 pytestmark = pytest.mark.thorough
 
-SEEDS = range(1, 31)
+SEEDS = range(1, 21)
 
 
 def test_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
@@ -28,6 +49,25 @@ def test_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
     assert {"done", "cancelled", "failed"} <= tally.ends.keys()
     assert len(rows.used) > 50
     assert len(tally.struck) > 20
+
+
+ROWS_AIMED_AT = (
+    Aim(Replanning, MovesReplanned), Aim(Replanning, RunResumed), Aim(MeasuringTraffic, RunResumed),
+    Aim(AwaitingLease, LeaseForgone), Aim(Electing, CallFailed), Aim(Failed, BrokersForgotten),
+    Aim(WritingBack, LeaseLost), Aim(ConfirmingRestore, CancelRequested),
+)  # fmt: skip
+"""Some of the rows that nothing but an aim meets."""
+
+
+@pytest.mark.parametrize("aim", ROWS_AIMED_AT, ids=str)
+def test_a_trial_meets_the_row_at_which_it_aims(aim: Aim) -> None:
+    number = aims.AIMS.index(aim) if aim in aims.AIMS else aims.AIMS.index(Aim(aim.state, HoldRequested))
+    for turn in range(3):
+        tally, rows = campaign([aims.EVERY * (number + turn * len(aims.AIMS))])
+        assert [str(one) for one in tally.failed] == []
+        if (aim.state, aim.event) in rows.used:
+            return
+    pytest.fail(f"three trials that aim at {aim} miss it")
 
 
 def test_a_seed_is_the_same_trial_with_the_same_end_each_time() -> None:

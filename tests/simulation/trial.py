@@ -9,63 +9,26 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from kreassign.errors import InputError
+from kreassign.executor.state import STATES
+from kreassign.executor.state.phases import Cancelled, Done, New
 from kreassign.model import TopicPartition
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment
 from kreassign.twin import Twin
-from kreassign.twin.faults import PlannedFault, draw_faults, read_fault
+from kreassign.twin.faults import draw_faults, read_fault
+from tests.simulation import aims
 from tests.simulation.clusters import draw_twin
+from tests.simulation.incidents import ONLY_IN_A_STATE, Deed, Happening, Incident, Request
 from tests.twin.memory_log import MemoryLog
 
 TROUBLE_MS = 6 * 60_000
 MOST_FAULTS, MOST_FOREIGN, MOST_REQUESTS, MOST_DEEDS = 6, 3, 4, 4
+MOST_IN_STATES, MOST_BESIDE_AIM = 3, 2
 LONGEST_MS = 3 * 60_000
-
-
-class Request(StrEnum):
-    """What another terminal asks of the run."""
-
-    HOLD = "hold"
-    RELEASE = "release"
-    CANCEL = "cancel"
-    CANCEL_NOW = "cancel --now"
-    FASTER = "throttle 200 MB/s"
-    SLOWER = "throttle 2 MB/s"
-    UNTHROTTLED = "throttle none"
-    ADAPTIVE = "throttle auto"
-    PACE = "pace --max-moves 1"
-
-
-class Deed(StrEnum):
-    """What happens to the process of the run, or to its lease."""
-
-    DIE_WRITTEN = "dies right after it wrote"
-    DIE_UNWRITTEN = "dies right before it writes"
-    STOP = "asked to pause"
-    LOSE_LEASE = "another run has the lease"
-
-
-@dataclass(frozen=True, slots=True)
-class Incident:
-    """Something that happens so long after the run began. Faults of the twin say themselves how long they last."""
-
-    at_ms: int
-    what: Request | Deed | PlannedFault
-
-    @property
-    def kind(self) -> str:
-        """What it is counted as."""
-        if isinstance(self.what, PlannedFault):
-            fault = self.what.fault
-            return type(getattr(fault, "fault", fault)).__name__
-        return self.what.value
-
-    def __str__(self) -> str:
-        what = self.what
-        shown = f"{what.fault} for {what.lasts_ms} ms" if isinstance(what, PlannedFault) else what.value
-        return f"{self.at_ms} ms: {shown}"
+_STRUCK = tuple(state.__name__ for state in STATES if state not in {New, Done, Cancelled})
+"""States in which something can still happen to a run."""
+_AT_ANY_TIME = tuple(deed for deed in Deed if deed not in ONLY_IN_A_STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +46,8 @@ class Trial:
 
     @property
     def over_ms(self) -> int:
-        """When everything that lasts is over."""
-        lasting = (one.what.lasts_ms or 0 if isinstance(one.what, PlannedFault) else 0 for one in self.incidents)
-        return max((one.at_ms + lasts for one, lasts in zip(self.incidents, lasting, strict=True)), default=0)
+        """When everything that lasts is over, but for what happens in a state."""
+        return max((one.at_ms + one.lasts_ms for one in self.incidents), default=0)
 
     def __str__(self) -> str:
         lines = [f"seed {self.seed}", *(f"  move {one}" for one in self.moves), *(f"  {one}" for one in self.incidents)]
@@ -98,11 +60,16 @@ def twin_of(seed: int, log: MemoryLog) -> Twin:
 
 
 def drawn(seed: int) -> Trial:
-    """The trial of a seed. A fourth of them have only what must not make any difference."""
+    """The trial of a seed. Of those that aim at no row a fourth have only what must not make any difference."""
     chance = random.Random(f"{seed}:trial")
     twin = twin_of(seed, MemoryLog())
-    incidents = _harmless(chance) if chance.random() < 0.25 else _harmful(chance, twin)
-    moves = tuple(_moves(chance, twin))
+    aim = aims.aim_of(seed)
+    if aim is not None:
+        moves = aims.shaped(aim, twin, tuple(_moves(chance, twin)))
+        incidents = aims.incidents(aim, chance, twin, moves) + _beside(chance, twin)
+    else:
+        incidents = _harmless(chance) if chance.random() < 0.25 else _harmful(chance, twin)
+        moves = tuple(_moves(chance, twin))
     return Trial(seed, moves, tuple(sorted(incidents, key=lambda one: one.at_ms)))
 
 
@@ -110,7 +77,9 @@ def _harmless(chance: random.Random) -> list[Incident]:
     """Deaths, pauses, clocks: the run has to end as if nothing had been."""
     found = [_client_fault(chance) for _ in range(chance.randint(0, 3))]
     deaths = (Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.STOP)
-    return [*found, *(Incident(_at(chance), chance.choice(deaths)) for _ in range(chance.randint(0, 4)))]
+    found += [Incident(_at(chance), chance.choice(deaths)) for _ in range(chance.randint(0, 4))]
+    in_states = (chance.choice((Deed.DIE, Deed.STOP, None)) for _ in range(chance.randint(0, MOST_IN_STATES)))
+    return [*found, *(_in_a_state(chance, what or _client_fault(chance).what) for what in in_states)]
 
 
 def _harmful(chance: random.Random, twin: Twin) -> list[Incident]:
@@ -121,8 +90,35 @@ def _harmful(chance: random.Random, twin: Twin) -> list[Incident]:
         *(_foreign(chance, twin) for _ in range(chance.randint(0, MOST_FOREIGN))),
         *(_client_fault(chance) for _ in range(chance.randint(0, 2))),
         *(Incident(_at(chance), chance.choice(list(Request))) for _ in range(chance.randint(0, MOST_REQUESTS))),
-        *(Incident(_at(chance), chance.choice(list(Deed))) for _ in range(chance.randint(0, MOST_DEEDS))),
+        *(Incident(_at(chance), chance.choice(_AT_ANY_TIME)) for _ in range(chance.randint(0, MOST_DEEDS))),
+        *(_in_a_state(chance, _any(chance, twin)) for _ in range(chance.randint(0, MOST_IN_STATES))),
     ]
+
+
+def _beside(chance: random.Random, twin: Twin) -> list[Incident]:
+    """What happens beside an aim: nothing in most trials, for it may miss it then."""
+    if chance.random() < 0.7:
+        return []
+    return [_in_a_state(chance, _any(chance, twin)) for _ in range(chance.randint(1, MOST_BESIDE_AIM))]
+
+
+def _any(chance: random.Random, twin: Twin) -> Happening:
+    """A request, a deed, or a fault that begins when it is its turn."""
+    kind = chance.random()
+    if kind < 0.7:
+        return chance.choice((*Request, *Deed))
+    if kind < 0.8:
+        return _client_fault(chance).what
+    if kind < 0.9:
+        return _foreign(chance, twin).what
+    (fault,) = draw_faults(chance, twin, 1, TROUBLE_MS)
+    return replace(fault, lasts_ms=min(fault.lasts_ms or LONGEST_MS, LONGEST_MS))
+
+
+def _in_a_state(chance: random.Random, what: Happening) -> Incident:
+    """Early in the run more often than late, and mostly the first time that it is in the state."""
+    at_ms = chance.choice((0, 0, _at(chance)))
+    return Incident(at_ms, what, chance.choice(_STRUCK), chance.choice((1, 1, 1, 2, 3)))
 
 
 def _at(chance: random.Random) -> int:
