@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack, closing
+from itertools import count
 from pathlib import Path
 
+import anyio
+
+from kreassign.operations.live_runs import RunFollower
+from kreassign.web.streams import Followed, Look
 from testbed.waiting import wait_until
-from tests.web.runs import live_run
+from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
 
 LISTENERS, SILENT, LEAVING = 60, 3, 5
@@ -64,3 +69,20 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
         stack.close()
         wait_until(lambda: site.streams.count == 0, timeout_s=60, what="no streams")
         wait_until(lambda: _open_descriptors() <= before, timeout_s=60, what=f"no more than {before} descriptors")
+
+
+def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(tmp_path: Path) -> None:
+    looks = count(1)
+    followed = Followed(RunFollower(hostile_journal(tmp_path)), lambda _: f"look {next(looks)}")
+
+    async def follow() -> tuple[Look, Look, Look]:
+        first, soon = await followed.after(0), await followed.after(0)
+        late = soon
+        with anyio.fail_after(30):
+            while late is soon:
+                late = await followed.after(0)
+        return first, soon, late
+
+    first, soon, late = anyio.run(follow)
+    assert (first.text, late.text) == ("look 1", "look 2")
+    assert soon is first

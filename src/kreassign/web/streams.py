@@ -48,16 +48,21 @@ class Followed:
         self._follower, self._content = follower, content
         self._turn = anyio.Lock()
         self._latest = Look(0, "", is_active=True)
-        self._due_s = 0.0
+        self._due_s = self._old_s = 0.0
         self.listeners = 0
 
     async def after(self, number: int) -> Look:
-        """The latest look, once it is a later one than that of this number. Raises what reading the run raises."""
+        """The latest look, once it is a later one than that of this number. Raises what reading the run raises.
+
+        A look is given to whoever comes soon after it, not to whoever comes later, when nobody but listeners that read
+        nothing was left to look again.
+        """
         async with self._turn:
-            if self._latest.number <= number:
+            if self._latest.number <= number or anyio.current_time() >= self._old_s:
                 await anyio.sleep_until(self._due_s)
                 self._due_s = anyio.current_time() + LOOK_EVERY_S
                 self._latest = await run_in_threadpool(self._look)
+                self._old_s = anyio.current_time() + LOOK_EVERY_S
             return self._latest
 
     def _look(self) -> Look:
