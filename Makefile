@@ -154,6 +154,12 @@ torture-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED) --write
 
+EXAMPLES ?= 2000
+FIRST ?= 0
+.PHONY: fuzz
+fuzz: $(VENV_READY) ## odd input to all that reads any, in thousands; its table: docs/reference/torture.md: EXAMPLES=2000
+	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) --first $(FIRST) --write
+
 .PHONY: test-clients
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
 	@bash scripts/prerequisites.sh java

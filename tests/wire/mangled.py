@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from kreassign.errors import ProtocolViolation
+from kreassign.wire import kip_179
 from kreassign.wire.api import Message
 from kreassign.wire.codec import decode_response, encode_request, encode_response, request_head
 from kreassign.wire.frame import PREFIX_BYTES
@@ -21,6 +22,7 @@ ODD_TEXTS = (
 )  # fmt: skip
 ODD_BYTES = (None, b"", b"\x00", b"\xff" * 100)
 LONG_LIST = 3_000
+_KNOWN = {**APIS, **{known.key: known for known in kip_179.APIS}}
 
 
 class Place(NamedTuple):
@@ -101,7 +103,7 @@ def mangled_response(request: bytes, payload: bytes, chance: random.Random) -> b
     if chance.random() < 0.1:
         return _with_odd_bytes(payload, chance)
     try:
-        message = decode_response(APIS[head.api_key], head.version, payload, head.correlation_id)
+        message = decode_response(_KNOWN[head.api_key], head.version, payload, head.correlation_id)
         mangle(message, chance, chance.randint(1, 2))
         message._header = None
         return bytes(encode_response(head.version, message, head.correlation_id)[PREFIX_BYTES:])

@@ -1,0 +1,295 @@
+"""Files that commands read, with odd fields: plans, facts, snapshots, goals, faults, scenarios, profiles and more."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kreassign.admin.properties import client_settings, read_properties
+from kreassign.errors import InputError
+from kreassign.kafka_tools import leader_election, reassign_partitions
+from kreassign.model.plan_facts import plan_id
+from kreassign.model.plan_json import parse_plan
+from kreassign.model.printable import printable
+from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.model.strict_toml import read_toml
+from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.operations.twin import scenario_of
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from tests.fuzz.commands import command, tool
+from tests.fuzz.documents import JSON, PROPERTIES, TOML, Form, changed, damaged, tree
+from tests.fuzz.target import Attempt, BrokenError, Target
+from tests.model.test_odd_fields import FACTS, GOALS, PLAN, PROPOSALS, SCENARIO, SNAPSHOT
+from tests.model.test_odd_fields import PROPERTIES as SETTINGS
+from tests.twin.asking import twin
+
+Opened = Iterator[Attempt]
+SMALL_SCENARIO = """
+[[brokers]]
+count = 3
+[[topics]]
+name = "t"
+partitions = 4
+replication_factor = 2
+size = "1 MB"
+"""
+CLUSTER = {**SNAPSHOT, "brokers": [{**SNAPSHOT["brokers"][0], "id": broker} for broker in (1, 2, 3)]}
+MOVE = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [3, 2], "log_dirs": ["any", "any"]}]}
+
+
+def _snapshot(folder: Path) -> Path:
+    path = folder / "cluster.json"
+    write_snapshot(path, parse_snapshot(json.dumps(CLUSTER), "cluster.json"))
+    return path
+
+
+def _clear(folder: Path, *keep: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file() and path not in keep:
+            path.unlink()
+
+
+def lines(name: str, form: Form, document: Any, *choices: str, also: tuple[int, ...] = (), quick: int = 10) -> Target:
+    """A kind of file, and command lines that read it, of which each example takes one."""
+
+    @contextmanager
+    def opened(folder: Path) -> Opened:
+        snapshot, plan, odd = (
+            _snapshot(folder),
+            folder / "plan.json",
+            folder / f"odd{'.toml' if form is TOML else '.json'}",
+        )
+        plan.write_text(json.dumps(MOVE))
+        shape = tree(document)
+        os.environ["KREASSIGN_STATE_DIR"] = str(folder / "state")
+
+        def attempt(chance: Random) -> bool:
+            _clear(folder, snapshot, plan)
+            odd.write_bytes(changed(shape, form, chance))
+            places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": folder}
+            return command([word.format(**places) for word in chance.choice(choices).split()], odd, also=also)
+
+        yield attempt
+
+    return Target(name, opened, quick)
+
+
+@contextmanager
+def _facts(folder: Path) -> Opened:
+    """A facts file beside a plan that is whole; that it is of this plan is true in most of the examples."""
+    snapshot, plan, odd = _snapshot(folder), folder / "plan.json", folder / "plan.facts.json"
+    plan.write_text(json.dumps(MOVE))
+    shape = tree({**FACTS, "plan_id": plan_id(parse_plan(json.dumps(MOVE)))})
+
+    def attempt(chance: Random) -> bool:
+        _clear(folder, snapshot, plan)
+        odd.write_bytes(changed(shape, JSON, chance))
+        words = chance.choice(("report --plan {plan} --out {folder}/page.html", "rehearse {plan} --snapshot {snapshot}",
+                               "approve {plan}"))  # fmt: skip
+        places = {"plan": plan, "snapshot": snapshot, "folder": folder}
+        return command([word.format(**places) for word in words.split()], odd)
+
+    yield attempt
+
+
+@contextmanager
+def _placements(folder: Path) -> Opened:
+    """A directory of files that together say where partitions are, as a repository keeps them."""
+    snapshot, inside = _snapshot(folder), folder / "odd"
+    inside.mkdir()
+    shape = tree(PLAN)
+
+    def attempt(chance: Random) -> bool:
+        _clear(inside)
+        for number in range(chance.randint(1, 3)):
+            whole = json.dumps(PLAN).replace('"partition": 0', f'"partition": {number}').encode()
+            (inside / f"{number}.json").write_bytes(changed(shape, JSON, chance) if number == 0 else whole)
+        return command(["plan", "check", str(inside), "--snapshot", str(snapshot)], inside / "0.json", also=(1,))
+
+    yield attempt
+
+
+@contextmanager
+def _compressed(folder: Path) -> Opened:
+    """Snapshot files in gzip: cut off, damaged, in several members, with more behind them."""
+    odd = folder / "odd.json.gz"
+    shape = tree(CLUSTER)
+
+    def attempt(chance: Random) -> bool:
+        whole = changed(shape, JSON, chance) if chance.random() < 0.5 else json.dumps(CLUSTER).encode()
+        content = gzip.compress(whole, mtime=0)
+        content = damaged(content, chance) if chance.random() < 0.6 else content
+        odd.write_bytes(content + chance.choice((b"", b"", bytes(100), content, b"more")))
+        return command(["plan", "rebalance", "--snapshot", str(odd)], odd)
+
+    yield attempt
+
+
+@contextmanager
+def _settings(folder: Path) -> Opened:
+    """Files of properties: read, and made into the settings of a client; nobody is connected to."""
+    odd = folder / "client.properties"
+
+    def attempt(chance: Random) -> bool:
+        names = chance.sample(sorted(SETTINGS), chance.randint(1, len(SETTINGS)))
+        odd.write_bytes(changed(tree({name: SETTINGS[name] for name in names}), PROPERTIES, chance))
+        try:
+            client_settings(read_properties(odd), bootstrap_servers="h:1")
+        except InputError as error:
+            if not str(error).strip():
+                raise BrokenError("refused without a word") from error
+            return False
+        return True
+
+    yield attempt
+
+
+@contextmanager
+def _connecting(folder: Path) -> Opened:
+    """The same with a command that connects to a cluster, which speaks plain text."""
+    odd = folder / "client.properties"
+    shape = tree({"client.id": "c", "request.timeout.ms": "2000", "default.api.timeout.ms": "2000",
+                  "security.protocol": "PLAINTEXT", "retry.backoff.ms": "10"})  # fmt: skip
+    with serving(twin({"t": [[1, 2], [2, 3]]})) as server:
+
+        def attempt(chance: Random) -> bool:
+            odd.write_bytes(changed(shape, PROPERTIES, chance))
+            address = server.bootstrap_servers
+            return command(["snapshot", "--out", str(folder / "made.json"), "--bootstrap-server", address,
+                            "--command-config", str(odd)], odd)  # fmt: skip
+
+        yield attempt
+
+
+@contextmanager
+def _profiles(folder: Path) -> Opened:
+    """The file of clusters by name."""
+    odd, before = folder / "config.toml", os.environ.get("KREASSIGN_CONFIG")
+    shape = tree({
+        "default": "prod",
+        "clusters": {
+            "prod": {
+                "bootstrap-server": "localhost:1", "state-dir": str(folder / "state"), "data": str(folder / "data"),
+                "properties": {"request.timeout.ms": "100"}, "run": {"throttle": "5MB/s", "max-moves": 3},
+                "plan": {"goal": ["disk"], "tolerance": 5},
+            },
+            "test": {"bootstrap-server": "localhost:1", "state-dir": str(folder / "state")},
+        },
+    })  # fmt: skip
+
+    def attempt(chance: Random) -> bool:
+        odd.write_bytes(changed(shape, TOML, chance))
+        words = chance.choice(("status", "status --cluster prod", "status --cluster test", "show-load --data /nowhere"))
+        return command(words.split(), odd)
+
+    os.environ["KREASSIGN_CONFIG"] = str(odd)
+    os.environ.pop("KREASSIGN_STATE_DIR", None)
+    try:
+        yield attempt
+    finally:
+        os.environ["KREASSIGN_CONFIG"] = before or os.devnull
+
+
+@contextmanager
+def _scenarios(folder: Path) -> Opened:
+    """Scenarios, small ones and one with all keys: what is accepted becomes a twin that lives for a minute."""
+    odd = folder / "odd.toml"
+    shapes = [tree(read_toml(text)) for text in (SCENARIO, SMALL_SCENARIO)]
+
+    def attempt(chance: Random) -> bool:
+        odd.write_bytes(changed(chance.choice(shapes), TOML, chance))
+        try:
+            found = scenario_of(odd)
+            Twin(found.blueprint, TwinSettings()).advance(60_000)
+        except InputError as error:
+            if odd.name not in printable(str(error)):
+                raise BrokenError(f"{error} does not name the file") from error
+            return False
+        return True
+
+    yield attempt
+
+
+@contextmanager
+def _tools(folder: Path) -> Opened:
+    """Files of the drop-in tools, on a twin: plans, topics to move, elections."""
+    odd = folder / "odd.json"
+    shapes = {
+        "reassignment": tree(json.loads(json.dumps(PLAN).replace('"/d"', '"any"'))),
+        "topics": tree({"version": 1, "topics": [{"topic": "t"}, {"topic": "u"}]}),
+        "election": tree({"partitions": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]}),
+    }
+    asked = twin({"t": [[1, 2], [2, 3]], "u": [[0, 1]]})
+    with serving(asked) as server:
+        place = ["--bootstrap-server", server.bootstrap_servers]
+
+        def attempt(chance: Random) -> bool:
+            kind = chance.choice(sorted(shapes))
+            odd.write_bytes(changed(shapes[kind], JSON, chance))
+            if kind == "election":
+                words = ["--path-to-json-file", str(odd), "--election-type", "preferred"]
+                accepted = tool(leader_election.main, [*place, *words])
+            elif kind == "topics":
+                words = ["--generate", "--topics-to-move-json-file", str(odd), "--broker-list", "0,1,2,3"]
+                accepted = tool(reassign_partitions.main, [*place, *words])
+            else:
+                deed = chance.choice(("--execute", "--verify", "--cancel"))
+                accepted = tool(reassign_partitions.main, [*place, deed, "--reassignment-json-file", str(odd)])
+            if server.server.failures:
+                raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
+            return accepted
+
+        yield attempt
+
+
+@contextmanager
+def _runs(folder: Path) -> Opened:
+    """Plans that are shown what they would do on a cluster, and those that say how it should be now."""
+    odd, plan = folder / "odd.json", folder / "plan.json"
+    plan.write_text(json.dumps(MOVE))
+    shape = tree(deepcopy(MOVE))
+    with serving(twin({"t": [[1, 2], [2, 3]]})) as server:
+        address = server.bootstrap_servers
+        choices = ("run {odd} --dry-run", "run {plan} --expect-current {odd} --dry-run", "verify {odd}")
+
+        def attempt(chance: Random) -> bool:
+            odd.write_bytes(changed(shape, JSON, chance))
+            words = chance.choice(choices).format(odd=odd, plan=plan).split()
+            state = [] if words[0] == "verify" else ["--state-dir", str(folder / "state"), "--measure-for", "0"]
+            return command([*words, "--bootstrap-server", address, *state], odd, also=(1,))
+
+        yield attempt
+
+
+FILES = (
+    lines("plan files", JSON, MOVE, "plan check {odd} --snapshot {snapshot}", "rehearse {odd} --snapshot {snapshot}",
+          "report --plan {odd} --out {folder}/page.html", "plan restore {odd} --snapshot {snapshot}", "approve {odd}",
+          "plan import {odd} --snapshot {snapshot}", also=(1,)),
+    Target("plan files, run on a cluster", _runs, quick=6),
+    Target("facts beside a plan", _facts),
+    lines("proposals of Cruise Control", JSON, PROPOSALS, "plan import {odd} --snapshot {snapshot}",
+          "plan restore {odd} --snapshot {snapshot}"),
+    Target("placement in git", _placements),
+    Target("plans, topics to move and elections of Kafka's tools", _tools),
+    lines("snapshots in JSON", JSON, CLUSTER, "plan rebalance --snapshot {odd}", "plan fleet {odd}",
+          "plan check {plan} --snapshot {odd}", "rehearse {plan} --snapshot {odd}", "plan what-if --snapshot {odd}",
+          also=(1,)),
+    Target("snapshots in gzip", _compressed),
+    lines("goals files: limits, broker sets, rules", TOML, read_toml(GOALS),
+          "plan rebalance --snapshot {snapshot} --goals-file {odd}"),
+    lines("faults files", TOML, {"faults": read_toml(SCENARIO)["faults"]},
+          "rehearse {plan} --snapshot {snapshot} --faults {odd}"),
+    Target("scenario files", _scenarios),
+    Target("profiles in config.toml", _profiles),
+    Target("properties files", _settings),
+    Target("properties files, connecting", _connecting, quick=6, share=0.5),
+)  # fmt: skip

@@ -1,0 +1,290 @@
+"""Frames: what a client may send to the twin, and what a cluster may answer to a client."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import KreassignError, ProtocolViolation
+from kreassign.executor.lease.pieces import cut
+from kreassign.executor.lease.record import joined
+from kreassign.model import OffsetSpec, TopicPartition, TopicPartitionReplica
+from kreassign.model.group import CommittedOffset, GroupCandidate, Membership
+from kreassign.twin.api.table import BY_KEY
+from kreassign.twin.checkers import check_all
+from kreassign.twin.cluster import Twin
+from kreassign.twin.network.server import MAX_REQUEST_BYTES, serving
+from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.version import DEFAULT, Endpoint
+from kreassign.wire import api
+from kreassign.wire.codec import encode_request
+from kreassign.wire.frame import PREFIX_BYTES, framed
+from tests.admin.test_mangled_answers import CALLS, ORDERS
+from tests.fuzz.documents import JSON, changed, damaged, tree
+from tests.fuzz.target import Attempt, BrokenError, Target
+from tests.twin.api.test_every_version import FIELDS
+from tests.twin.asking import ask, twin
+from tests.wire.mangled import MangledTransport, mangled_request
+
+Opened = Iterator[Attempt]
+VERSION = DEFAULT.with_kip_179()
+OFFERED = tuple(
+    (endpoint, key, versions)
+    for endpoint in Endpoint
+    for key, versions in sorted(VERSION.all_versions(endpoint).items())
+)
+LIVES = 25
+"""So many examples are tried on the same twin, whose invariants are checked in the end."""
+COUNTS = (10_001, 10**6, 10**9, 2**31 - 2, 2**31 - 1, -(2**31), -2, 0)
+PATIENCE_S = 20.0
+
+
+def _asked() -> Twin:
+    return twin({"orders": [[0, 1], [1, 2]], "other": [[2]]}, version=VERSION)
+
+
+def _alive(asked: Twin) -> None:
+    if ask(asked, api.METADATA, 12, topics=[]).cluster_id != asked.cluster_id:
+        raise BrokenError("the twin answers no more")
+
+
+class _Twins:
+    """A twin for some examples, then another one."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._twin: Twin | None = None
+
+    def next(self) -> Twin:
+        if not self._left:
+            if self._twin is not None:
+                check_all(self._twin)
+            self._twin, self._left = _asked(), LIVES
+        self._left -= 1
+        assert self._twin is not None
+        return self._twin
+
+
+def _answered(asked: Twin, endpoint: Endpoint, payload: bytes) -> bool:
+    """Whether there was an answer; a closed connection is a refusal."""
+    node = asked.controller_id if endpoint is Endpoint.CONTROLLER else 0
+    try:
+        asked.connect(node).answer(payload)
+    except ProtocolViolation:
+        return False
+    finally:
+        asked.advance(1_000)
+        _alive(asked)
+    return True
+
+
+@contextmanager
+def _fields(folder: Path) -> Opened:
+    """Whole requests of every API and version, in which up to three fields are odd."""
+    twins = _Twins()
+
+    def attempt(chance: Random) -> bool:
+        endpoint, key, (low, high) = chance.choice(OFFERED)
+        known, version = BY_KEY[key].api, chance.randint(low, high)
+        payload = None
+        while payload is None:
+            payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
+        return _answered(twins.next(), endpoint, payload)
+
+    yield attempt
+
+
+@contextmanager
+def _bytes(folder: Path) -> Opened:
+    """Requests whose bytes are damaged, or random behind their header; lengths of lists and texts then lie."""
+    twins = _Twins()
+
+    def attempt(chance: Random) -> bool:
+        endpoint, key, (low, high) = chance.choice(OFFERED)
+        known, version = BY_KEY[key].api, chance.randint(max(0, low), high)
+        if chance.random() < 0.3:
+            payload = struct.pack(">hhih", key, version, 7, -1) + b"\0" + chance.randbytes(chance.randrange(200))
+        else:
+            whole = bytes(encode_request(version, known.request(**FIELDS.get(known, {})), 7, "tests")[PREFIX_BYTES:])
+            payload = whole[:4] + _lying(whole[4:], chance)
+        return _answered(twins.next(), endpoint, payload)
+
+    yield attempt
+
+
+def _lying(content: bytes, chance: Random) -> bytes:
+    if chance.random() < 0.4:
+        return damaged(content, chance)
+    at = chance.randrange(len(content))
+    lie = chance.choice((b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\0\0\0", b"\xff\xff\xff\xff\x07", b"\xff" * 10,
+                         b"\x7f\xff", b"\0\xff\xff\xff", b"\x81\x80\x80\x80\0"))  # fmt: skip
+    return content[:at] + lie + content[at + chance.choice((0, len(lie))) :]
+
+
+@contextmanager
+def _counts(folder: Path) -> Opened:
+    """Counts that nobody means: of partitions, replicas, brokers, entries."""
+    twins, names = _Twins(), itertools.count()
+
+    def attempt(chance: Random) -> bool:
+        asked, count = twins.next(), chance.choice(COUNTS)
+        many = chance.choice((1, 100, 5_000))
+        create, grow = api.CREATE_TOPICS.request, api.CREATE_PARTITIONS.request
+        move, elect = api.ALTER_PARTITION_REASSIGNMENTS.request, api.DESCRIBE_TOPIC_PARTITIONS.request
+        name = f"t{next(names)}"
+        topics = [create.CreatableTopic(name=f"{name}-{one}", num_partitions=count if many == 1 else 1,
+                                        replication_factor=chance.choice((1, -1, 32_767)), assignments=[], configs=[])
+                  for one in range(many)]  # fmt: skip
+        grown = [grow.CreatePartitionsTopic(name="orders", count=count, assignments=None)] * many
+        targets = [
+            move.ReassignableTopic.ReassignablePartition(partition_index=abs(count) % 2**31, replicas=[1] * many)
+        ]
+        requests: tuple[tuple[Any, int, dict[str, Any]], ...] = (
+            (api.CREATE_TOPICS, 7, {"topics": topics, "timeout_ms": count}),
+            (api.CREATE_PARTITIONS, 3, {"topics": grown, "timeout_ms": 1_000, "validate_only": chance.random() < 0.3}),
+            (api.ALTER_PARTITION_REASSIGNMENTS, 0,
+             {"topics": [move.ReassignableTopic(name="orders", partitions=targets)], "timeout_ms": 1_000}),
+            (api.DESCRIBE_TOPIC_PARTITIONS, 0,
+             {"topics": [elect.TopicRequest(name="orders")] * many, "response_partition_limit": count}),
+        )  # fmt: skip
+        known, version, fields = chance.choice(requests)
+        payload = bytes(encode_request(version, known.request(**fields), 7, "tests")[PREFIX_BYTES:])
+        return _answered(asked, Endpoint.BROKER, payload)
+
+    yield attempt
+
+
+@contextmanager
+def _sockets(folder: Path) -> Opened:
+    """Bytes on a socket: lengths that lie, frames cut off, several at once, other protocols, compressed bombs."""
+    bomb = gzip.compress(bytes(50_000_000))
+    with serving(_asked()) as server:
+        address = server.server.addresses()[0]
+        metadata = bytes(encode_request(12, api.METADATA.request(topics=None), 7, "tests"))
+
+        def sent(chance: Random) -> bytes:
+            length = struct.pack(
+                ">i", chance.choice((-1, 0, 1, 7, 2**31 - 1, MAX_REQUEST_BYTES, MAX_REQUEST_BYTES + 1))
+            )
+            choices: tuple[Callable[[], bytes], ...] = (
+                lambda: length + chance.randbytes(chance.randrange(100)),
+                lambda: metadata[: chance.randrange(len(metadata))],
+                lambda: metadata * chance.randint(1, 20) + length,
+                lambda: damaged(metadata, chance),
+                lambda: framed(struct.pack(">hhih", 0, 9, 7, -1) + b"\0" + bomb),
+                lambda: framed(bomb),
+                lambda: b"GET / HTTP/1.1\r\n\r\n",
+                lambda: framed(struct.pack(">hhih", 37, 3, 7, -1) + b"\0" + chance.randbytes(60)),
+            )
+            return chance.choice(choices)()
+
+        def attempt(chance: Random) -> bool:
+            with closing(socket.create_connection(address, PATIENCE_S)) as client:
+                received = b""
+                try:
+                    client.sendall(sent(chance))
+                    client.shutdown(socket.SHUT_WR)
+                    while chunk := client.recv(1 << 16):
+                        received += chunk
+                except (ConnectionError, BrokenPipeError):
+                    pass
+            with closing(socket.create_connection(address, PATIENCE_S)) as other:
+                other.sendall(metadata)
+                if not other.recv(1):
+                    raise BrokenError("another client is not answered")
+            if server.server.failures:
+                raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
+            return bool(received)
+
+        yield attempt
+
+
+# --- answers to the client -----------------------------------------------------------------------------------------
+
+GROUP = "kreassign-lease"
+_CANDIDATE = GroupCandidate(GROUP, "run-1", "lease", "run-1", b"me", 10_000)
+_MEMBER = Membership(GROUP, "run-1", "m", 1)
+ALL_CALLS: dict[str, Callable[[AdminClient], object]] = {
+    **CALLS,
+    "unregister_broker": lambda admin: admin.unregister_broker(3),
+    "delete_topics": lambda admin: admin.delete_topics(["other"]),
+    "risky_overrides": lambda admin: admin.risky_overrides({ORDERS: (2, 3)}),
+    "replace_reassignments": lambda admin: admin.replace_reassignments({ORDERS: (2, 3)}),
+    "alter_partition_counts": lambda admin: admin.alter_partition_counts({"orders": 4}),
+    "alter_replication_factors": lambda admin: admin.alter_replication_factors({"orders": 3}),
+    "reassign_partitions": lambda admin: admin.reassign_partitions({ORDERS: (1, 2)}),
+    "view_topics": lambda admin: admin.view_topics(["orders"]),
+    "elect_preferred_leaders": lambda admin: admin.elect_preferred_leaders([ORDERS]),
+    "alter_replica_log_dirs": lambda admin: admin.alter_replica_log_dirs(
+        {TopicPartitionReplica(0, *ORDERS): "/data/0/d1"}
+    ),
+    "list_offsets of the beginning": lambda admin: admin.list_offsets([ORDERS], OffsetSpec.EARLIEST),
+    "replica_status": lambda admin: admin.replica_status([ORDERS]),
+    "join_group": lambda admin: admin.join_group(_CANDIDATE),
+    "heartbeat": lambda admin: admin.heartbeat(_MEMBER),
+    "leave_group": lambda admin: admin.leave_group(GROUP, "run-1"),
+    "commit_offsets": lambda admin: admin.commit_offsets(_MEMBER, {ORDERS: CommittedOffset(1, "x")}),
+    "fetch_offsets": lambda admin: admin.fetch_offsets(GROUP, [ORDERS, TopicPartition("other", 0)]),
+}
+NOT_CALLS = {"connect", "close", "expect_cluster", "principal"}
+SETTINGS = client_settings({"request.timeout.ms": "3000"}, bootstrap_servers="broker-0:9092,broker-1:9092")
+
+
+@contextmanager
+def _answers(folder: Path) -> Opened:
+    """Every call of the client, of whose answers four in ten are odd; what it says of them is not for this clause."""
+
+    def attempt(chance: Random) -> bool:
+        world = TwinTransport(_asked())
+        transport = MangledTransport(world, chance, rate=0.4)
+        with AdminClient.connect(SETTINGS, clock=world, transport=transport) as admin:
+            try:
+                str(chance.choice(tuple(ALL_CALLS.values()))(admin))
+            except KreassignError as error:
+                if not str(error).strip():
+                    raise BrokenError("refused without a word") from error
+                return False
+        return True
+
+    yield attempt
+
+
+@contextmanager
+def _records(folder: Path) -> Opened:
+    """What somebody committed beside the lease: pieces missing, of others, damaged, forged, without an end."""
+    shape = tree(["run-1", 12, [[4, "1", "leader.replication.throttled.rate", "5"]], [[4, "1"], [2, "t"]]])
+
+    def attempt(chance: Random) -> bool:
+        if chance.random() < 0.1:
+            found = list(cut(json.dumps(["r", 1, [], None]) + " " * chance.choice((10**6, 80 * 10**6))))
+        else:
+            found = list(cut(changed(shape, JSON, chance).decode("utf-8", "replace")))
+        if chance.random() < 0.3:
+            at = chance.randrange(len(found))
+            found[at] = damaged(found[at].encode(), chance).decode("utf-8", "replace")
+        try:
+            record = joined(dict(enumerate(found)))
+        except ValueError:
+            return False
+        return record is not None
+
+    yield attempt
+
+
+FRAMES = (
+    Target("requests to the twin, odd fields", _fields, quick=40),
+    Target("requests to the twin, odd bytes and lengths", _bytes, quick=40),
+    Target("requests to the twin, absurd counts", _counts),
+    Target("bytes on a socket of the twin", _sockets, share=0.5),
+    Target("answers to the client, per call", _answers, quick=40),
+    Target("records beside the lease", _records),
+)
