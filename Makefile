@@ -160,6 +160,12 @@ FIRST ?= 0
 fuzz: $(VENV_READY) ## odd input to all that reads any, in thousands; its table: docs/reference/torture.md: EXAMPLES=2000
 	$(BIN)/python -m tests.fuzz --examples $(EXAMPLES) --first $(FIRST) --write
 
+SAMPLE ?= 150
+MINUTES ?= 45
+.PHONY: mutants
+mutants: $(VENV_READY) ## generated faults in code that decides, and which tests notice: SAMPLE=150 SEED=1 MINUTES=45
+	$(BIN)/python -m tests.mutants.campaign --sample $(SAMPLE) --seed $(SEED) --minutes $(MINUTES) --write
+
 .PHONY: test-clients
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
 	@bash scripts/prerequisites.sh java

@@ -82,3 +82,35 @@ def test_brokers_of_a_partition_that_was_not_measured_are_left_out() -> None:
 
 def test_a_partition_without_a_leader_carries_nothing() -> None:
     assert traffic_of([Partition(T0, (0,), (0,), NO_LEADER)], {}, [0]) == (BrokerTraffic(0, 0.0, 0.0),)
+
+
+def test_a_broker_that_can_carry_next_to_nothing_has_a_floor_of_one_byte_and_others_a_tenth() -> None:
+    assert AdaptiveThrottle(9).floor_of(0) == 1
+    assert (AUTO.floor_of(0), AUTO.floor_of(3)) == (100, 40)
+
+
+def test_a_rate_that_is_off_by_just_a_tenth_stays_and_one_that_is_just_enough_does_too() -> None:
+    assert adaptive_rate(AUTO, 0, 200.0, 0.0, 1_000) == 800
+    assert adaptive_rate(AUTO, 0, 100.0, 0.0, 1_000) == 1_000
+    assert adaptive_rate(AUTO, 0, None, 80.0, 100) == 100
+
+
+def test_traffic_of_partitions_adds_up_also_of_brokers_that_nobody_asked_about() -> None:
+    partitions = [
+        Partition(T0, (0, 1), (0, 1), 0),
+        Partition(T1, (0, 1), (0, 1), 0),
+        Partition(TopicPartition("t", 2), (9, 0), (9, 0), 9),
+    ]
+    writes = {T0: 10.0, T1: 5.0, TopicPartition("t", 2): 1.0}
+    assert traffic_of(partitions, writes, [0, 1]) == (BrokerTraffic(0, 15.0, 16.0), BrokerTraffic(1, 0.0, 15.0))
+
+
+def test_what_was_not_measured_adds_up_too_and_a_partition_without_leader_has_no_traffic() -> None:
+    partitions = [
+        Partition(T0, (0,), (0,), 0),
+        Partition(T1, (1,), (1,), 1),
+        Partition(TopicPartition("t", 2), (2,), (2,), NO_LEADER),
+        Partition(TopicPartition("t", 3), (3,), (3,), 3),
+    ]
+    writes = {TopicPartition("t", 3): 4.0}
+    assert traffic_of(partitions, writes, range(4)) == (BrokerTraffic(2, 0.0, 0.0), BrokerTraffic(3, 0.0, 4.0))

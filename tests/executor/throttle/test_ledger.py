@@ -15,11 +15,14 @@ from kreassign.executor.throttle.ledger import (
     changes,
     changes_to_before,
     changes_to_ours,
+    command_to_restore,
     differing,
     entries_to_drop,
     flows,
     keys_to_change,
+    log_dir_keys,
     restoration,
+    throttle_keys,
     wanted_lists,
     wanted_rates,
 )
@@ -30,6 +33,7 @@ from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
 )
 
 T0, T10 = TopicPartition("t", 0), TopicPartition("t", 10)
@@ -251,3 +255,66 @@ def test_an_override_reads_as_what_is_left_to_do() -> None:
     assert str(ConfigOverride(sending(1), None, "5")) == (
         "leader.replication.throttled.rate of broker 1 is still '5'; before the run it was not set"
     )
+
+
+def test_a_value_reads_as_what_is_set_and_what_was() -> None:
+    assert str(ConfigValue(sending(1), "5")) == "leader.replication.throttled.rate of broker 1 is '5'"
+    assert ConfigValue(sending(1), None).then == "leader.replication.throttled.rate of broker 1 was not set"
+    assert ConfigOverride(sending(1), "9", "5").then == (
+        "leader.replication.throttled.rate of broker 1 was still '5'; before the run it was '9'"
+    )
+
+
+def test_a_wildcard_that_was_there_before_does_not_make_a_list_somebody_elses() -> None:
+    assert ConfigOverride(LEADERS, "*", "0:1,*").is_ours("*,0:1")
+    assert not ConfigOverride(LEADERS, None, "0:1").is_ours("*,0:1")
+
+
+def test_a_list_is_in_force_though_what_was_there_before_is_gone() -> None:
+    assert ConfigOverride(LEADERS, "7:4", "0:1,7:4").is_in_force("0:1")
+
+
+def test_an_override_is_confirmed_as_it_is() -> None:
+    settled = ConfigOverride(sending(1), "5", "7")
+    assert settled.confirmed() == settled
+    assert ConfigOverride(sending(1), "5", "7", ("6",)).confirmed() == settled
+
+
+def test_a_list_with_the_same_entries_in_another_order_keeps_its_text() -> None:
+    assert wanted_lists(MOVE, {FOLLOWERS: " 0:3"}) == {FOLLOWERS: " 0:3"}
+
+
+def test_copies_between_directories_have_a_rate_at_each_broker_of_theirs_that_is_live() -> None:
+    assert log_dir_keys((3, 1, 2), (2, 3, 4)) == tuple(
+        ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in (2, 3)
+    )
+
+
+def test_every_setting_of_a_throttle_is_two_lists_of_each_topic_and_three_rates_of_each_broker() -> None:
+    broker = ConfigResource.broker(1)
+    assert set(throttle_keys(["t"], [1])) == {
+        LEADERS, FOLLOWERS, sending(1), receiving(1), ConfigKey(broker, LOG_DIR_RATE),
+    }  # fmt: skip
+
+
+RATE = "leader.replication.throttled.rate"
+OF_BROKER_1 = ("--entity-type", "brokers", "--entity-name", "1")
+LIST = "leader.replication.throttled.replicas"
+OF_TOPIC_T = ("--entity-type", "topics", "--entity-name", "t")
+
+
+@pytest.mark.parametrize(
+    ("override", "present", "words"),
+    [
+        (ConfigOverride(sending(1), "9", "5"), "5", (*OF_BROKER_1, "--add-config", f"{RATE}=[9]")),
+        (ConfigOverride(sending(1), None, "5"), "5", (*OF_BROKER_1, "--delete-config", RATE)),
+        (ConfigOverride(LEADERS, None, "0:1"), "0:1", (*OF_TOPIC_T, "--delete-config", LIST)),
+        # What others added stays, a wildcard that was not there does not, and what was there before is there again.
+        (ConfigOverride(LEADERS, None, "0:1"), "9:9,0:1,*,8:8", (*OF_TOPIC_T, "--add-config", f"{LIST}=[8:8,9:9]")),
+        (ConfigOverride(LEADERS, "7:4", "0:1,7:4"), "0:1", (*OF_TOPIC_T, "--add-config", f"{LIST}=[7:4]")),
+    ],
+)
+def test_an_operator_restores_a_setting_with_kafkas_own_tool(
+    override: ConfigOverride, present: str, words: tuple[str, ...]
+) -> None:
+    assert command_to_restore(override, present) == ("kafka-configs", "--alter", *words)
