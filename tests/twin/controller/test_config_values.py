@@ -64,6 +64,19 @@ def test_lags_must_not_contradict_each_other():
     assert first_fault({"min.compaction.lag.ms": "50", "max.compaction.lag.ms": "50"}) is None
 
 
+@pytest.mark.parametrize(("unit", "whole", "local", "why"), [
+    ("ms", "5", "5", None), ("ms", "5", "0", None), ("ms", "5", "-2", None), ("ms", "-1", "7", None),
+    ("bytes", "0", "0", None), ("ms", "5", "6", "more than retention.ms property value: 5"),
+    ("bytes", "5", "6", "more than retention.bytes property value: 5"),
+    ("ms", "5", "-1", "-1 as retention.ms value is set as 5."),
+    ("bytes", "0", "1", "more than retention.bytes property value: 0"),
+])  # fmt: skip
+def test_brokers_keep_no_more_of_a_tiered_topic_than_there_is(unit, whole, local, why):
+    values = {"remote.storage.enable": "true", f"retention.{unit}": whole, f"local.retention.{unit}": local}
+    said = why and f"Invalid value {local} for configuration local.retention.{unit}: Value must not be {why}"
+    assert first_fault(values, may_be_tiered=True) == said
+
+
 @pytest.mark.parametrize(("values", "fault"), [
     ({RATE: "-1"}, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),
     ({RATE: "abc"}, f"Invalid value abc for configuration {RATE}: Not a number of type LONG"),

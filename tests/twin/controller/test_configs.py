@@ -282,6 +282,12 @@ def test_replacing_takes_back_what_is_not_named():
     assert values(cluster) == {}
 
 
+def test_all_directories_of_a_broker_are_cordoned_by_one_star_alone():
+    assert change(foo(), resource(0, (SET, "cordoned.log.dirs", "*"))) == [DONE]
+    only_star = "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"
+    assert change(foo(), resource(0, (SET, "cordoned.log.dirs", "*,/data0"))) == [(42, only_star)]
+
+
 def test_replacing_does_not_judge_what_goes():
     cluster = foo()
     change(cluster, resource(0, (SET, RATE, "-5")), at=None)
@@ -299,6 +305,12 @@ def test_another_least_isr_makes_void_who_was_eligible(owner, forgotten):
         cluster.topic(name, "0 1 2 / 0", elr=(1, 2)).configure(name, MIN_ISR, "3")
     assert change(cluster, resource(owner, (SET, MIN_ISR, "2"))) == [DONE]
     assert {name for name in ("foo", "bar") if not cluster.partition(name).elr} == forgotten
+
+
+def test_another_setting_leaves_those_who_were_eligible():
+    cluster = SmallCluster().topic("foo", "0 1 2 / 0", elr=(1, 2))
+    assert change(cluster, resource("foo", (SET, "retention.ms", "5")), resource(0, (SET, RATE, "5"))) == [DONE, DONE]
+    assert cluster.partition("foo").elr == (1, 2)
 
 
 def test_without_eligible_leaders_brokers_may_have_a_least_isr_of_their_own():

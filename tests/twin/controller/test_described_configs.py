@@ -7,6 +7,7 @@ from kreassign.model.error_codes import error_code
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.described_configs import Synonym, describe_configs
+from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster, directories, resource_of
 
@@ -45,6 +46,11 @@ def test_a_topic_tells_every_key_and_where_its_value_comes_from():
     assert configs["segment.bytes"].synonyms == (Synonym("log.segment.bytes", "1073741824", ConfigSource.DEFAULT),)
     key = "follower.replication.throttled.replicas"
     assert brief(configs[key]) == ("", ConfigSource.DEFAULT, ValueType.LIST)
+
+
+def test_releases_before_4_3_tell_of_no_cordons():
+    assert "cordoned.log.dirs" in told(cluster(), BROKER, "0")
+    assert "cordoned.log.dirs" not in told(cluster(rules=rules_of("4.2")), BROKER, "0")
 
 
 def test_synonyms_come_most_particular_first():
@@ -116,6 +122,7 @@ def test_a_broker_tells_what_its_file_says():
     configs = told(made, BROKER, "7", node=7)
     assert configs["log.dirs"].value == "/data0,/data1"
     assert configs["broker.rack"].value == "a"
+    assert (configs["broker.id"].value, configs["node.id"].value) == ("7", "7")
     static = {name: config for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER}
     assert {name: (config.type.name, config.is_read_only) for name, config in static.items()} == {
         "broker.id": ("INT", True), "broker.rack": ("STRING", True), "listeners": ("LIST", False),

@@ -38,6 +38,12 @@ def test_new_partitions_have_as_many_replicas_as_the_first():
     assert cluster.partition(index=4).isr == cluster.partition(index=4).replicas
 
 
+def test_of_ten_partitions_the_first_is_the_one_whose_replicas_are_counted():
+    cluster = foo("0 1 2", *["0"] * 9)
+    grow(cluster, MorePartitions("foo", 11))
+    assert len(cluster.partition(index=10).replicas) == 3
+
+
 def test_during_a_move_they_have_as_many_as_the_whole_list():
     cluster = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0")
     grow(cluster, MorePartitions("foo", 2))

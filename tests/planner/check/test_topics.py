@@ -1,0 +1,127 @@
+"""Goals of single topics, judged without the search: replicas and leaders shared out, leaders in preferred racks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kreassign.model.plan_facts import LeaderRacks, TopicLeaders
+from kreassign.planner import Assignment, Problem, Rules
+from kreassign.planner.check.leader_racks import leader_racks, leaders_elsewhere
+from kreassign.planner.check.topic_leaders import leaders_missed, topic_leaders, uneven_topics
+from kreassign.planner.check.topic_spread import topics_outside
+from tests.planner.small_problems import brokers, moved, partition, posed
+
+
+def now(problem: Problem) -> Assignment:
+    return Assignment.current(problem.partitions)
+
+
+def outside(hosts, *leaders: int, tolerance: float = 0.0) -> tuple[str, ...]:
+    loads = [partition(number, leader) for number, leader in enumerate(leaders)]
+    problem = posed(hosts, loads, rules=Rules(topic_spread=tolerance))
+    return topics_outside(problem, now(problem))
+
+
+def test_a_topic_is_spread_where_no_broker_is_a_whole_replica_off_its_share() -> None:
+    assert outside(brokers(1, 2, 3), 1, 1, 2, 3) == ()
+    assert outside(brokers(1, 2), 1, 1, 2, 2) == ()
+    told = "topic t: broker 1 holds 3 of 4 replicas, its share is 2"
+    assert outside(brokers(1, 2), 1, 1, 1, 2) in ((told,), ("topic t: broker 2 holds 1 of 4 replicas, its share is 2",))
+
+
+def test_of_several_brokers_the_one_furthest_off_is_told() -> None:
+    assert outside(brokers(1, 2, 3), 1, 1, 1, 1, 1, 2) == ("topic t: broker 1 holds 5 of 6 replicas, its share is 2",)
+
+
+@pytest.mark.parametrize(("tolerance", "count"), [(0.0, 1), (0.25, 1), (0.5, 0)])
+def test_a_tolerance_is_a_part_of_the_share(tolerance: float, count: int) -> None:
+    assert len(outside(brokers(1, 2), 1, 1, 1, 1, 1, 1, 2, 2, tolerance=tolerance)) == count
+
+
+def test_a_broker_that_is_to_be_emptied_or_is_down_has_no_share() -> None:
+    hosts = [replace(host, is_live=host.id != 3) for host in brokers(1, 2, 3)]
+    assert outside(hosts, 1, 2) == ()
+    assert outside(hosts, 1, 3) == ("topic t: broker 3 holds 1 of 2 replicas, its share is 0",)
+
+
+def test_limits_of_replicas_decide_the_shares() -> None:
+    hosts = [replace(host, capacity={"replicas": 300.0 if host.id == 1 else 100.0}) for host in brokers(1, 2)]
+    assert outside(hosts, 1, 1, 1, 2) == ()
+    assert len(outside(hosts, 1, 1, 2, 2)) == 1
+
+
+def test_no_more_than_a_hundred_topics_are_told() -> None:
+    loads = [partition(number, 1, topic=f"t{topic}") for topic in range(102) for number in range(2)]
+    problem = posed(brokers(1, 2), loads, rules=Rules(topic_spread=0.0, topic_leaders=0.0))
+    told = topics_outside(problem, now(problem))
+    assert (len(told), told[-1]) == (101, "and 2 topics more are not spread")
+    uneven = list(uneven_topics(problem, now(problem)))
+    assert (len(uneven), uneven[-1]) == (101, "and 2 topics more have uneven leaders")
+    plain = posed(brokers(1, 2), loads)
+    assert topics_outside(plain, now(plain)) == ()
+
+
+def led(*leaders: int, hosts=None, tolerance: float | None = 0.0) -> Problem:
+    loads = [partition(number, leader, 3 - leader) for number, leader in enumerate(leaders)]
+    return posed(hosts or brokers(1, 2), loads, rules=Rules(topic_leaders=tolerance))
+
+
+def test_leaders_are_missed_by_how_many_brokers_lead_too_many_and_too_few() -> None:
+    problem = led(1, 1, 1, 1)
+    (missed, said) = leaders_missed(problem, now(problem))["t"]
+    assert (missed, said) == (4, "topic t: broker 1 leads 4 of 4 partitions, its share is 2")
+    assert list(uneven_topics(problem, now(problem))) == [said]
+
+
+@pytest.mark.parametrize(("leaders", "tolerance", "missed"), [
+    ((1, 1, 2), 0.0, {}), ((1, 1, 1, 2), 0.0, {"t": 2}), ((1, 1, 1, 2), 0.5, {}), ((1, 1, 1, 2), 0.4, {"t": 0}),
+    ((1, 1, 1, 1), None, {}),
+])  # fmt: skip
+def test_whole_leaders_beside_the_share_are_even(leaders, tolerance, missed) -> None:
+    problem = led(*leaders, tolerance=tolerance)
+    found = {name: count for name, (count, _) in leaders_missed(problem, now(problem)).items()}
+    assert found == {name: count for name, count in missed.items() if count}
+
+
+def test_a_plan_tells_how_many_topics_were_uneven_and_are() -> None:
+    problem = led(1, 1, 1, 1)
+    there = moved(problem, (0, (2, 1)))
+    assert topic_leaders(problem, there) == TopicLeaders(
+        1, uneven_before=1, uneven_after=1, missed_before=4, missed_after=2
+    )
+    assert topic_leaders(led(1, tolerance=None), now(led(1))) is None
+
+
+def preferred(*lists: tuple[int, ...], hosts=None, order: tuple[str, ...] = ("b", "a")) -> Problem:
+    loads = [partition(number, *replicas) for number, replicas in enumerate(lists)]
+    loads.append(partition(0, 3, topic="u"))
+    return posed(hosts or brokers(1, 2, 3, 4, racks="abcc"), loads, rules=Rules(leader_racks={"t": order}))
+
+
+def test_a_leader_is_held_where_no_other_replica_is_in_an_earlier_rack() -> None:
+    problem = preferred((2, 1), (1, 2), (1, 3), (3, 4))
+    assert leader_racks(problem, now(problem)) == LeaderRacks(4, 3, 3)
+    assert leader_racks(problem, moved(problem, (1, (2, 1)), (2, (3, 1)))) == LeaderRacks(4, 3, 3)
+    assert leader_racks(posed(brokers(1), [partition(0, 1)]), now(problem)) is None
+
+
+def test_who_leads_elsewhere_and_who_can_lead_in_none_of_the_racks_is_told() -> None:
+    problem = preferred((2, 1), (1, 2), (1, 3), (3, 4))
+    assert list(leaders_elsewhere(problem, now(problem))) == [
+        "topic t: 1 of 4 partitions have no replica in rack b, a that may lead",
+        (
+            "topic t: 1 of 4 partitions do not lead from the first of rack b, a that has a replica: they must not "
+            "change, or a limit or the budget is in the way"
+        ),
+    ]
+    assert list(leaders_elsewhere(preferred((2, 1)), now(preferred((2, 1))))) == []
+
+
+@pytest.mark.parametrize("change", [{"is_live": False}, {"must_empty": True}, {"may_lead": False}])
+def test_a_broker_that_may_not_lead_does_not_count(change) -> None:
+    hosts = [replace(host, **change) if host.id == 2 else host for host in brokers(1, 2, 3, racks="abc")]
+    problem = preferred((1, 2), hosts=hosts)
+    assert leader_racks(problem, now(problem)) == LeaderRacks(1, 1, 1)
+    assert list(leaders_elsewhere(problem, now(problem))) == []
