@@ -49,7 +49,8 @@ def main(
     table = _table(tallies)
     click.echo(table)
     if write:
-        write_section("mutants", f"{conditions(f'make mutants SAMPLE={size} SEED={seed}')}\n\n{table}")
+        made_by = conditions(f"make mutants SAMPLE={size} SEED={seed}")
+        write_section("mutants", f"{made_by}\n\n{table}")
     if any(one.share < LEAST or one.tried < min(size, one.mutants) for one in tallies):
         raise SystemExit(1)
 
@@ -62,7 +63,7 @@ def _tally(package: Package, size: int, seed: int, jobs: int, deadline_s: float,
     mutants = [one for module in made.values() for one in module.mutants]
     drawn = sample(mutants, size, seed)
     verdicts = _Verdicts(package, modules, tests, keep_killed=keep_killed)
-    left = [one for one in drawn if one.name not in verdicts.known]
+    left = [one for one in drawn if one.name not in verdicts.known or one.name in verdicts.doubtful]
     while left and time.monotonic() < deadline_s:
         batch, left = left[:BATCH], left[BATCH:]
         verdicts.add(tried(package, made, batch, KEPT / package.slug, jobs))
@@ -92,7 +93,10 @@ def known_equivalent(path: Path = EQUIVALENT) -> dict[tuple[str, str, str, str],
 
 
 class _Verdicts:
-    """What is known of a package: on disk, by module, as long as module and tests are the same."""
+    """What is known of a package: on disk, by module, as long as module and tests are the same.
+
+    `doubtful` are mutants that survived other tests than those of now.
+    """
 
     def __init__(self, package: Package, modules: Sequence[Path], tests: str, *, keep_killed: bool) -> None:
         self._path = KEPT / f"{package.slug}.json"
@@ -103,12 +107,15 @@ class _Verdicts:
         for module, kept in document["modules"].items():
             if kept["source"] == self._sources.get(module):
                 self.known |= kept["verdicts"]
+        self.doubtful: set[str] = set()
         if document["tests"] != tests:
-            self.known = {name: one for name, one in self.known.items() if keep_killed and one == "killed"}
+            self.known = self.known if keep_killed else {}
+            self.doubtful = {name for name, one in self.known.items() if one != "killed"}
 
     def add(self, verdicts: dict[str, str]) -> None:
         """Keep these, too."""
         self.known |= verdicts
+        self.doubtful -= verdicts.keys()
         modules = {
             module: {"source": digest, "verdicts": {name: one for name, one in self.known.items() if _in(module, name)}}
             for module, digest in self._sources.items()

@@ -81,7 +81,7 @@ def _settings(package: Package, modules: Iterable[Path]) -> str:
         "source_paths": ["src"],
         "only_mutate": [str(one) for one in modules],
         "also_copy": list(_BESIDE),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-n", "0", "-m", MARKS],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "tests.mutants.selection", "-n", "0", "-m", MARKS],
         "pytest_add_cli_args_test_selection": [f"tests/{one}" for one in package.tests],
         "use_git_change_detection": False,
         "track_dependencies": False,

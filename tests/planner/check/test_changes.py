@@ -96,3 +96,10 @@ def test_without_a_rate_there_is_nothing_to_predict() -> None:
     problem = posed(brokers(1, 2), LOADS)
     with pytest.raises(InputError, match="copies nothing"):
         predict(problem, moved(problem), 0.0)
+
+
+def test_what_is_written_faster_than_it_is_copied_never_arrives_unless_there_is_nothing_to_copy() -> None:
+    busy = [partition(0, 1, write_bytes_per_s=20.0), partition(1, 1, gigabytes=0, write_bytes_per_s=20.0)]
+    problem = posed(brokers(1, 2), [*busy, partition(2, 1, write_bytes_per_s=5.0)])
+    there = moved(problem, (0, (2,)), (1, (2,)), (2, (2,)))
+    assert copy_seconds(problem, there, 10.0).tolist() == [float("inf"), 0.0, 2e9]

@@ -226,3 +226,30 @@ def test_many_broken_rules_are_cut_short() -> None:
     found = evaluate(problem, Assignment.current(problem.partitions)).violations
     assert len(found) == 101
     assert found[-1] == "and 3 more like the last"
+
+
+LEAST = Rules(only_forced=True)
+
+
+def test_with_only_forced_no_copy_goes_elsewhere_without_need() -> None:
+    problem = posed(brokers(1, 2, 3, 4), [partition(7, 3, 4), partition(0, 1, 2), partition(1, 2, 3)], rules=LEAST)
+    assert broken(problem, (0, (1, 4))) == ("t-0 goes from broker 2 to 4 without need",)
+    assert broken(problem) == ()
+
+
+@pytest.mark.parametrize(("most", "said"), [(1.0, ()), (2.0, ("t-0 goes from broker 2 to 5 without need",))])
+def test_with_only_forced_a_copy_gives_way_to_another_where_a_limit_has_no_room_for_both(most, said) -> None:
+    hosts = [
+        replace(host, capacity={"replicas": most} if host.id == 2 else {}, must_empty=host.id == 4)
+        for host in brokers(1, 2, 3, 4, 5)
+    ]
+    problem = posed(hosts, [partition(0, 1, 2), partition(1, 3, 4)], rules=LEAST)
+    assert broken(problem, (0, (1, 5)), (1, (3, 2))) == said
+
+
+def test_with_only_forced_a_rack_that_is_crowded_is_need_enough() -> None:
+    hosts = brokers(1, 2, 3, racks="aab")
+    crowded = posed(hosts, [partition(0, 1, 2)], rules=replace(LEAST, repair_racks=True))
+    assert broken(crowded, (0, (1, 3))) == ()
+    spread = posed(brokers(1, 2, 3, racks="abb"), [partition(0, 1, 2)], rules=LEAST)
+    assert broken(spread, (0, (1, 3))) == ("t-0 goes from broker 2 to 3 without need",)

@@ -81,6 +81,13 @@ def test_a_rack_is_lost_where_others_have_none() -> None:
 def test_of_a_single_broker_nobody_is_left_to_judge() -> None:
     found = of(posed_with(brokers(1), lists=[(1,)]))
     assert (found.names, found.worst("after"), found.sentences(), found.excess) == ((), (), (), 0.0)
+    assert found.means.tolist() == [1.0]
+
+
+def test_nothing_exceeds_a_limit_of_0_more_than_something_does() -> None:
+    hosts = [replace(host, capacity={"leaders": 0.0} if host.id == 3 else {}) for host in brokers(1, 2, 3)]
+    (worst,) = of(posed_with(hosts, lists=[(1, 2)] * 9 + [(2, 3)])).worst("after")
+    assert (worst.lost, worst.broker, worst.load, worst.limit) == ("broker 2", 3, 1.0, 0.0)
 
 
 def test_a_broker_that_is_down_leads_nothing_and_takes_nothing_over() -> None:

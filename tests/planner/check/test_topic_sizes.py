@@ -20,6 +20,15 @@ def test_small_topics_and_single_partitions_are_left_out() -> None:
     assert named(90) == []
 
 
+def test_what_a_broker_holds_are_all_replicas() -> None:
+    def found(*replicas: int) -> int:
+        loads = [partition(number, *replicas, topic="even") for number in range(10)]
+        loads += [partition(0, 1, gigabytes=0.2), partition(1, 1, gigabytes=1)]
+        return len(uneven_topics_by_size(posed(brokers(1, 2), loads)))
+
+    assert (found(1), found(1, 2)) == (1, 0)
+
+
 def test_partitions_of_unknown_size_do_not_count() -> None:
     unknown = partition(7, 1, gigabytes=0, may_move=False)
     loads = [partition(0, 1), partition(1, 2, gigabytes=15), unknown]

@@ -85,6 +85,13 @@ def test_whole_leaders_beside_the_share_are_even(leaders, tolerance, missed) -> 
     assert found == {name: count for name, count in missed.items() if count}
 
 
+def test_where_nobody_may_lead_every_leader_is_one_too_many() -> None:
+    problem = led(1, 1, hosts=[replace(host, is_live=False) for host in brokers(1, 2)])
+    assert leaders_missed(problem, now(problem)) == {
+        "t": (2, "topic t: broker 1 leads 2 of 2 partitions, its share is 0")
+    }
+
+
 def test_a_plan_tells_how_many_topics_were_uneven_and_are() -> None:
     problem = led(1, 1, 1, 1)
     there = moved(problem, (0, (2, 1)))
