@@ -4,6 +4,7 @@ import pytest
 
 from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.move import DOUBT_MS, MoveRecord, MoveStatus, NextAction, conclude
+from kreassign.executor.state.move_index import left_of
 from kreassign.executor.state.move_steps import move_steps
 from kreassign.model import TopicPartition
 
@@ -126,3 +127,22 @@ def test_a_step_that_is_over_is_not_taken_for_the_next_one_too() -> None:
     assert (conclude(record, 5), record.step) == (NextAction.SUBMIT, last)
     # A look at which no broker told of the partition brings no sighting.
     assert (conclude(record, 6), record.step, record.status) == (NextAction.SUBMIT, last, MoveStatus.PLANNED)
+
+
+def test_a_move_that_is_given_up_fails_with_that_once_there_is_nothing_to_cancel() -> None:
+    record = MoveRecord(MOVE, MoveStatus.CANCELLING)
+    record.give_up(3, "no broker has space")
+    assert record.status is MoveStatus.CANCELLING
+    record.see(shown(PlacementState.UNCONFIRMED, 2, 3), 5)
+    assert (conclude(record, 5), record.status) == (NextAction.CANCEL, MoveStatus.CANCELLING)
+    record.is_idle = True
+    assert conclude(record, 5) is NextAction.NOTHING
+    assert (record.status, record.completed_ms, record.problem) == (MoveStatus.FAILED, 5, "no broker has space")
+
+
+def test_of_a_move_in_flight_the_copies_that_lag_are_left() -> None:
+    record = MoveRecord(MOVE, MoveStatus.MOVING)
+    copies = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))
+    record.see(replace(moving(*copies), isr=(0, 1, 2)), 5)
+    left = left_of(record)
+    assert (left.destinations, left.size_bytes) == ((3,), 600)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kreassign import executor
+from kreassign.executor.events import PlacementState
 from kreassign.executor.state import Phase, RunView
-from tests.executor.run_events import SUBMITTED, WHOLE, replayed
+from tests.executor.run_events import PREPARED, SUBMITTED, WHOLE, look, replayed, started
 
 SOURCE = Path(executor.__file__).parent.parent
 STATE = SOURCE / "executor" / "state"
@@ -45,3 +46,10 @@ def test_a_view_shows_the_run_as_it_is_and_lets_nobody_change_it() -> None:
     assert (done.phase, done.ended_ms, done.can_be_resumed) == (Phase.DONE, 12_000, False)
     changeable = [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset]
     assert changeable == []
+
+
+def test_a_run_can_be_resumed_while_moves_are_left_or_settings_are_to_be_restored() -> None:
+    unthrottled = replayed(started(throttle=None), look(1_000, PlacementState.UNTOUCHED))[0]
+    assert (unthrottled.can_be_resumed, dict(unthrottled.pending_restores)) == (True, {})
+    assert replayed(*PREPARED)[0].can_be_resumed
+    assert not replayed(*WHOLE)[0].can_be_resumed

@@ -173,3 +173,21 @@ def test_every_doubtful_load_is_counted_once_and_no_rate_depends_on_the_order_of
     assert all(0 <= one.write_share <= 1 and 0 <= one.size_share <= 1 for one in basis.brokers)
     again, same = heeded(*random.sample(loads, len(loads)))
     assert (again, same) == (rates, basis)
+
+
+def test_loads_of_which_no_reason_is_known_are_doubtful_only_without_a_rate() -> None:
+    rates, basis = heed(
+        ReplicaLoads(
+            ["t"],
+            np.zeros(2, np.int32),
+            np.array([0, 1], np.int32),
+            np.ones(2, np.int32),
+            np.array([100.0, 100.0]),
+            np.array([5.0, NAN]),
+            (),
+            None,
+        ),
+        "mean",
+        0,
+    )
+    assert (rates.tolist(), len(basis.doubtful)) == ([5.0, 5.0], 1)
