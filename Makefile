@@ -140,7 +140,7 @@ simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one s
 	$(BIN)/python -m tests.simulation.adversary $(ADVERSARIES)
 
 RUNS ?= 1-1000
-FAULTS ?= 84
+FAULTS ?= 160
 SEED ?= 1
 .PHONY: torture
 torture: torture-twin torture-kafka ## both campaigns that try to break what runs promise; their tables: docs/reference/torture.md
@@ -150,7 +150,7 @@ torture-twin: $(VENV_READY) ## runs on random twins, by seed, and what they have
 	$(BIN)/python -m tests.simulation.runs $(RUNS) --write
 
 .PHONY: torture-kafka
-torture-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=84 SEED=1
+torture-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=160 SEED=1
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED) --write
 

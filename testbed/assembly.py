@@ -14,7 +14,7 @@ from testbed.node import Node
 from testbed.ports import ReservedPorts
 from testbed.processes import ProcessGroup
 from testbed.properties import Place
-from testbed.spec import FIRST_CONTROLLER_ID, ClusterSpec, Listener, Security
+from testbed.spec import FIRST_CONTROLLER_ID, ClusterSpec, Security
 from testbed.tokens import Issuer
 from testbed.waiting import wait_until
 
@@ -61,7 +61,7 @@ class Assembly:
     def broker(self, broker_id: int, rack: str | None, is_ready: Callable[[Place], bool]) -> Node:
         """A broker, formatted; the controllers or the ZooKeeper server must have been made."""
         ports = {str(listener): self._ports.take() for listener in self._spec.listeners}
-        advertised = {str(Listener.PROXIED): self._ports.take()} if self._spec.is_proxied else {}
+        advertised = {str(listener): self._ports.take() for listener in self._spec.proxied}
         place = Place(broker_id, self._folder / f"broker-{broker_id}", ports, advertised)
         log_dirs = place.log_dirs(self._spec.log_dirs)
         for log_dir in log_dirs:

@@ -36,7 +36,8 @@ class KafkaCluster:
     """Brokers with their controllers or their ZooKeeper server, started together and ended together.
 
     Made by `KafkaCluster.start`. `brokers` and `controllers` hold the nodes by id, `zookeeper` the ZooKeeper server,
-    None in KRaft mode, `proxy` what stands before the brokers' listeners of that name, None if nothing does.
+    None in KRaft mode, `proxy` what stands before the brokers' listeners of that name, None if nothing does, `links`
+    what stands before each broker where brokers reach each other through proxies.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -46,6 +47,7 @@ class KafkaCluster:
         self.controllers: dict[int, Node] = {}
         self.zookeeper: Node | None = None
         self.proxy = Proxy() if spec.is_proxied else None
+        self.links: dict[int, Proxy] = {}
         self._group = ProcessGroup()
         self._ports = ReservedPorts()
         self._assembly = Assembly(spec, self.folder, self._group, self._ports)
@@ -177,8 +179,8 @@ class KafkaCluster:
         if self._closed:
             return
         self._closed = True
-        if self.proxy is not None:
-            self.proxy.close()
+        for proxy in (*([self.proxy] if self.proxy else ()), *self.links.values()):
+            proxy.close()
         self._group.close()
         for node in self._nodes():
             node.kill()
@@ -237,6 +239,9 @@ class KafkaCluster:
         self.brokers[broker_id] = node
         if self.proxy is not None:
             self.proxy.stand_before(node.place.ports[Listener.PROXIED], node.place.advertised[Listener.PROXIED])
+        if self.spec.has_links:
+            self.links[broker_id] = Proxy()
+            self.links[broker_id].stand_before(node.place.ports[Listener.LINK], node.place.advertised[Listener.LINK])
         return node
 
     def _nodes(self) -> tuple[Node, ...]:

@@ -98,7 +98,7 @@ def broker_settings(place: Place, spec: ClusterSpec, *, rack: str | None) -> dic
     settings = {
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in place.ports.items()),
         "advertised.listeners": ",".join(f"{name}://{address}" for name, address in place.addresses.items()),
-        "inter.broker.listener.name": "PLAINTEXT",
+        "inter.broker.listener.name": str(Listener.LINK if spec.has_links else Listener.PLAINTEXT),
         "log.dirs": ",".join(map(str, place.log_dirs(spec.log_dirs))),
         "offsets.topic.replication.factor": copies,
         "transaction.state.log.replication.factor": copies,
@@ -175,4 +175,4 @@ def zookeeper_settings(place: Place) -> dict[str, str]:
 
 
 def _protocol(listener: str) -> str:
-    return "PLAINTEXT" if listener in ("CONTROLLER", Listener.PROXIED) else listener
+    return "PLAINTEXT" if listener in ("CONTROLLER", Listener.PROXIED, Listener.LINK) else listener

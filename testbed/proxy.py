@@ -19,6 +19,7 @@ from testbed.ports import HOST
 
 _LENGTH_BYTES = 4
 _KEY_END = _LENGTH_BYTES + 2
+NO_KEY = -1
 _END_TIMEOUT_S = 30.0
 Result = TypeVar("Result")
 
@@ -31,6 +32,8 @@ class Deed(Enum):
     LOSE_REQUEST = "the connection is closed and the broker never sees the request"
     DELAY_ANSWER = "the answer passes later"
     SILENCE = "nothing passes, either way, until another interference or none is set"
+    SEVER = "all connections are closed, and new ones at once, until another interference or none is set"
+    SLOW = "all that passes, either way, passes at a rate, whatever its API"
 
 
 @dataclass(slots=True)
@@ -38,7 +41,7 @@ class Interference:
     """What is done to which requests.
 
     To those of the API `keys` (None: of all), without the first `spared`, as often as `times` says (None: without an
-    end). `strikes` counts them.
+    end). `strikes` counts them: of messages, where all connections are severed also connections.
     """
 
     deed: Deed
@@ -46,6 +49,7 @@ class Interference:
     spared: int = 0
     times: int | None = None
     delay_s: float = 10.0
+    bytes_per_s: float = 100_000.0
     strikes: int = 0
 
     def is_to_strike(self, key: int) -> bool:
@@ -70,6 +74,7 @@ class Proxy:
         self._is_audible = self._within(_new_event)
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
+        self._line_free_s = 0.0
         self._is_audible.set()
 
     def stand_before(self, port: int, at: int) -> None:
@@ -85,6 +90,10 @@ class Proxy:
 
         async def change() -> None:
             self._interference = interference
+            if interference is not None and interference.deed is Deed.SEVER:
+                for connection in self._connections:
+                    interference.strikes += 1
+                    connection.cancel()
             if interference is not None and interference.deed is Deed.SILENCE:
                 self._is_audible.clear()
             else:
@@ -116,8 +125,11 @@ class Proxy:
             assert this is not None
             self._connections.add(this)
             try:
+                if self._is_struck(Deed.SEVER, NO_KEY):
+                    return
                 # Closed at once where the broker is down: that nobody listens cannot be shown by a proxy that does.
-                with suppress(OSError):
+                # Cancelled where it is severed: asyncio would print a task that ends so.
+                with suppress(OSError, asyncio.CancelledError):
                     broker, to_broker = await asyncio.open_connection(HOST, port)
                     try:
                         await self._pass(client, to_client, broker, to_broker)
@@ -157,6 +169,7 @@ class Proxy:
             if self._is_struck(Deed.LOSE_REQUEST, key):
                 return
             keys.append(key)
+            await self._take_turn(key, message)
             to_broker.write(message)
             await to_broker.drain()
 
@@ -174,8 +187,17 @@ class Proxy:
                 return
             if self._interference is not None and self._is_struck(Deed.DELAY_ANSWER, key):
                 await asyncio.sleep(self._interference.delay_s)
+            await self._take_turn(key, message)
             to_client.write(message)
             await to_client.drain()
+
+    async def _take_turn(self, key: int, message: bytes) -> None:
+        """Wait for as long as a slow line has to carry this and what others have waiting before it."""
+        now = self._interference
+        if now is not None and self._is_struck(Deed.SLOW, key):
+            present_s = self._loop.time()
+            self._line_free_s = max(self._line_free_s, present_s) + len(message) / now.bytes_per_s
+            await asyncio.sleep(self._line_free_s - present_s)
 
     async def _until_audible(self, key: int) -> None:
         self._is_struck(Deed.SILENCE, key)

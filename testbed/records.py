@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from random import Random
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from testbed.errors import RecordsLost
 
 BATCH_BYTES = 900_000
 
+_CHECKSUM_BYTES = 8
 _SETTLE_TIMEOUT_S = 120.0
 _MOST_UNSETTLED_BYTES = 16_000_000
 
@@ -32,7 +33,8 @@ class Record:
     @classmethod
     def of(cls, offset: int, key: bytes, value: bytes) -> Self:
         """The record with that content."""
-        return cls(offset, len(key) + len(value), zlib.crc32(value, zlib.crc32(key)))
+        checksum = blake2b(key + value, digest_size=_CHECKSUM_BYTES).digest()
+        return cls(offset, len(key) + len(value), int.from_bytes(checksum, "big"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Ledger:
         return sum(record.size_bytes for records in self.partitions.values() for record in records)
 
     def missing_from(self, read: Ledger) -> tuple[str, ...]:
-        """A sentence per partition that does not hold all of these records unchanged and in the order of sending."""
+        """A sentence per partition that does not hold all of these records, once, unchanged and as they were sent."""
         return tuple(
             problem
             for index, records in sorted(self.partitions.items())
@@ -70,6 +72,10 @@ def _problems(name: str, acknowledged: tuple[Record, ...], read: tuple[Record, .
     lost = [record.offset for record in acknowledged if record not in found]
     if lost:
         yield f"{name}: {len(lost)} of {len(acknowledged)} acknowledged records lost or changed, first at {lost[0]}"
+    times = Counter((record.size_bytes, record.checksum) for record in read)
+    repeated = [one.offset for one in acknowledged if times[one.size_bytes, one.checksum] > 1]
+    if repeated:
+        yield f"{name}: {len(repeated)} acknowledged records are there more than once, first at {repeated[0]}"
     offsets = [record.offset for record in acknowledged]
     if offsets != sorted(set(offsets)):
         yield f"{name}: offsets were not given in the order of sending"
@@ -105,8 +111,8 @@ class Writer:
         self.settle(_MOST_UNSETTLED_BYTES)
 
     def settle(self, most_bytes: int = 0) -> None:
-        """Note the answers to the oldest records until at most so many bytes are unanswered."""
-        while self._unsettled and self._unsettled_bytes > most_bytes:
+        """Note the answers that are there to the oldest records; wait until at most so many bytes are unanswered."""
+        while self._unsettled and (self._unsettled_bytes > most_bytes or self._unsettled[0][0].is_done):
             future, partition, key, value = self._unsettled.popleft()
             self._unsettled_bytes -= len(value)
             try:
@@ -168,8 +174,13 @@ def _seeded(
                 del left[partition]
 
 
-def read_all(bootstrap_servers: str, topic: str, *, timeout_s: float = 120.0) -> Ledger:
-    """Read every record of a topic from the first to the end as it is now; TimeoutError if that takes too long."""
+def read_all(
+    bootstrap_servers: str, topic: str, *, begin: Mapping[int, int] | None = None, timeout_s: float = 120.0
+) -> Ledger:
+    """Read every record of a topic to the end as it is now; TimeoutError if that takes too long.
+
+    From the first of each partition, or from the offset in `begin`.
+    """
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap_servers,
         auto_offset_reset="earliest",
@@ -179,15 +190,18 @@ def read_all(bootstrap_servers: str, topic: str, *, timeout_s: float = 120.0) ->
         metrics_enabled=False,
     )
     try:
-        return _read(consumer, topic, time.monotonic() + timeout_s)
+        return _read(consumer, topic, begin or {}, time.monotonic() + timeout_s)
     finally:
         consumer.close()
 
 
-def _read(consumer: Any, topic: str, deadline: float) -> Ledger:
+def _read(consumer: Any, topic: str, begin: Mapping[int, int], deadline: float) -> Ledger:
     partitions = [TopicPartition(topic, index) for index in consumer.partitions_for_topic(topic) or ()]
     consumer.assign(partitions)
     consumer.seek_to_beginning()
+    for partition in partitions:
+        if partition.partition in begin:
+            consumer.seek(partition, begin[partition.partition])
     ends = consumer.end_offsets(partitions)
     records: dict[int, list[Record]] = {partition.partition: [] for partition in partitions}
     while any(consumer.position(partition) < ends[partition] for partition in partitions):

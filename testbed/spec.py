@@ -18,10 +18,11 @@ class Security(Enum):
 
 
 class Listener(StrEnum):
-    """A listener of a broker; the name is also Kafka's `security.protocol`, but for the one behind a proxy."""
+    """A listener of a broker; the name is also Kafka's `security.protocol`, but for those behind a proxy."""
 
     PLAINTEXT = "PLAINTEXT"
     PROXIED = "PROXIED"
+    LINK = "LINK"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
     SSL = "SSL"
     SASL_SSL = "SASL_SSL"
@@ -34,8 +35,9 @@ class ClusterSpec:
     Brokers get the ids 0, 1, 2 …, controllers 100, 101, 102; racks are dealt out in turn. `broker_config` wins over
     the settings that the testbed chooses; controllers get it too. With `Security.SECURE` every broker also listens
     with SASL and TLS and asks Kafka's standard authorizer; the PLAINTEXT listener then belongs to a super user. If
-    `is_proxied`, every broker also has a listener in plain text that clients reach through the cluster's proxy. If
-    `is_tiered`, topics may have their older segments in remote storage (KIP-405): a folder beside those of the brokers.
+    `is_proxied`, every broker also has a listener in plain text that clients reach through the cluster's proxy; if
+    `has_links`, brokers reach each other through proxies, one before each broker. If `is_tiered`, topics may have their
+    older segments in remote storage (KIP-405): a folder beside those of the brokers.
     """
 
     version: str = "4.3.1"
@@ -46,6 +48,7 @@ class ClusterSpec:
     log_dirs: int = 2
     security: Security = Security.PLAINTEXT
     is_proxied: bool = False
+    has_links: bool = False
     is_tiered: bool = False
     broker_config: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,7 +61,7 @@ class ClusterSpec:
             raise ValueError("the testbed secures KRaft clusters only")
         if self.mode == "zookeeper" and self.is_tiered:
             raise ValueError("the testbed gives remote storage to KRaft clusters only")
-        if self.mode == "zookeeper" and self.is_proxied:
+        if self.mode == "zookeeper" and (self.is_proxied or self.has_links):
             raise ValueError("the testbed puts a proxy before the brokers of KRaft clusters only")
         if self.mode == "zookeeper" and not self.version.startswith(("2.", "3.")):
             raise ValueError(f"Kafka {self.version} has no ZooKeeper mode; 3.9.1 is the last line that has")
@@ -67,7 +70,13 @@ class ClusterSpec:
     def listeners(self) -> tuple[Listener, ...]:
         """The listeners that every broker has."""
         secure = (Listener.SASL_PLAINTEXT, Listener.SSL, Listener.SASL_SSL) if self.security is Security.SECURE else ()
-        return (Listener.PLAINTEXT, *secure, *((Listener.PROXIED,) if self.is_proxied else ()))
+        return (Listener.PLAINTEXT, *secure, *self.proxied)
+
+    @property
+    def proxied(self) -> tuple[Listener, ...]:
+        """Those of them that are reached through a proxy."""
+        wanted = {Listener.PROXIED: self.is_proxied, Listener.LINK: self.has_links}
+        return tuple(listener for listener, is_wanted in wanted.items() if is_wanted)
 
     def rack(self, broker_id: int) -> str | None:
         """The rack of a broker, None if the cluster has no racks."""

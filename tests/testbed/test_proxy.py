@@ -6,6 +6,7 @@ import socket
 import socketserver
 import struct
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -154,3 +155,23 @@ def test_a_broker_that_is_down_closes_the_connection(between: Between) -> None:
     with socket.create_connection((HOST, at), timeout=PATIENCE_S) as client:
         assert client.recv(1) == b""
     ports.release()
+
+
+def test_where_all_is_severed_no_connection_lives_until_it_is_over(between: Between) -> None:
+    severed = Interference(Deed.SEVER)
+    between.proxy.interfere(severed)
+    assert between.client.recv(1) == b""
+    with between.connected() as client:
+        assert client.recv(1) == b""
+    assert severed.strikes == 2
+    between.proxy.interfere(None)
+    with between.connected() as between.client:
+        assert between.ask(METADATA, "it") == message(METADATA, "it")
+
+
+def test_a_slow_line_carries_requests_and_answers_at_its_rate(between: Between) -> None:
+    text = "x" * 10_000
+    between.proxy.interfere(Interference(Deed.SLOW, bytes_per_s=100_000))
+    began_s = time.monotonic()
+    assert between.ask(METADATA, text) == message(METADATA, text)
+    assert time.monotonic() - began_s >= 2 * len(text) / 100_000

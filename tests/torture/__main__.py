@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from tests.torture.campaign import Campaign
-from tests.torture.faults import DISK_FAULTS, FAULTS
+from tests.torture.faults import FAULTS, ROOTS_FAULTS
 from tests.torture.page import conditions, write_section
 from tests.torture.small_disk import can_mount
 
 
 @click.command()
-@click.option("--faults", default=84, show_default=True, help="How many faults to strike.")
+@click.option("--faults", default=160, show_default=True, help="How many faults to strike.")
 @click.option("--seed", default=1, show_default=True, help="What is drawn by lot.")
 @click.option("--only", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Strike only these.")
 @click.option(
@@ -38,8 +38,8 @@ def main(
     """Strike faults while runs move partitions of real Kafka; print a table. Exit code 1 if a promise was broken."""
     chosen = [each for each in FAULTS if (not only or each.name in only) and each.name not in without]
     if not can_mount():
-        chosen = [each for each in chosen if each not in DISK_FAULTS]
-        click.echo("without the right to mount a disk: its faults are not struck", err=True)
+        chosen = [each for each in chosen if each not in ROOTS_FAULTS]
+        click.echo("without the right to mount disks: faults of disks and log dirs are not struck", err=True)
     # An end from outside too leaves no cluster and no mounted disk behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:

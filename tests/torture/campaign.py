@@ -1,4 +1,4 @@
-"""A campaign: runs on real Kafka, one after the other, each struck by up to four faults, resumed until its end.
+"""A campaign: runs on real Kafka, one after the other, each struck by up to five faults, resumed until its end.
 
 What is demanded of every run, once its faults are repaired:
 
@@ -10,40 +10,48 @@ What is demanded of every run, once its faults are repaired:
   ended in a traceback;
 - where a broker is lost for good, the next run begins, and what is left there was told.
 
-And at the end of all: each acknowledged record is there, unchanged and in the order in which it was sent.
+And after each run, and once more at the end of all: each acknowledged record is there, once, unchanged and in the
+order in which its producer sent it.
+
+What was drawn and not struck, because nothing moved any more, is drawn again for a later run. Every other run gets
+`harmless` faults only, so that what makes a move fail does not hide what must not.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from subprocess import SubprocessError
 from typing import Any
 
 import click
 from kafka.errors import KafkaError
 
-from kreassign.errors import KreassignError
-from testbed import KafkaCluster, NodeFailed, Refused
-from testbed.producing import Producing
-from testbed.records import read_all
+from testbed import KafkaCluster, Listener
 from testbed.waiting import wait_until
 from tests.real.run_processes import end_throttles_and_moves, free_lease
+from tests.torture.checked_records import PRODUCERS, CheckedRecords
 from tests.torture.fault import Fault
+from tests.torture.faults import FULL_LOG_DIR, OPERATOR_FAULTS, UPGRADE
+from tests.torture.kafkas_tools import topics
 from tests.torture.operator_faults import FOREIGN_RATE
-from tests.torture.scene import PARTITIONS, RATE, RECORD_BYTES, RECORDS_PER_S, TOPIC, Scene, opened, spec
+from tests.torture.order import Order
+from tests.torture.rolling_faults import FORMER, PRESENT
+from tests.torture.scene import NOT_YET, PARTITIONS, RATE, TOPIC, Scene, opened, spec
 
-LEG_S, STRIKE_S = 300.0, 60.0
+LEG_S, STRIKE_S = 420.0, 75.0
 LOST_S = 45.0
 """For so long an operator hopes that a broker comes back."""
 ENDS = ("done", "cancelled", "failed")
-_FAILURES = (KreassignError, NodeFailed, Refused, OSError, SubprocessError)
-STRUCK_AT_ONCE = 4
+SAID = {"done": "finished"}
+"""What the table calls an end that it does not call by its name."""
+_FAILURES = (*NOT_YET, KafkaError)
+LEAST_AT_ONCE, MOST_AT_ONCE = 4, 5
 LEFT = ("throttles left", "ended, and still moving", "left on the lost broker")
 """How sentences begin that tell of something that a run left behind; all others tell of what it said or did wrong."""
 
@@ -57,12 +65,15 @@ class Tally:
     seconds: list[float] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
-    def take_in(self, end: str, seconds: float, broken: Sequence[str]) -> None:
-        """Count a run that it struck so many seconds before its end."""
+    lost: int = 0
+
+    def take_in(self, end: str, seconds: float, broken: Sequence[str], lost: int) -> None:
+        """Count a run that it struck so many seconds before its end, and after which so much was lost."""
         self.struck += 1
         self.ends[end] += 1
         self.seconds.append(seconds)
         self.broken += broken
+        self.lost += lost
 
     def row(self, name: str) -> str:
         """As the table has it."""
@@ -70,7 +81,7 @@ class Tally:
         took = sorted(self.seconds)
         spread = f"{took[len(took) // 2]:.0f} ({took[-1]:.0f})" if took else ""
         left = sum(each.startswith(LEFT) for each in self.broken)
-        return f"| {name} | {self.struck} | {ends} | {spread} | {left} | {len(self.broken) - left} |"
+        return f"| {name} | {self.struck} | {ends} | {spread} | {self.lost} | {left} | {len(self.broken) - left} |"
 
 
 class Campaign:
@@ -81,6 +92,7 @@ class Campaign:
         self._chance = Random(seed)
         self._folder = folder
         self._tallies = {fault.name: Tally() for fault in faults}
+        self._order = Order(faults, self._chance)
         self.broken: list[str] = []
         self.records = 0
         self.refused = 0
@@ -90,93 +102,96 @@ class Campaign:
     def execute(self, wanted: int, minutes: float | None = None) -> None:
         """Strike so many faults, all kinds in turn, and read all records back. No run begins after so many minutes."""
         until_s = time.monotonic() + 60 * minutes if minutes else None
-        with KafkaCluster.start(spec()) as cluster:
-            scene = opened(cluster, self._chance, self._folder)
+        version = FORMER if UPGRADE in self._faults else PRESENT
+        with KafkaCluster.start(spec(version)) as cluster:
+            has_full = FULL_LOG_DIR in self._faults
+            scene, written = opened(cluster, self._chance, self._folder, with_small_log_dir=has_full)
             try:
-                with Producing(
-                    cluster.bootstrap_servers,
-                    TOPIC,
-                    partitions=PARTITIONS,
-                    records_per_s=RECORDS_PER_S,
-                    value_bytes=RECORD_BYTES,
-                ) as producer:
-                    self._strike_all(scene, wanted, until_s)
-            except (KafkaError, TimeoutError) as error:
-                self.broken.append(f"the producer did not last: {error!r}")
+                if set(OPERATOR_FAULTS) & set(self._faults):
+                    # Kafka's tools run in a Java that takes longer to start than some moves take.
+                    topics(scene, "--list")
+                with CheckedRecords(cluster.bootstrap_servers, TOPIC, PARTITIONS, written) as records:
+                    self._strike_all(scene, records, wanted, until_s)
+                scene.heal()
+                missing = records.all_missing()
             finally:
-                if scene.disk is not None:
-                    scene.disk.close()
-            self.records, self.refused = producer.ledger.count, len(producer.failures)
-            missing = producer.ledger.missing_from(read_all(cluster.bootstrap_servers, TOPIC))
+                scene.close()
+            self.records, self.refused = records.count, records.refused
             self.lost = len(missing)
-            self.broken += missing
+            self.broken += [*records.broken, *missing]
 
-    def _strike_all(self, scene: Scene, wanted: int, until_s: float | None) -> None:
-        order: list[Fault] = []
+    def _strike_all(self, scene: Scene, records: CheckedRecords, wanted: int, until_s: float | None) -> None:
         number = 0
-        while sum(each.struck for each in self._tallies.values()) < wanted and number < 2 * wanted:
+        while self.struck < wanted and number < wanted:
             if until_s is not None and time.monotonic() > until_s:
                 return
-            while len(order) < STRUCK_AT_ONCE:
-                order += self._chance.sample(self._faults, len(self._faults))
-            count = self._chance.randint(1, STRUCK_AT_ONCE)
-            faults, order = order[:count], order[count:]
+            most = min(self._chance.randint(LEAST_AT_ONCE, MOST_AT_ONCE), wanted - self.struck)
             try:
-                self._leg(scene, number, faults)
+                self._leg(scene, records, number, self._order.next(most, harmless=number % 2 == 1))
             except _FAILURES as error:
                 self.broken.append(f"run {number}: the campaign could not go on with it: {error!r}")
                 self._start_afresh(scene)
             number += 1
 
+    @property
+    def struck(self) -> int:
+        """How many faults have been struck."""
+        return sum(each.struck for each in self._tallies.values())
+
     def _start_afresh(self, scene: Scene) -> None:
         """After a leg that could not be judged."""
         if scene.run is not None:
             scene.run.kill()
+        scene.repair_all()
         scene.interfere(None)
-        scene.lost, scene.unregistered, scene.repairs = set(), set(), []
+        scene.lost, scene.unregistered = set(), set()
         scene.heal()
         self._tidy_up(scene)
 
     def table(self) -> str:
         """What came of it, a row per kind of fault."""
         rows = [
-            "| fault | times | ended | seconds to the end, median (most) | left behind | untrue, or not ended |",
-            "|---|---|---|---|---|---|",
+            "| fault | times | how runs ended | recovered in s, median (most) | records lost | residue | untrue |",
+            "|---|---|---|---|---|---|---|",
             *(tally.row(name) for name, tally in self._tallies.items()),
         ]
-        struck = sum(each.struck for each in self._tallies.values())
         kinds = sum(each.struck > 0 for each in self._tallies.values())
         rows.append(
-            f"\n{struck} faults of {kinds} kinds at {self._runs} runs; {self.records} records acknowledged and"
-            f" read back, {self.lost} of them lost, changed or out of order, {self.refused} refused;"
-            f" {len(self.broken)} promises broken."
+            f"\n{self.struck} faults of {kinds} kinds at {self._runs} runs; {self.records} records of {PRODUCERS}"
+            f" producers acknowledged and read back, {self.lost} of {PARTITIONS} partitions with any that is lost,"
+            f" changed, there twice or out of order; {self.refused} refused; {len(self.broken)} promises broken."
         )
         return "\n".join([*rows, *(f"- {each}" for each in self.broken)])
 
-    def _leg(self, scene: Scene, number: int, faults: Sequence[Fault]) -> None:
+    def _leg(self, scene: Scene, records: CheckedRecords, number: int, faults: Sequence[Fault]) -> None:
         scene.folder = self._folder / str(number)
         scene.folder.mkdir()
         scene.run_id, scene.untrue, scene.begun_s = None, [], time.monotonic()
-        scene.is_proxied = scene.is_cancelled = False
+        scene.is_cancelled, scene.was_held, scene.needless, scene.rate = False, False, set(), RATE
+        scene.listener = next((fault.listener for fault in faults if fault.listener), Listener.PLAINTEXT)
         for fault in faults:
             fault.prepare(scene)
-        scene.start("run", "--yes", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
+        scene.words = (scene.plan(), "--throttle", scene.rate, "--max-moves", 4, "--measure-for", 0)
+        scene.begin()
         self._runs += 1
         struck, struck_s = [], []
         for fault in faults:
             if said := self._strike(scene, fault):
                 struck.append((fault, said))
                 struck_s.append(time.monotonic())
+            else:
+                self._order.put_off(fault)
         found = self._bring_to_its_end(scene)
         ended_s = time.monotonic()
         broken = [*self._judge(scene, struck, found), *self._bring_back_lost(scene, found), *scene.untrue]
+        lost = records.newly_missing()
+        end = _end(scene, found)
         for (fault, _), at_s in zip(struck, struck_s, strict=True):
-            self._tallies[fault.name].take_in(found["state"] if found else "nothing", ended_s - at_s, broken)
+            self._tallies[fault.name].take_in(end, ended_s - at_s, broken, len(lost))
         told = "; ".join(said for _, said in struck)
-        self.broken += [f"run {number} ({told}): {each}" for each in broken]
-        state = found["state"] if found else "no journal"
-        heading = f"run {number}: {told or 'nothing struck'} → {state}, {ended_s - scene.begun_s:.0f} s"
-        click.echo("\n  ".join([heading, *broken]), err=True)
+        self.broken += [f"run {number} ({told}): {each}" for each in (*broken, *lost)]
+        heading = f"run {number}: {told or 'nothing struck'} → {end}, {ended_s - scene.begun_s:.0f} s"
+        click.echo("\n  ".join([heading, *broken, *lost]), err=True)
         self._tidy_up(scene)
 
     def _strike(self, scene: Scene, fault: Fault) -> str:
@@ -185,16 +200,18 @@ class Campaign:
 
         def is_over() -> bool:
             nonlocal said
-            if not (scene.is_running() and scene.moving()):
+            if not (scene.is_running() and (fault.is_early or scene.moving())):
                 return self._is_at_its_end(scene)
             scene.repair_due()
+            self._look(scene)
             said = fault.strike(scene)
-            scene.tell(f"{fault.name}: {said or 'not yet'}")
+            if said:
+                scene.tell(f"{fault.name}: {said}")
             return bool(said)
 
         try:
             wait_until(is_over, timeout_s=STRIKE_S, what=fault.name, every_s=0.2)
-        except (KreassignError, TimeoutError) as error:
+        except NOT_YET as error:
             # A cluster without its controllers cannot do what a second operator wants either.
             click.echo(f"{fault.name}: {error}", err=True)
         return said
@@ -208,17 +225,22 @@ class Campaign:
             if scene.run is not None:
                 scene.run.kill()
                 self._collect_output(scene)
-            for _, repair in scene.repairs:
-                repair()
-            scene.repairs = []
+            scene.repair_all()
             scene.heal()
         return scene.status()
+
+    def _look(self, scene: Scene) -> Mapping[str, Any] | None:
+        """What the journal tells of a run that is not over; note whether it is held."""
+        found = scene.status()
+        if found is None or found["state"] in ENDS:
+            return None
+        scene.was_held = scene.was_held or found["is_held"]
+        return found
 
     def _is_at_its_end(self, scene: Scene) -> bool:
         is_repaired = scene.repair_due()
         if scene.is_running():
-            found = scene.status() if is_repaired else None
-            if found is not None and found["state"] not in ENDS:
+            if (found := self._look(scene)) is not None and is_repaired:
                 self._answer(scene, found)
             return False
         self._collect_output(scene)
@@ -228,6 +250,10 @@ class Campaign:
         scene.heal()
         found = scene.status()
         scene.tell(f"found {found['state'] if found else 'nothing'}")
+        if found is None and scene.run is not None and scene.run.returncode == -signal.SIGKILL:
+            # It was killed before it had a journal.
+            scene.begin()
+            return False
         if found is None or (found["state"] in ENDS and not found["throttle_residue"]):
             return True
         if found["state"] in ENDS and scene.lost - scene.unregistered:
@@ -266,7 +292,7 @@ class Campaign:
         """Set the throttle again where somebody took it away; end the run that waits for a broker that is lost."""
         verdicts = " ".join(found["verdicts"])
         if "foreign-throttle" in verdicts:
-            scene.kreassign("throttle", found["run_id"], RATE, "--state-dir", scene.state_dir)
+            scene.kreassign("throttle", found["run_id"], scene.rate, "--state-dir", scene.state_dir)
         elif scene.lost and not scene.is_cancelled and time.monotonic() - scene.begun_s > LOST_S:
             scene.is_cancelled = True
             scene.kreassign("cancel", found["run_id"], "--drain", "--state-dir", scene.state_dir)
@@ -276,7 +302,8 @@ class Campaign:
             _, errors = scene.run.communicate(timeout=60)
             if "Traceback" in errors:
                 scene.untrue.append(f"a traceback: {errors[-300:]}")
-            (scene.folder / "stderr.txt").open("a").write(errors)
+            with (scene.folder / "stderr.txt").open("a") as said:
+                said.write(errors)
 
     def _judge(self, scene: Scene, struck: Sequence[tuple[Fault, str]], found: Mapping[str, Any] | None) -> list[str]:
         if found is None:
@@ -290,7 +317,9 @@ class Campaign:
             broken.append(f"ended, and still moving: {', '.join(map(str, moving))}")
         told = json.dumps([found["problems"], [move["problem"] for move in found["moves"]]])
         broken += [
-            f"not told of: {said}" for fault, said in struck if fault.tells is not None and fault.tells not in told
+            f"not told of: {said}"
+            for fault, said in struck
+            if fault.tells is not None and fault.tells not in told and said not in scene.needless
         ]
         if struck and all(fault.harmless for fault, _ in struck) and found["state"] != "done":
             broken.append(f"{found['state']}, and nothing was struck that makes a move fail: {found['problems']}")
@@ -319,3 +348,10 @@ class Campaign:
         with scene.client() as client:
             free_lease(client)
             end_throttles_and_moves(client)
+
+
+def _end(scene: Scene, found: Mapping[str, Any] | None) -> str:
+    """How a run ended, in the word of the table."""
+    if found is None:
+        return "no journal"
+    return f"{'held, then ' if scene.was_held else ''}{SAID.get(found['state'], found['state'])}"

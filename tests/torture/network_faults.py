@@ -1,4 +1,4 @@
-"""What can happen between a run and the brokers: its connections pass a proxy."""
+"""What can happen between a run and the brokers, and between brokers: their connections pass proxies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kreassign.wire import api
 from testbed.proxy import Deed, Interference
 from testbed.waiting import wait_until
+from tests.torture.broker_faults import Role, node_of
 from tests.torture.scene import Scene
 
 WRITES = frozenset(
@@ -18,19 +19,14 @@ WRITES = frozenset(
         api.OFFSET_COMMIT,
     )
 )
-WAIT_S, SPOILED_S, SILENT_S, DELAY_S = 60.0, 30.0, 20.0, 10.0
-
-
-def behind_proxy(scene: Scene) -> None:
-    """Let the run reach its brokers through the proxy."""
-    scene.is_proxied = True
+WAIT_S, SPOILED_S, SILENT_S, DELAY_S, CUT_S = 60.0, 20.0, 20.0, 10.0, 15.0
+NARROW_BYTES_PER_S, NARROW_LINK_BYTES_PER_S = 2_000.0, 100_000.0
 
 
 def arm(deed: Deed) -> Callable[[Scene], None]:
     """Lie in wait for some of the writes of the run, from its first one on."""
 
     def prepare(scene: Scene) -> None:
-        behind_proxy(scene)
         scene.interfere(
             Interference(deed, WRITES, spared=scene.chance.randint(0, 12), times=scene.chance.randint(1, 4))
         )
@@ -53,7 +49,7 @@ def spring(deed: Deed, what: str) -> Callable[[Scene], str]:
 
 def cut_answers(scene: Scene) -> str:
     """Half of an answer, of whatever API, and then nothing."""
-    if not scene.is_proxied or not scene.is_running():
+    if not scene.is_running():
         return ""
     cut = Interference(Deed.CUT_ANSWER, times=scene.chance.randint(1, 12))
     return _spoil(scene, cut, f"{cut.times} answers cut in the middle")
@@ -70,8 +66,34 @@ def fall_silent(scene: Scene) -> str:
     return _spoil(scene, Interference(Deed.SILENCE), f"silence for {SILENT_S:.0f} s", SILENT_S)
 
 
+def cut_links(scene: Scene) -> str:
+    """Every connection of the run is closed, and so is each new one."""
+    return _spoil(scene, Interference(Deed.SEVER), f"all links of the run cut for {CUT_S:.0f} s", CUT_S)
+
+
+def slow_links(scene: Scene) -> str:
+    """All that the run says and hears passes a narrow line."""
+    slow = Interference(Deed.SLOW, bytes_per_s=NARROW_BYTES_PER_S)
+    return _spoil(scene, slow, f"all links of the run at {NARROW_BYTES_PER_S:.0f} B/s")
+
+
+def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Callable[[Scene], str]:
+    """Other brokers reach the leader of a move badly or not at all: what fetches from it cannot."""
+
+    def strike(scene: Scene) -> str:
+        node = node_of(scene, Role.LEADER)
+        if node is None:
+            return ""
+        link = scene.cluster.links[node.id]
+        link.interfere(Interference(deed, bytes_per_s=NARROW_LINK_BYTES_PER_S))
+        scene.repair_after(lasts_s, lambda: link.interfere(None))
+        return f"links to broker {node.id} {what} for {lasts_s:.0f} s"
+
+    return strike
+
+
 def _spoil(scene: Scene, interference: Interference, what: str, lasts_s: float = SPOILED_S) -> str:
-    if not scene.is_proxied or not scene.is_running():
+    if not scene.is_running():
         return ""
     scene.interfere(interference)
     scene.repair_after(lasts_s, lambda: scene.interfere(None))

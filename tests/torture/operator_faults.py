@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
-from kreassign.model import ConfigChange, ConfigResource, NewPartitions, TopicPartition
+from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_RATE,
     LEADER_THROTTLED_RATE,
-    clear_broker_changes,
-    clear_topic_changes,
+    TOPIC_THROTTLES,
 )
-from tests.torture.scene import BYSTANDER, TOPIC, Scene, recreate
+from testbed.waiting import wait_until
+from tests.torture.kafkas_tools import delete_configs, reassign, set_configs, topics
+from tests.torture.scene import BYSTANDER, RECREATED, RECREATED_PARTITIONS, TOPIC, Scene, first_replicas
 
 FOREIGN_RATE = "900000000"
-REASSIGN_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+CALM_S = 45.0
 
 
 def while_dead(strike: Callable[[Scene], str]) -> Callable[[Scene], str]:
@@ -34,57 +34,84 @@ def while_dead(strike: Callable[[Scene], str]) -> Callable[[Scene], str]:
 
 
 def cancel_move(scene: Scene) -> str:
-    moving = [each for each in scene.moving() if each.topic == TOPIC]
-    if not moving:
+    """`kafka-reassign-partitions --cancel` of a move of the run."""
+    chosen = _moving(scene)
+    if chosen is None:
         return ""
-    chosen = scene.chance.choice(moving)
-    with scene.client() as client:
-        gone = client.alter_partition_reassignments({chosen: None})
-    return f"{chosen} cancelled by somebody else" if gone.ok else ""
+    done = reassign(scene, {chosen: scene.targets[chosen]}, "--cancel", "--preserve-throttles")
+    return f"{chosen} cancelled by somebody else" if "Successfully cancelled" in done.stdout else ""
 
 
 def override_move(scene: Scene) -> str:
-    moving = [each for each in scene.moving() if each.topic == TOPIC]
-    if not moving:
+    """`kafka-reassign-partitions --execute --additional` of another plan for a partition that moves."""
+    chosen = _moving(scene)
+    if chosen is None:
         return ""
-    chosen = scene.chance.choice(moving)
-    spare = sorted(set(scene.cluster.brokers) - set(scene.targets[chosen]))
+    spare = sorted(set(scene.cluster.brokers) - set(scene.targets[chosen]) - scene.lost)
     elsewhere = (*scene.targets[chosen][:-1], scene.chance.choice(spare))
-    with scene.client() as client:
-        done = client.alter_partition_reassignments({chosen: elsewhere}, warns_of_overrides=False)
-    return f"{chosen} sent elsewhere by somebody else" if done.ok else ""
+    done = reassign(scene, {chosen: elsewhere}, "--execute", "--additional")
+    if done.exit_code:
+        return ""
+    said = f"{chosen} sent elsewhere by somebody else"
+    if scene.is_complete(chosen):
+        # It had come to its end before: it was no move of the run any more.
+        scene.needless.add(said)
+    return said
+
+
+def _moving(scene: Scene) -> TopicPartition | None:
+    moving = [each for each in scene.moving() if each.topic == TOPIC]
+    return scene.chance.choice(moving) if moving else None
 
 
 def clear_rates(scene: Scene) -> str:
-    """As `kafka-reassign-partitions --cancel` of any plan does: all rates of all brokers."""
-    return _configure(scene, clear_broker_changes(scene.cluster.brokers), "all rates gone")
-
-
-def cancel_another_by_kafkas_tool(scene: Scene) -> str:
-    """`kafka-reassign-partitions --cancel` of a plan that has nothing to do with the run: all rates of all brokers."""
-    partition = TopicPartition(BYSTANDER, 1)
-    plan = {
-        "topic": partition.topic,
-        "partition": partition.partition,
-        "replicas": scene.replicas(BYSTANDER)[partition],
-    }
-    path = scene.folder / "cancelled.json"
-    path.write_text(json.dumps({"version": 1, "partitions": [plan]}))
+    """`kafka-configs --delete-config` of all rates of all brokers."""
     if not scene.moving():
         return ""
-    words = ("--bootstrap-server", scene.cluster.bootstrap_servers, "--reassignment-json-file", str(path), "--cancel")
-    is_done = scene.cluster.java_tool(REASSIGN_TOOL, *words).exit_code == 0
+    there = sorted(set(scene.cluster.brokers) - scene.lost)
+    are_gone = [delete_configs(scene, "broker", broker, BROKER_THROTTLES) for broker in there]
+    return "all rates gone" if any(are_gone) and scene.moving() else ""
+
+
+def cancel_another(scene: Scene) -> str:
+    """`kafka-reassign-partitions --cancel` of a plan that has nothing to do with the run: all rates of all brokers."""
+    if not scene.moving():
+        return ""
+    is_done = reassign(scene, _bystander(scene), "--cancel").exit_code == 0
     return "another plan cancelled by Kafka's own tool" if is_done and scene.moving() else ""
 
 
+def verify_away(scene: Scene) -> str:
+    """`kafka-reassign-partitions --verify` of another plan: all rates of all brokers, once nothing moves."""
+
+    def is_calm() -> bool:
+        with scene.client() as client:
+            return not client.list_partition_reassignments()
+
+    wait_until(is_calm, timeout_s=CALM_S, what="nothing moves", every_s=0.5)
+    if not any(key.startswith("broker ") for key in scene.throttles()):
+        return ""
+    done = reassign(scene, _bystander(scene), "--verify")
+    return "all rates removed by Kafka's --verify of another plan" if "Clearing broker" in done.stdout else ""
+
+
+def _bystander(scene: Scene) -> dict[TopicPartition, tuple[int, ...]]:
+    partition = TopicPartition(BYSTANDER, 1)
+    return {partition: scene.replicas(BYSTANDER)[partition]}
+
+
 def raise_rates(scene: Scene) -> str:
-    changes = [ConfigChange.set(key, FOREIGN_RATE) for key in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)]
-    broker = scene.chance.choice(sorted(scene.cluster.brokers))
-    if f"broker {broker} {LEADER_THROTTLED_RATE}" not in scene.throttles():
+    """`kafka-configs --add-config` of a much higher rate of one broker."""
+    set_now = scene.throttles()
+    broker = scene.chance.choice(sorted(set(scene.cluster.brokers) - scene.lost))
+    if f"broker {broker} {LEADER_THROTTLED_RATE}" not in set_now:
         return ""
     if scene.is_running():
         scene.repair_after(20, lambda: _clear_foreign(scene, broker))
-    return _configure(scene, {ConfigResource.broker(broker): changes}, f"rates of broker {broker} raised")
+    values = dict.fromkeys((LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE), FOREIGN_RATE)
+    is_done = set_configs(scene, "broker", broker, values)
+    # Only what was struck while something moves has to be told.
+    return f"rates of broker {broker} raised" if is_done and scene.moving() else ""
 
 
 def _clear_foreign(scene: Scene, broker: int) -> None:
@@ -98,41 +125,36 @@ def _clear_foreign(scene: Scene, broker: int) -> None:
 
 
 def clear_lists(scene: Scene) -> str:
-    return _configure(scene, clear_topic_changes([TOPIC]), f"throttled replicas of {TOPIC} gone")
-
-
-def _configure(scene: Scene, changes: Mapping[ConfigResource, Sequence[ConfigChange]], what: str) -> str:
-    if not scene.moving():
+    """`kafka-configs --delete-config` of the lists of throttled replicas."""
+    if not scene.moving() or not delete_configs(scene, "topic", TOPIC, TOPIC_THROTTLES):
         return ""
-    with scene.client() as client:
-        client.incremental_alter_configs(changes).raise_if_any()
-    # Only what was struck while something moves has to be told.
-    return what if scene.moving() else ""
+    return f"throttled replicas of {TOPIC} gone" if scene.moving() else ""
 
 
 def recreate_topic(scene: Scene) -> str:
-    with scene.client() as client:
-        recreate(client)
+    """`kafka-topics --delete` and `--create` with the same replicas."""
+    assignment = ",".join(":".join(map(str, replicas)) for replicas in first_replicas(RECREATED_PARTITIONS))
+    if topics(scene, "--delete", "--topic", RECREATED).exit_code:
+        return ""
+    words = ("--create", "--topic", RECREATED, "--replica-assignment", assignment, "--config", "min.insync.replicas=2")
+    wait_until(lambda: topics(scene, *words).exit_code == 0, timeout_s=60, what=f"{RECREATED} created again", every_s=1)
     return "a topic of the plan deleted and made again"
 
 
 def add_partitions(scene: Scene) -> str:
-    with scene.client() as client:
-        (found,) = client.describe_topics([BYSTANDER]).raise_if_any().values()
-        client.create_partitions({BYSTANDER: NewPartitions(len(found.partitions) + 1)}).raise_if_any()
-    return f"partitions added to {BYSTANDER}"
+    """`kafka-topics --alter --partitions`."""
+    count = len(scene.replicas(BYSTANDER)) + 1
+    done = topics(scene, "--alter", "--topic", BYSTANDER, "--partitions", count)
+    return f"partitions added to {BYSTANDER}" if done.exit_code == 0 else ""
 
 
 def move_another(scene: Scene) -> str:
     """A move of a partition that the plan does not name."""
     partition = TopicPartition(BYSTANDER, 0)
     replicas = scene.replicas(BYSTANDER)[partition]
-    spare = sorted(set(scene.cluster.brokers) - set(replicas))
-    with scene.client() as client:
-        client.alter_partition_reassignments(
-            {partition: (*replicas[1:], scene.chance.choice(spare))}, warns_of_overrides=False
-        )
-    return f"{partition} moved by somebody else"
+    spare = sorted(set(scene.cluster.brokers) - set(replicas) - scene.lost)
+    done = reassign(scene, {partition: (*replicas[1:], scene.chance.choice(spare))}, "--execute", "--additional")
+    return f"{partition} moved by somebody else" if done.exit_code == 0 else ""
 
 
 def second_run(scene: Scene) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import shutil
 import signal
+import time
 from collections.abc import Callable
 
 from kreassign.executor.journal import find_journals
+from testbed.proxy import Deed, Interference
+from testbed.waiting import wait_until
 from tests.torture.scene import Scene
 from tests.torture.small_disk import SmallDisk
+
+RANDOM_S, SUSPENDED_S, ALL_SUSPENDED_S = 6.0, 30.0, 12.0
 
 
 def signal_run(number: signal.Signals) -> Callable[[Scene], str]:
@@ -19,6 +24,52 @@ def signal_run(number: signal.Signals) -> Callable[[Scene], str]:
         return f"{number.name} to the run"
 
     return strike
+
+
+def kill_at_random(scene: Scene) -> str:
+    """SIGKILL at a moment drawn by lot, also before anything moves or is throttled."""
+    at_s = time.monotonic() + scene.chance.uniform(0, RANDOM_S)
+    wait_until(
+        lambda: time.monotonic() >= at_s or not scene.is_running(), timeout_s=2 * RANDOM_S, what="the moment to kill"
+    )
+    said = signal_run(signal.SIGKILL)(scene)
+    return f"{said} at {time.monotonic() - scene.begun_s:.1f} s" if said else ""
+
+
+def suspend_machine(scene: Scene) -> str:
+    """The machine of the run is suspended: afterwards its connections are gone and its wall clock is ahead."""
+    run = scene.run
+    if run is None or not scene.is_running():
+        return ""
+    run.send_signal(signal.SIGSTOP)
+    scene.interfere(Interference(Deed.SILENCE))
+
+    def repair() -> None:
+        scene.interfere(Interference(Deed.SEVER))
+        scene.interfere(None)
+        run.send_signal(signal.SIGUSR1)
+        run.send_signal(signal.SIGCONT)
+
+    scene.repair_after(SUSPENDED_S, repair)
+    return f"the machine of the run suspended for {SUSPENDED_S:.0f} s"
+
+
+def suspend_all_machines(scene: Scene) -> str:
+    """The machines of the run and of all controllers and brokers are suspended at once."""
+    run = scene.run
+    if run is None or not scene.is_running():
+        return ""
+    nodes = [*scene.cluster.controllers.values(), *scene.cluster.brokers.values()]
+    run.send_signal(signal.SIGSTOP)
+    for node in nodes:
+        node.freeze()
+    until_s = time.monotonic() + ALL_SUSPENDED_S
+    wait_until(lambda: time.monotonic() >= until_s, timeout_s=2 * ALL_SUSPENDED_S, what="the pause")
+    for node in nodes:
+        node.thaw()
+    run.send_signal(signal.SIGUSR1)
+    run.send_signal(signal.SIGCONT)
+    return f"all machines suspended for {ALL_SUSPENDED_S:.0f} s"
 
 
 def step_clock(*, ahead: bool) -> Callable[[Scene], str]:

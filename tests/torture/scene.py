@@ -7,23 +7,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from click.testing import CliRunner
+from kafka import KafkaConsumer
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.main import kreassign
+from kreassign.errors import KreassignError
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
-from testbed import ClusterSpec, KafkaCluster, Listener
+from testbed import ClusterSpec, KafkaCluster, Listener, Node, NodeFailed, Permission, Refused, Security
 from testbed.processes import Finished, ProcessGroup
+from testbed.properties import render
 from testbed.proxy import Interference
-from testbed.records import load_topic
+from testbed.records import Ledger, load_topic
 from testbed.waiting import wait_until
 from tests.real.run_processes import throttles
 from tests.torture.small_disk import SmallDisk
@@ -32,10 +36,22 @@ BROKERS = 5
 PARTITIONS = 12
 FACTOR = 3
 PARTITION_BYTES = 2_500_000
-RATE = "2MB/s"
-RECORDS_PER_S, RECORD_BYTES = 20.0, 2_000
+RECREATED_PARTITIONS = 2
+RATE, LOW_RATE = "1MB/s", "150kB/s"
+SMALL_LOG_DIR = "256m"
+OPERATOR, LOGIN_S = "alice", 3.0
+"""Who a run is that comes in by SASL, and for how long brokers believe its login."""
+LOOKING = (Permission("DESCRIBE"), Permission("DESCRIBE", "TOPIC", "*"), Permission("READ", "GROUP", "*"))
+CHANGING = (
+    Permission("ALTER"),
+    Permission("ALTER_CONFIGS"),
+    Permission("ALTER_CONFIGS", "TOPIC", "*"),
+    Permission("READ", "TOPIC", "*"),
+)
 IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
+AGAIN_S, TOOL_S = 5.0, 30.0
+NOT_YET = (KreassignError, NodeFailed, Refused, OSError, subprocess.SubprocessError)
 _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 
 
@@ -43,9 +59,11 @@ _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 class Scene:
     """One cluster for the whole campaign. `run` is the run that goes on.
 
+    `listener` is that by which the run comes to its brokers, `words` are those of its command, `rate` its throttle.
     `repairs` says what repairs the faults of this leg, and when (by the monotonic clock); `untrue` collects, in
-    sentences, what the run did or told that it must not. `lost` are brokers that do not come back before the run is
-    over, some of them `unregistered`. `disk` is that of the state directory where it has one of its own.
+    sentences, what the run did or told that it must not, `needless` what was struck and need not be told. `lost` are
+    brokers that do not come back before the run is over, some of them `unregistered`. `disk` is that of the state
+    directory where it has one of its own, `broker_disk` that of a log dir of `small_broker`.
     """
 
     cluster: KafkaCluster
@@ -60,10 +78,16 @@ class Scene:
     lost: set[int] = field(default_factory=set)
     unregistered: set[int] = field(default_factory=set)
     begun_s: float = 0.0
-    is_proxied: bool = False
+    listener: Listener = Listener.PLAINTEXT
+    words: tuple[object, ...] = ()
+    rate: str = RATE
+    needless: set[str] = field(default_factory=set)
     is_cancelled: bool = False
+    was_held: bool = False
     interference: Interference | None = None
     disk: SmallDisk | None = None
+    broker_disk: SmallDisk | None = None
+    small_broker: Node | None = None
 
     @property
     def state_dir(self) -> Path:
@@ -95,9 +119,54 @@ class Scene:
         due = [repair for at_s, repair in self.repairs if at_s <= now_s]
         self.repairs = [each for each in self.repairs if each[0] > now_s]
         for repair in due:
-            repair()
-            self.tell("repaired")
+            try:
+                repair()
+                self.tell("repaired")
+            except NOT_YET as error:
+                # A cluster without its controllers cannot be repaired in every way.
+                self.tell(f"not repaired yet: {error}")
+                self.repair_after(AGAIN_S, repair)
         return not self.repairs
+
+    def repair_all(self) -> None:
+        """Repair now whatever is left to repair, in any case."""
+        left, self.repairs = self.repairs, []
+        for _, repair in left:
+            with suppress(*NOT_YET):
+                repair()
+
+    def let_look(self) -> None:
+        """Let the run's user look, and do nothing else."""
+        self.cluster.withdraw(OPERATOR)
+        for permission in LOOKING:
+            self.cluster.allow(OPERATOR, permission)
+
+    def let_change(self) -> None:
+        """Let the run's user do all that a run does."""
+        for permission in (*LOOKING, *CHANGING):
+            self.cluster.allow(OPERATOR, permission)
+
+    def tool(self, main_class: str, *words: object) -> Finished:
+        """One of Kafka's own tools, of the release of the brokers."""
+        servers = ",".join(node.address() for node in self.cluster.brokers.values() if node.id not in self.lost)
+        version = self.cluster.brokers[0].version
+        where = ("--bootstrap-server", servers)
+        done = self.cluster.java_tool(main_class, *where, *map(str, words), version=version, timeout_s=TOOL_S)
+        self.tell(
+            f"{main_class.rpartition('.')[2]} {words}: {done.exit_code} {done.stdout[-500:]} {done.stderr[-500:]}"
+        )
+        return done
+
+    def close(self) -> None:
+        """Leave nothing stopped, spoiled or mounted."""
+        if self.run is not None:
+            self.run.kill()
+        self.repair_all()
+        if self.disk is not None:
+            self.disk.close()
+        if self.broker_disk is not None:
+            self.broker_disk.close(keep=False)
+        self.group.close()
 
     def client(self) -> AdminClient:
         """A second operator's client, which does not wait for long: repairs are due meanwhile."""
@@ -118,10 +187,22 @@ class Scene:
     def start(self, command: str, *arguments: object) -> None:
         """`kreassign run` or `kreassign resume`, in the background."""
         self.tell(command)
-        servers = self.cluster.bootstrap(Listener.PROXIED if self.is_proxied else Listener.PLAINTEXT)
-        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", servers)
-        controllers = ("--bootstrap-controller", self.cluster.bootstrap_controllers, "--format", "json")
-        self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *where, *controllers])
+        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", self.cluster.bootstrap(self.listener))
+        words = (*where, *self._way_in(), "--format", "json")
+        self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *words])
+
+    def begin(self) -> None:
+        """Begin the run of this leg."""
+        self.start("run", "--yes", *self.words)
+
+    def _way_in(self) -> tuple[str, ...]:
+        """A run that logs in is a user's; controllers of the testbed know no users."""
+        if self.listener is not Listener.SASL_PLAINTEXT:
+            return ("--bootstrap-controller", self.cluster.bootstrap_controllers)
+        own = self.folder / "client.properties"
+        properties = self.cluster.client_properties(self.listener, user=OPERATOR, mechanism="SCRAM-SHA-256")
+        own.write_text(render(properties))
+        return ("--command-config", str(own))
 
     def status(self) -> dict[str, Any] | None:
         """What the journal tells of the run, None as long as there is none that can be read."""
@@ -135,6 +216,14 @@ class Scene:
     def is_running(self) -> bool:
         """Whether the run's process exists."""
         return self.run is not None and self.run.poll() is None
+
+    def is_complete(self, partition: TopicPartition) -> bool:
+        """Whether the journal tells that this move is complete."""
+        found = self.status()
+        return found is not None and any(
+            (move["topic"], move["partition"], move["status"]) == (partition.topic, partition.partition, "complete")
+            for move in found["moves"]
+        )
 
     def moving(self) -> list[TopicPartition]:
         """The moves of this run that are in flight."""
@@ -180,32 +269,61 @@ class Scene:
         return path
 
 
-def opened(cluster: KafkaCluster, chance: Random, folder: Path) -> Scene:
-    """Make the topics, with records in each."""
+def opened(cluster: KafkaCluster, chance: Random, folder: Path, *, with_small_log_dir: bool) -> tuple[Scene, Ledger]:
+    """Make the topics, with records in each; those of the topic that is moved are in the ledger."""
     scene = Scene(cluster, chance, folder, ProcessGroup())
-    topics = {TOPIC: PARTITIONS, RECREATED: 2, BYSTANDER: 2}
+    if with_small_log_dir:
+        _give_small_log_dir(scene)
+    scene.let_change()
+    topics = {TOPIC: PARTITIONS, RECREATED: RECREATED_PARTITIONS, BYSTANDER: 2}
     with scene.client() as client:
         client.create_topics([_topic(*each) for each in topics.items()]).raise_if_any()
         wait_until(lambda: topics.keys() <= set(client.list_topics()), timeout_s=30, what="topics")
-    for name, count in topics.items():
-        load_topic(cluster.bootstrap_servers, name, dict.fromkeys(range(count), PARTITION_BYTES))
-    return scene
+    loaded = {
+        name: load_topic(cluster.bootstrap_servers, name, dict.fromkeys(range(count), PARTITION_BYTES))
+        for name, count in topics.items()
+    }
+    _make_offsets_topic(cluster)
+    return scene, loaded[TOPIC]
+
+
+def _make_offsets_topic(cluster: KafkaCluster) -> None:
+    """As the first consumer of every cluster does: without it runs have no lease."""
+    consumer = KafkaConsumer(
+        BYSTANDER, bootstrap_servers=cluster.bootstrap_servers, group_id="torture", metrics_enabled=False
+    )
+    try:
+        wait_until(lambda: bool(consumer.poll(200) or consumer.assignment()), timeout_s=60, what="a consumer")
+    finally:
+        consumer.close()
+
+
+def _give_small_log_dir(scene: Scene) -> None:
+    """Put a log dir of the last broker on a small disk."""
+    scene.small_broker = node = scene.cluster.brokers[max(scene.cluster.brokers)]
+    node.stop()
+    scene.broker_disk = SmallDisk(node.log_dirs[-1], SMALL_LOG_DIR)
+    node.start()
+
+
+def first_replicas(count: int) -> tuple[tuple[int, ...], ...]:
+    """Where the replicas of a topic of so many partitions are at first."""
+    return tuple(tuple((number + step) % BROKERS for step in range(FACTOR)) for number in range(count))
 
 
 def _topic(name: str, count: int) -> NewTopic:
-    lists = tuple(tuple((number + step) % BROKERS for step in range(FACTOR)) for number in range(count))
-    return NewTopic(name, assignments=lists, configs={"min.insync.replicas": "2"})
+    return NewTopic(name, assignments=first_replicas(count), configs={"min.insync.replicas": "2"})
 
 
-def recreate(client: AdminClient) -> None:
-    """Delete the topic that may be recreated, and make it again with the same replicas."""
-    client.delete_topics([RECREATED]).raise_if_any()
-    wait_until(lambda: RECREATED not in client.list_topics(), timeout_s=60, what=f"{RECREATED} deleted")
-    wait_until(
-        lambda: not client.create_topics([_topic(RECREATED, 2)]).failed, timeout_s=60, what=f"{RECREATED} created again"
+def spec(version: str) -> ClusterSpec:
+    """Five brokers and three controllers; runs reach brokers, and brokers each other, through proxies."""
+    relogin = {"listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": f"{LOGIN_S * 1000:.0f}"}
+    return ClusterSpec(
+        version=version,
+        brokers=BROKERS,
+        controllers=3,
+        security=Security.SECURE,
+        is_proxied=True,
+        has_links=True,
+        broker_config=relogin,
     )
-
-
-def spec() -> ClusterSpec:
-    """Five brokers behind a proxy, and three controllers."""
-    return ClusterSpec(brokers=BROKERS, controllers=3, is_proxied=True)

@@ -1,4 +1,4 @@
-"""A disk of its own for the state directory of a run, which can be full and can be read-only."""
+"""A disk of its own for a folder, which can be full; and folders that are read-only. Only root may."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ _BLOCK = bytes(4096)
 
 
 class SmallDisk:
-    """A file system in memory, mounted at a folder; only root may."""
+    """A file system in memory, mounted at a folder, with what the folder held."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, size: str = SIZE) -> None:
+        held = folder.with_name(f"held-{folder.name}")
+        if folder.exists():
+            folder.rename(held)
         folder.mkdir(mode=0o700)
-        self._folder = folder
+        self.folder = folder
         self._filler = folder / "filler"
-        _call("mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(folder))
+        _call("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(folder))
+        if held.exists():
+            shutil.copytree(held, folder, dirs_exist_ok=True)
+            shutil.rmtree(held)
 
     def fill(self) -> None:
         """Leave no room on it."""
@@ -33,19 +39,35 @@ class SmallDisk:
 
     def be_read_only(self) -> None:
         """Let nobody write; no process may have a file of it open for writing."""
-        _call("mount", "-o", "remount,ro", str(self._folder))
+        _call("mount", "-o", "remount,ro", str(self.folder))
 
     def be_writable(self) -> None:
         """Let everybody write again."""
-        _call("mount", "-o", "remount,rw", str(self._folder))
+        _call("mount", "-o", "remount,rw", str(self.folder))
 
-    def close(self) -> None:
-        """Unmount it and leave a copy of what it held."""
-        kept = self._folder.with_name("kept-state")
-        shutil.copytree(self._folder, kept)
-        _call("umount", "--lazy", str(self._folder))
-        self._folder.rmdir()
-        kept.rename(self._folder)
+    def close(self, *, keep: bool = True) -> None:
+        """Unmount it and leave a copy of what it held, if that is to be kept."""
+        kept = self.folder.with_name(f"kept-{self.folder.name}")
+        if keep:
+            shutil.copytree(self.folder, kept)
+        _call("umount", "--lazy", str(self.folder))
+        if keep:
+            self.folder.rmdir()
+            kept.rename(self.folder)
+
+
+def read_only(folder: Path) -> None:
+    """Let nobody make, open for writing, rename or delete a file there, as if its disk was mounted so.
+
+    What is open for writing already stays so.
+    """
+    _call("mount", "--bind", str(folder), str(folder))
+    _call("mount", "-o", "remount,bind,ro", str(folder))
+
+
+def writable(folder: Path) -> None:
+    """Take that back."""
+    _call("umount", "--lazy", str(folder))
 
 
 def can_mount() -> bool:
