@@ -3,7 +3,7 @@
 Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
 harm only itself: one that sends no frame, half a frame or garbage keeps or loses its own connection; one that reads
 slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others. Where
-the process may open no more descriptors, a client that comes anew has its connection closed at once, and the log says
+the process may open no more descriptors, a new client has its connection closed at once, and the log says
 why: left in the queue it would wait for nothing.
 """
 
