@@ -109,7 +109,7 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 
 .PHONY: test
 test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka, Spark and Chromium too
-	@bash scripts/prerequisites.sh java chromium
+	@bash scripts/prerequisites.sh java chromium ssh
 	$(ALL_PARTS)
 	KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(SHARING) $(ONCE_MORE) -m "thorough or kafka or spark or browser"
 
@@ -240,6 +240,12 @@ OSV ?=
 .PHONY: audit
 audit: $(VENV_READY) ## known vulnerabilities of what an installation consists of, by pip-audit; OSV=PyPI/all.zip reads OSV's documents
 	$(BIN)/python scripts/audit.py $(OSV)
+
+KEY ?=
+.PHONY: release
+release: $(VENV_READY) ## build/release: built twice, checked, listed and signed; a dry run, but with KEY=an SSH key
+	@bash scripts/prerequisites.sh ssh
+	PYTHONPATH=. $(BIN)/python scripts/release.py $(KEY)
 
 .PHONY: demo
 demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it

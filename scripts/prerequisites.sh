@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what must be on the machine before `make` can do the rest:
 #
-#   scripts/prerequisites.sh [python] [java] [maven] [chromium]      (all four without an argument)
+#   scripts/prerequisites.sh [python] [java] [maven] [chromium] [ssh]      (all five without an argument)
 #
 # One line on stderr for each that is missing, saying how to get it; exit code 1 if any is.
 set -euo pipefail
@@ -62,7 +62,14 @@ need_chromium() {
     "KREASSIGN_CHROMIUM=/path/of/chrome"
 }
 
-[[ $# -gt 0 ]] || set -- python java maven chromium
+# Signs releases, and verifies them.
+need_ssh() {
+  if ! command -v ssh-keygen >/dev/null; then
+    miss "OpenSSH (the command ssh-keygen); install it (Debian: apt install openssh-client)"
+  fi
+}
+
+[[ $# -gt 0 ]] || set -- python java maven chromium ssh
 for wanted in "$@"; do
   "need_$wanted"
 done

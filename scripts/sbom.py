@@ -10,6 +10,7 @@ needs, directly or not: not those that only its tests need. The same installatio
 from __future__ import annotations
 
 import json
+import re
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,11 @@ _SPDX = {
     "BSD License": "BSD-3-Clause", "3-Clause BSD License": "BSD-3-Clause", "BSD 3-Clause License": "BSD-3-Clause",
     "MIT License": "MIT",
 }  # fmt: skip
+PERMISSIVE = frozenset({
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "MIT", "MIT-0", "PSF-2.0", "Zlib",
+    "Apache-2.0 WITH LLVM-exception",
+})  # fmt: skip
+_WORDS = re.compile(r"\s+(?:AND|OR)\s+|[()]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,16 @@ def components(product: str = PRODUCT, extras: Iterable[str] = EXTRAS) -> dict[s
         found[name] = Component(name, installed.version, licence_of(installed), tuple(sorted(known)))
         queue += needs
     return found
+
+
+def without_permissive_licence(found: Iterable[Component]) -> dict[str, str]:
+    """Licences by name of those that ask more than credit of whoever uses them, or whose licence is not known."""
+    return {one.name: one.licence or "none that is known" for one in found if not _is_permissive(one.licence)}
+
+
+def _is_permissive(expression: str) -> bool:
+    names = {name for part in _WORDS.split(expression) if (name := part.strip())}
+    return bool(names) and names <= PERMISSIVE
 
 
 def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:

@@ -59,6 +59,25 @@ def test_it_is_a_workflow_as_github_has_it(workflow: dict[str, Any]) -> None:
     workflow["jobs"]["drift"]["runs-on"] = ["self-hosted"]
 
 
+RELEASE = Strings((ROOT / "examples" / "github_release.yml").read_text(encoding="utf-8")).get_single_data()
+
+
+def test_a_release_is_a_workflow_that_tests_audits_and_signs_what_is_tagged() -> None:
+    schema = get_builtin_schema("vendor.github-workflows")
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    assert [error.message for error in validator.iter_errors(RELEASE)] == []
+    assert RELEASE["on"] == {"push": {"tags": ["v*"]}}
+    assert (RELEASE["permissions"], RELEASE["jobs"]["release"]["permissions"]) == (
+        {"contents": "read"}, {"contents": "write"},
+    )  # fmt: skip
+    assert RELEASE["jobs"]["release"]["environment"] == "release", "which waits for approval"
+    assert RELEASE["jobs"]["release"]["needs"] == "test"
+    scripts = [step["run"] for _, step in steps(RELEASE) if "run" in step]
+    assert not [one for one in scripts if EXPRESSION.search(one)]
+    assert {"make test", "make audit"} <= set(scripts)
+    assert any('make release KEY="$RUNNER_TEMP/key"' in one for one in scripts)
+
+
 def test_nothing_that_others_write_becomes_part_of_a_script(workflow: dict[str, Any]) -> None:
     """Expressions are filled in before the shell reads a script, so a branch's name could be a command."""
     assert not [step for _, step in steps(workflow) if EXPRESSION.search(step.get("run", ""))]

@@ -22,6 +22,9 @@ def rejected(api: str, code: int, item: object = None) -> Rejected:
         (rejected("IncrementalAlterConfigs", 31, ConfigResource.broker(3)), "AlterConfigs", "--cluster"),
         (rejected("IncrementalAlterConfigs", 29, ConfigResource.topic("t")), "AlterConfigs", "--topic t"),
         (rejected("DescribeTopicPartitions", 29, "t"), "Describe", "--topic t"),
+        (rejected("FindCoordinator", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
+        (rejected("JoinGroup", 30, "kreassign-lease"), "Read", "--group kreassign-lease"),
+        (rejected("OffsetCommit", 29, TopicPartition("__consumer_offsets", 1)), "Read", "--topic __consumer_offsets"),
         (rejected("ListOffsets", 29, TopicPartition("t", 1)), "Describe", "--topic t"),
     ],
 )
@@ -41,6 +44,7 @@ def test_a_refusal_names_the_permission_and_the_command_that_grants_it(
         rejected("ListPartitionReassignments", 41),
         rejected("DescribeTopicPartitions", 29),
         rejected("Fetch", 29, "t"),
+        rejected("JoinGroup", 30),
         Unreachable("no answer"),
         ClusterError("31"),
         ValueError("31"),

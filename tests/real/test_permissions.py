@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
+from kreassign.executor.journal import find_journals
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
@@ -20,6 +21,7 @@ from testbed.fork_server import fork_server
 from testbed.properties import render
 from testbed.records import load_topic
 from testbed.waiting import wait_until
+from tests.real.kip_checks import tool
 from tests.real.test_run import assignments, client_of, throttles
 
 pytestmark = pytest.mark.uses_cluster("kafka_secure")
@@ -141,6 +143,130 @@ def test_a_run_needs_just_what_is_listed_and_without_it_changes_nothing(
     done = alice.give(*run)
     assert done.exit_code == 0, done.output
     assert (assignments(alice.cluster, alice.topic), throttles(alice.cluster, alice.topic)) == ({0: (1,), 1: (1,)}, {})
+
+
+STAYS = "stays.json"
+READS, READS_SETTINGS = of_topics("DESCRIBE"), of_topics("DESCRIBE_CONFIGS")
+EVERY_LOOK = {
+    CLUSTER_LOOK: "Describe on the cluster",
+    READS: "Describe on topic",
+    CLUSTER_SETTINGS: "DescribeConfigs on the cluster",
+    READS_SETTINGS: "DescribeConfigs on topic",
+}
+# What each command that changes nothing needs, and what is said without it.
+LOOKS_AT: dict[str, tuple[tuple[object, ...], dict[Permission, str]]] = {
+    "verify": (("verify", STAYS), EVERY_LOOK),
+    "plan import": (("plan", "import", STAYS, "--measure-for", 0, "--out", "imported.json"), EVERY_LOOK),
+    "plan leaders": (("plan", "leaders", "--measure-for", 0, "--out", "leaders.json"), EVERY_LOOK),
+    "plan check": (("plan", "check", "placement.json"), {one: EVERY_LOOK[one] for one in (CLUSTER_LOOK, READS)}),
+    "decommission": (
+        ("decommission", 0, "--dry-run", "--measure-for", 0),
+        {ALTER: "Alter on the cluster", **{one: said for one, said in EVERY_LOOK.items() if one != CLUSTER_LOOK}},
+    ),
+    "maintenance": (("maintenance", "enter", 0, "--dry-run"), {**EVERY_LOOK, READS_SETTINGS: "DESCRIBE_CONFIGS"}),
+}
+
+
+def stays(alice: Alice) -> Path:
+    """A plan of what is so already."""
+    path = alice.folder / STAYS
+    write_plan(path, Plan(tuple(PartitionAssignment(TopicPartition(alice.topic, one), (0,)) for one in (0, 1))))
+    return path
+
+
+@pytest.mark.parametrize("name", LOOKS_AT)
+def test_each_permission_that_a_look_lacks_is_named(alice: Alice, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, said = LOOKS_AT[name]
+    monkeypatch.chdir(stays(alice).parent)
+    alice.may(*said)
+    if name == "plan check":
+        assert alice.give("plan", "check", "placement.json", "--update").exit_code == 0
+    state = () if name.startswith(("plan", "verify")) else ("--state-dir", "state")
+    seen = alice.give(*words, *state)
+    assert (seen.exit_code, "is missing" in seen.output) == (0, False), seen.output
+    for left_out, expected in said.items():
+        alice.may(*(one for one in said if one != left_out), *((CLUSTER_LOOK,) if left_out == ALTER else ()))
+        seen = alice.give(*words, *state)
+        assert [line for line in seen.output.splitlines() if expected in line], (left_out, seen.output)
+        assert seen.exit_code == 4 or left_out != CLUSTER_LOOK
+        assert "authorization failed." not in seen.output
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A drop-in tool and what it needs. Its refusals are in Kafka's words, as in the tool that it replaces."""
+
+    module: str
+    words: tuple[str, ...]
+    needs: tuple[Permission, ...]
+
+
+THROTTLES = (ALTER_SETTINGS, of_topics("ALTER_CONFIGS"))
+MOVES = ("--reassignment-json-file", STAYS)
+TOOLS = {
+    "reassign list": Tool("reassign_partitions", ("--list",), (CLUSTER_LOOK,)),
+    "reassign verify": Tool("reassign_partitions", ("--verify", *MOVES), (CLUSTER_LOOK, READS, *THROTTLES)),
+    "reassign execute": Tool("reassign_partitions", ("--execute", *MOVES), (ALTER, READS)),
+    "reassign cancel": Tool("reassign_partitions", ("--cancel", "--preserve-throttles", *MOVES), (ALTER,)),
+    "elect": Tool(
+        "leader_election", ("--election-type", "preferred", "--topic", "TOPIC", "--partition", "0"), (ALTER,)
+    ),
+    "topics describe": Tool("topics", ("--describe", "--topic", "TOPIC"), (READS, READS_SETTINGS)),
+    "topics alter": Tool("topics", ("--alter", "--topic", "TOPIC", "--partitions", "3"), (of_topics("ALTER"),)),
+    "topics create": Tool("topics", ("--create", "--topic", "TOPIC-too"), (of_topics("CREATE"),)),
+    "topics delete": Tool("topics", ("--delete", "--topic", "TOPIC"), (of_topics("DELETE"),)),
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_drop_in_tool_needs_just_what_is_listed(alice: Alice, name: str) -> None:
+    asked, plan = TOOLS[name], str(stays(alice))
+    words = [word.replace("TOPIC", alice.topic).replace(STAYS, plan) for word in asked.words]
+    for left_out in asked.needs:
+        alice.may(*(one for one in asked.needs if one != left_out))
+        started = time.monotonic()
+        refused = tool(asked.module, *words, *alice.where)
+        assert refused.exit_code == 1, (left_out, refused)
+        assert time.monotonic() - started < FAST_S
+        assert alice.nothing_is_left()
+    alice.may(*asked.needs)
+    done = tool(asked.module, *words, *alice.where)
+    assert done.exit_code == 0, done
+
+
+LEASE_GROUP, OFFSETS = Permission("READ", "GROUP", "kreassign-lease"), Permission("READ", "TOPIC", "__consumer_offsets")
+
+
+def test_a_run_that_wants_the_lease_and_its_rollback_need_just_what_is_listed(alice: Alice) -> None:
+    state = ("--state-dir", alice.folder / "state")
+    whole = {
+        ALTER: "Alter on the cluster",
+        READS: f"Describe on topic {alice.topic}",
+        LEASE_GROUP: "Read on group kreassign-lease; allow it with `kafka-acls",
+        OFFSETS: "Read on topic __consumer_offsets; allow it with `kafka-acls",
+    }
+
+    def each_is_missed(words: tuple[object, ...]) -> None:
+        before = find_journals(alice.folder / "state")
+        for left_out, expected in whole.items():
+            alice.may(CLUSTER_LOOK, *(one for one in whole if one != left_out))
+            refused = alice.give(*words)
+            assert refused.exit_code in {2, 4}, refused.output
+            named = [line for line in refused.stderr.splitlines() if f"permission is missing: {expected}" in line]
+            assert len(named) == 1, (left_out, refused.output)
+            assert find_journals(alice.folder / "state") == before, "no run was begun"
+        alice.may(*whole)
+
+    run = ("run", "--yes", alice.plan, "--measure-for", 0, "--lease", "require", *state)
+    each_is_missed(run)
+    assert alice.nothing_is_left()
+    done = alice.give(*run)
+    assert (done.exit_code, assignments(alice.cluster, alice.topic)) == (0, {0: (1,), 1: (1,)}), done.output
+    back = ("rollback", "--yes", "--lease", "require", *state)
+    each_is_missed(back)
+    assert assignments(alice.cluster, alice.topic) == {0: (1,), 1: (1,)}
+    done = alice.give(*back)
+    assert (done.exit_code, alice.nothing_is_left()) == (0, True), done.output
 
 
 def test_maintenance_is_refused_to_who_does_not_see_what_is_on_the_broker(alice: Alice) -> None:

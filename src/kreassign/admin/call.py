@@ -66,7 +66,7 @@ def failure(api: Api, code: int, message: str | None, item: object = None) -> Cl
     return refused
 
 
-def raise_if_failed(api: Api, code: int, message: str | None = None) -> None:
+def raise_if_failed(api: Api, code: int, message: str | None = None, item: object = None) -> None:
     """Raise the `failure` of any code but NONE."""
     if code != NONE:
-        raise failure(api, code, message)
+        raise failure(api, code, message, item)

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.streams import unwrapped
+from kreassign.operations.journals import make_state_dir
 
 LOG_SUFFIX = ".log"
 _PRIVATE = 0o600
@@ -26,7 +27,7 @@ def detach(state_dir: Path, output_format: str) -> Callable[[str], None]:
 
     In the first process click.exceptions.Exit is raised, when the run has begun or the second one has ended.
     """
-    state_dir.mkdir(parents=True, exist_ok=True)
+    make_state_dir(state_dir)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     reading, writing = os.pipe()
@@ -76,6 +77,7 @@ def _unnamed_log(state_dir: Path, process: int) -> Path:
 def _write_to(log: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
+    os.fchmod(written, _PRIVATE)  # whatever the umask left of it
     for descriptor, target in ((nothing, 0), (written, 1), (written, 2)):
         os.dup2(descriptor, target)
     for descriptor in (nothing, written):

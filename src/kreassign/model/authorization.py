@@ -12,6 +12,7 @@ from kreassign.errors import Rejected
 from kreassign.model.config import ConfigResource
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
 )
 from kreassign.model.partition import TopicPartition
@@ -45,7 +46,8 @@ UNKNOWN_PRINCIPAL = "User:NAME"
 NAMED = 5
 """So many topics are named; the rest is counted."""
 
-# By the name of the API, what it needs: of the topics that it is about, or of the cluster where Kafka says so.
+# By the name of the API, what it needs: of its topics or its group, or of the cluster where Kafka says so.
+# To find the coordinator of a group takes Describe, which Read contains; nobody here finds one but to join it.
 _NEEDED = {
     "AlterConfigs": "AlterConfigs",
     "AlterPartitionReassignments": "Alter",
@@ -57,10 +59,14 @@ _NEEDED = {
     "DescribeLogDirs": "Describe",
     "DescribeTopicPartitions": "Describe",
     "ElectLeaders": "Alter",
+    "FindCoordinator": "Read",
     "IncrementalAlterConfigs": "AlterConfigs",
+    "JoinGroup": "Read",
     "ListOffsets": "Describe",
     "ListPartitionReassignments": "Describe",
     "Metadata": "Describe",
+    "OffsetCommit": "Read",
+    "SyncGroup": "Read",
     "UnregisterBroker": "Alter",
 }
 
@@ -91,7 +97,7 @@ def error_text(error: BaseException) -> str:
 
 
 def refused_permission(error: BaseException) -> str | None:
-    """The same of a refusal, with its API and code; None for all other errors, and where the topic is not told.
+    """The same of a refusal, with its API and code; None for other errors, and where the topic or group is not told.
 
     Kafka's own words for it are none at all, or the whole request as the broker prints it.
     """
@@ -102,6 +108,9 @@ def refused_permission(error: BaseException) -> str | None:
         sentence = missing_permission(operation)
     elif error.code == TOPIC_AUTHORIZATION_FAILED and topic is not None:
         sentence = missing_permission(operation, (topic,))
+    elif error.code == GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
+        allow_it = _allow_it(grant(operation, "group", (error.item,)))
+        sentence = f"permission is missing: {operation} on group {error.item}; {allow_it}"
     else:
         return None
     return f"{sentence} ({error.api}, {error.code} {error.name})"

@@ -29,6 +29,7 @@ from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
 from kreassign.pipeline.tables.object_store import for_log
 from kreassign.pipeline.tables.parquet import keys_at, keys_with, write_rows
+from kreassign.pipeline.tables.private_folder import make_private_folder
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
 LOCK = ".import.lock"
@@ -269,7 +270,7 @@ def _alone(data: Path | str) -> Iterator[None]:
 def _lock_file(data: Path | str) -> Path:
     """In the directory; of an address on this machine, so that imports of other machines are not kept out."""
     if isinstance(data, Path):
-        data.mkdir(parents=True, exist_ok=True)
+        make_private_folder(data)
         return data / LOCK
     name = sha256(for_log(data.rstrip("/")).encode()).hexdigest()[:16]
     return Path(gettempdir()) / f"kreassign-{getuid()}-{name}{LOCK}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.executor.events import Operator
 from kreassign.executor.journal import SUFFIX, active_run_in, find_journals
+from kreassign.executor.journal.paths import make_folder
 
 LAST = "last"
 """In place of an id: the run that began last."""
@@ -19,6 +20,11 @@ def default_state_dir() -> Path:
     """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
     state_home = os.environ.get("XDG_STATE_HOME")
     return (Path(state_home) if state_home else Path.home() / ".local" / "state") / "kreassign"
+
+
+def make_state_dir(folder: Path) -> None:
+    """Make it where it is missing: only its owner may enter it, whatever the umask says."""
+    make_folder(folder)
 
 
 def is_active(path: Path) -> bool:

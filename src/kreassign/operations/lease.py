@@ -30,6 +30,7 @@ from kreassign.executor.lease.record import left_settings, present_values
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.executor.throttle.originals import NoRecord, OriginalSettings
 from kreassign.model import ConfigResource
+from kreassign.model.authorization import refused_permission
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.operations.warnings import Warn
 
@@ -179,6 +180,8 @@ def _clear_record(client: AdminClient, lease: ClusterLease) -> None:
 
 
 def _with_remedy(error: ClusterError | InputError) -> str:
+    if named := refused_permission(error):
+        return named
     if has_code(error, TOPIC_AUTHORIZATION_FAILED):
         return f"permission is missing: READ on the topic __consumer_offsets ({error})"
     if has_code(error, GROUP_AUTHORIZATION_FAILED):

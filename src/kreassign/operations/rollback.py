@@ -9,7 +9,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.cluster.log_dirs import replica_locations
-from kreassign.executor.cluster.queries import partitions_of, topic_ids_of
+from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, topic_ids_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.rollback_plan import Present, RollbackPlan, rollback_plan
@@ -121,7 +121,10 @@ def _prepared_run(
 
 
 def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:
-    """What undoes a run, as the cluster is now. Warns where its journal does not tell topics of one name apart."""
+    """What undoes a run, as the cluster is now. Warns where its journal does not tell topics of one name apart.
+
+    Raises ClusterError, also where a topic cannot be read: what is not seen is not gone.
+    """
     names = sorted({move.topic for move in done.moves})
     named = {
         (change.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for change in move.log_dirs
@@ -129,6 +132,8 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
     brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
     found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
     topics = client.describe_topics(names)
+    if unread := [error for error in topics.failed.values() if not is_unknown_topic(error)]:
+        raise unread[0]
     present = Present(client.describe_cluster().broker_ids, topic_ids_of(topics))
     unnamed = (move.topic for move in done.moves if move.topic_id is None and move.topic in present.topic_ids)
     warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)

@@ -149,7 +149,7 @@ def test_where_no_shell_could_continue_it_ctrl_z_stops_nothing_and_says_so(termi
 
 def test_a_detached_run_goes_on_without_the_process_that_started_it(terminal: Terminal) -> None:
     done = subprocess.run(
-        command(terminal, *SLOW, "--detach", "--format", "json"), capture_output=True, timeout=90, check=True
+        command(terminal, *SLOW, "--detach", "--format", "json"), capture_output=True, timeout=90, check=True, umask=0
     )
     told = json.loads(done.stdout)
     process, run_id = told["process"], told["run_id"]
@@ -158,6 +158,7 @@ def test_a_detached_run_goes_on_without_the_process_that_started_it(terminal: Te
         assert wait_for_moves(terminal) == run_id
         assert terminal.runs[0]["is_active"]
         assert Path(told["log"]).stat().st_mode & 0o777 == 0o600
+        assert Path(told["log"]).parent.stat().st_mode & 0o777 == 0o700
         assert "throttled to 20 MB/s" in terminal.type("throttle", run_id, "20MB/s").stdout
         watched = terminal.type("watch", run_id)
         assert f"run {run_id}: done" in watched.stdout

@@ -178,6 +178,7 @@ def test_a_broker_that_does_not_answer_is_no_empty_broker() -> None:
     silent = BrokerReading(BROKER, is_live=True, is_registered=True, unread="no answer in 5 s")
     step = Decommission(unregisters=True).next_step(Readings(OTHERS, (silent,)))
     assert str(step) == "it cannot be told what is on the brokers: broker 3: no answer in 5 s. Try again"
+    assert not Decommission().open_ways(Readings(OTHERS, (silent,))), "whether it can be cordoned is not known either"
 
 
 def test_where_it_cannot_be_cordoned_it_is_said_what_may_still_land_on_it() -> None:

@@ -230,11 +230,11 @@ def allowed(*rules: Allow) -> Hosts:
 
 
 @pytest.mark.parametrize(("rules", "missing"), [
-    ((), f"DESCRIBE on the topic {OFFSETS_TOPIC}"),
-    ((Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC),), f"READ on the group {GROUP_ID}"),
+    ((), f"Describe on topic {OFFSETS_TOPIC}"),
+    ((Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC),), f"Read on group {GROUP_ID}"),
     (
         (Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC), Allow(ANONYMOUS, Operation.DESCRIBE, group=GROUP_ID)),
-        f"READ on the group {GROUP_ID}",
+        f"Read on group {GROUP_ID}",
     ),
 ])  # fmt: skip
 def test_a_missing_permission_is_named(rules: tuple[Allow, ...], missing: str) -> None:

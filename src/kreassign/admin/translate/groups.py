@@ -29,7 +29,7 @@ def find_coordinator(group_id: str) -> Call[int]:
         found = response
         if response.API_VERSION >= _MANY_KEYS_VERSION:
             found = entry_of(api.FIND_COORDINATOR, ((one.key, one) for one in response.coordinators), group_id)
-        raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message)
+        raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message, group_id)
         return int(found.node_id)
 
     return Call(api.FIND_COORDINATOR, build, read)
@@ -51,7 +51,7 @@ def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Mem
         )
 
     def read(response: Message) -> Membership:
-        raise_if_failed(api.JOIN_GROUP, response.error_code)
+        raise_if_failed(api.JOIN_GROUP, response.error_code, item=candidate.group_id)
         return Membership(candidate.group_id, candidate.instance_id, response.member_id, response.generation_id)
 
     return Call(api.JOIN_GROUP, build, read)
@@ -70,7 +70,11 @@ def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
             assignments=[assignment],
         )
 
-    return Call(api.SYNC_GROUP, build, lambda response: raise_if_failed(api.SYNC_GROUP, response.error_code))
+    return Call(
+        api.SYNC_GROUP,
+        build,
+        lambda response: raise_if_failed(api.SYNC_GROUP, response.error_code, item=membership.group_id),
+    )
 
 
 def heartbeat(membership: Membership) -> Call[None]:

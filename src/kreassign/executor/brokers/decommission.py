@@ -80,14 +80,14 @@ class Decommission:
         )
 
     def open_ways(self, found: Readings) -> tuple[str, ...]:
-        """What could still land on the brokers, a sentence each; nothing on one that is not live."""
+        """What could still land on the brokers, a sentence each; nothing on one that is not live or cannot be read."""
         return tuple(
             f"broker {one.broker} cannot be cordoned: "
             f"{self.uncordoned.get(one.broker, 'its release has no cordoned.log.dirs (Kafka 4.3 has)')}. Until it is "
             "stopped, the controller may place new topics and partitions on it, and so may reassignments by others; "
             "whatever lands there is found and drained"
             for one in found.brokers
-            if one.is_live and not one.is_closed
+            if one.cordon is not None and not one.is_closed
         )
 
     def _unregister(self, found: Readings) -> Step | None:

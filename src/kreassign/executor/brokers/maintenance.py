@@ -190,7 +190,7 @@ def _not_live(facts: MaintenanceFacts) -> Step | None:
 
 
 def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
-    said = [f"broker {one.broker} does not answer: {one.unread}" for one in brokers if one.cordon is None]
+    said = [f"broker {one.broker} cannot be read: {one.unread}" for one in brokers if one.cordon is None]
     return Blocked(f"{'; '.join(said)}. Try again") if said else None
 
 

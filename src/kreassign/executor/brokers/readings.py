@@ -21,6 +21,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
+from kreassign.model.authorization import error_text
 
 
 class BrokerPort(Protocol):
@@ -164,7 +165,7 @@ def _with_own(found: BrokerReading, configs: _Configs, log_dirs: _LogDirs) -> Br
     resource = ConfigResource.broker(found.broker)
     trouble = configs.failed.get(resource) or log_dirs.failed.get(found.broker)
     if trouble is not None or not found.is_live:
-        return replace(found, unread="" if trouble is None else str(trouble))
+        return replace(found, unread="" if trouble is None else error_text(trouble))
     entry, dirs = configs.ok[resource].get(CORDONED_LOG_DIRS), log_dirs.ok[found.broker]
     own = entry.value if entry is not None and entry.source is ConfigSource.DYNAMIC_BROKER else None
     copies = tuple(sorted({copy.topic_partition for one in dirs for copy in one.replicas}))

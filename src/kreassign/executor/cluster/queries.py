@@ -198,7 +198,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
     configs, config_problems = read_configs(port, keys)
     unread = [(str(resource), sentence) for resource, sentence in config_problems]
     unread += [
-        (str(name), f"could not be described: {topics.failed[name.topic]}")
+        (str(name), f"could not be described: {error_text(topics.failed[name.topic])}")
         for name in expected.replicas
         if name.topic in topics.failed and not _is_gone(name, topics, found)
     ]

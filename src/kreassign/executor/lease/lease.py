@@ -23,6 +23,7 @@ from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.executor.lease.holder import LeaseHolder, holder_of
 from kreassign.executor.lease.port import GroupPort
 from kreassign.executor.lease.status import Forgone, Held, LeasePolicy, LeaseStatus, Taken
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
@@ -196,7 +197,7 @@ class ClusterLease:
         if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
             return self._held_by_another(error)
         if has_code(error, GROUP_AUTHORIZATION_FAILED):
-            return self._without(f"permission is missing: READ on the group {GROUP_ID} ({error})")
+            return self._without(error_text(error))
         if isinstance(error, Rejected) and not error.retriable:
             return self._without(f"the coordinator refuses it: {error}")
         raise error
@@ -229,7 +230,7 @@ class ClusterLease:
         if error is None:
             return None
         if has_code(error, TOPIC_AUTHORIZATION_FAILED):
-            return Forgone(f"permission is missing: DESCRIBE on the topic {OFFSETS_TOPIC} ({error})")
+            return Forgone(error_text(error))
         if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
             created = "`--lease require` creates it, as the first consumer does"
             return Forgone(f"the cluster has no topic {OFFSETS_TOPIC} yet; {created}", is_usual=True)

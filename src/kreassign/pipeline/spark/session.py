@@ -25,6 +25,7 @@ except ImportError:  # only who speaks to a server of Spark Connect needs them
 from kreassign.errors import DataError
 from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.pipeline.tables.object_store import meaning, spark_settings
+from kreassign.pipeline.tables.private_folder import make_private_folder
 
 _STDERR = 2
 _Settings = dict[str, bool | float | int | str | None]
@@ -72,7 +73,7 @@ def spark_session(
     `jars` are added to the class path of the session. One that `is_small` is quick with little data, on this machine,
     and slow with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
     """
-    log_file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(log_file.parent)
     master = options.master
     if is_connect(master):
         with failures_told(log_file), _connected(master, options.conf, name, jars) as session:

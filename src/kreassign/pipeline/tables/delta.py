@@ -32,6 +32,7 @@ from pyarrow import fs
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.arrow import ARROW_TYPES
 from kreassign.pipeline.tables.object_store import BOUNDS, for_log, for_spark, meaning
+from kreassign.pipeline.tables.private_folder import make_private_folder
 from kreassign.pipeline.tables.schemas import Table
 
 DataDir = Path | str
@@ -188,6 +189,8 @@ def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
 def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
     """The table as it is, for a commit; made if it is missing, and with the columns that are new to it."""
     if not has_log(data_dir, table):
+        if isinstance(data_dir, Path):
+            make_private_folder(data_dir)
         try:
             with told(data_dir, table):
                 DeltaTable.create(
