@@ -118,6 +118,8 @@ def test_an_id_of_a_cluster_that_is_no_profile_stays_with_the_command_that_takes
             "clusters.prod.doctor has no option 'measure' (did you mean 'measure",
         ),
         ("[clusters.prod.properties]\nssl = 5", "properties are texts by name"),
+        ("default = ['prod']", ": `default` is ['prod']; it must be the name of a cluster"),
+        ("default = 7", ": `default` is 7; it must be the name of a cluster"),
         ("[cluster.prod]", "has 'cluster'; it may have `default`, and a table [clusters.NAME]"),
         ("[clusters.prod", "is not TOML"),
         ("", "there is no cluster 'prod' in "),

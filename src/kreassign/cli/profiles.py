@@ -164,6 +164,10 @@ def _document(path: Path) -> dict[str, Any]:
     if unknown or not isinstance(clusters, dict) or not all(isinstance(one, dict) for one in clusters.values()):
         what = f"{unknown[0]!r}" if unknown else "clusters that are no tables"
         raise InputError(f"{path} has {what}; it may have `default`, and a table [clusters.NAME] for each cluster")
+    if not isinstance(document.get("default", ""), str):
+        raise InputError(
+            f"{path}: `default` is {shortened(repr(document['default']))}; it must be the name of a cluster"
+        )
     return document
 
 
