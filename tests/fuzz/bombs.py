@@ -113,4 +113,4 @@ def _repeated(whole: pa.Table, name: str, column: pa.Array, count: int) -> pa.Ta
     return rows.set_column(rows.column_names.index(name), name, column.slice(0, count))
 
 
-BOMBS = (Target("bombs of gzip, zlib and Parquet", _opened, quick=0, share=0.01, deadline_s=300.0),)
+BOMBS = (Target("bombs of gzip, zlib and Parquet", _opened, quick=0, share=0.02, deadline_s=300.0),)
