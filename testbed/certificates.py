@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
@@ -33,6 +34,10 @@ class Certificates:
         """Key and certificate of the brokers, valid for 127.0.0.1 and localhost."""
         return self.folder / "broker.pem"
 
+    def bad_key_store(self, why: str) -> Path:
+        """Another key of the brokers: `expired` yesterday, or `misnamed`, with the certificate of another host."""
+        return self.folder / f"broker-{why}.pem"
+
     @property
     def foreign_trust_store(self) -> Path:
         """An authority that signed nothing here: who trusts only it must refuse the brokers."""
@@ -51,6 +56,12 @@ def make_certificates(folder: Path, users: Iterable[str]) -> Certificates:
     authority.cert_pem.write_to_path(str(files.trust_store))
     trustme.CA().cert_pem.write_to_path(str(files.foreign_trust_store))
     _write_key_store(files.broker_key_store, authority.issue_cert(HOST, "localhost", common_name="broker"))
+    day, now = timedelta(days=1), datetime.now(UTC)
+    expired = authority.issue_cert(
+        HOST, "localhost", common_name="broker", not_before=now - 2 * day, not_after=now - day
+    )
+    _write_key_store(files.bad_key_store("expired"), expired)
+    _write_key_store(files.bad_key_store("misnamed"), authority.issue_cert("elsewhere.example", common_name="broker"))
     for user in users:
         _write_key_store(files.user_key_store(user), authority.issue_cert(f"{user}@example.org", common_name=user))
     return files

@@ -53,6 +53,9 @@ def broker_security_settings(certificates: Certificates, token_keys: Path) -> di
         **_pem_stores(certificates.trust_store, certificates.broker_key_store),
         "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
         "listener.name.ssl.ssl.client.auth": "required",
+        # So that a test can give a broker another certificate.
+        "ssl.allow.dn.changes": "true",
+        "ssl.allow.san.changes": "true",
     }
     for listener in (Listener.SASL_PLAINTEXT, Listener.SASL_SSL):
         prefix = f"listener.name.{listener.lower()}"

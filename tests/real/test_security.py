@@ -311,6 +311,48 @@ def test_a_broker_of_another_authority_is_not_trusted(
     assert "is not trusted: unable to get local issuer certificate" in str(error)
 
 
+@pytest.fixture
+def key_store(kafka_secure: KafkaCluster, enter: Enter) -> Iterator[Callable[[Path | None], None]]:
+    """Gives the brokers' SSL listener another certificate while they run (KIP-226); at the end it has its own again."""
+    name = "listener.name.ssl.ssl.keystore.location"
+
+    def change(store: Path | None) -> None:
+        what = ConfigChange.delete(name) if store is None else ConfigChange.set(name, str(store))
+        with enter({}, Listener.PLAINTEXT) as admin:
+            changes = {ConfigResource.broker(broker): [what] for broker in (0, 1)}
+            admin.incremental_alter_configs(changes).raise_if_any()
+
+    yield change
+    change(None)
+    own = kafka_secure.client_properties(Listener.SSL)
+    wait_until(lambda: not distrust(enter(own, Listener.SSL)), timeout_s=30, what="their own certificate")
+
+
+def distrust(client: AdminClient) -> str:
+    """Why it does not trust the brokers; nothing if it does."""
+    with client:
+        try:
+            client.describe_log_dirs()
+        except Unauthenticated as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("why", "cause"),
+    [("expired", "certificate has expired"), ("misnamed", "IP address mismatch")],
+)
+def test_brokers_whose_certificate_expired_or_is_that_of_another_host_are_not_trusted(
+    why: str, cause: str, kafka_secure: KafkaCluster, enter: Enter, key_store: Callable[[Path | None], None]
+) -> None:
+    assert kafka_secure.certificates is not None
+    properties = kafka_secure.client_properties(Listener.SSL)
+    assert not distrust(enter(properties, Listener.SSL))
+    key_store(kafka_secure.certificates.bad_key_store(why))
+    wait_until(lambda: bool(distrust(enter(properties, Listener.SSL))), timeout_s=30, what="the other certificate")
+    assert f"is not trusted: {cause}" in str(failure(enter(properties, Listener.SSL)))
+
+
 def test_who_has_no_certificate_is_refused_where_one_is_wanted(kafka_secure: KafkaCluster, enter: Enter) -> None:
     properties = kafka_secure.client_properties(Listener.SSL)
     del properties["ssl.keystore.location"], properties["ssl.keystore.type"]
