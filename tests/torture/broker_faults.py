@@ -104,7 +104,7 @@ def lose_broker(*, is_unregistered: bool) -> Callable[[Scene], str]:
                 timeout_s=60,
                 what=f"broker {node.id} missed",
             )
-        if scene.tool(CLUSTER_TOOL, "unregister", "--id", node.id).exit_code:
+        if scene.tool(CLUSTER_TOOL, "--id", node.id, command="unregister").exit_code:
             return f"broker {node.id} lost for good, and not to be unregistered"
         scene.unregistered.add(node.id)
         return f"broker {node.id} lost for good and unregistered"

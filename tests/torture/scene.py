@@ -51,7 +51,7 @@ CHANGING = (
 IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 AGAIN_S, TOOL_S = 5.0, 30.0
-NOT_YET = (KreassignError, NodeFailed, Refused, OSError, subprocess.SubprocessError)
+NOT_YET = (KreassignError, NodeFailed, Refused, OSError, EOFError, subprocess.SubprocessError)
 _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 
 
@@ -146,11 +146,11 @@ class Scene:
         for permission in (*LOOKING, *CHANGING):
             self.cluster.allow(OPERATOR, permission)
 
-    def tool(self, main_class: str, *words: object) -> Finished:
-        """One of Kafka's own tools, of the release of the brokers."""
+    def tool(self, main_class: str, *words: object, command: str | None = None) -> Finished:
+        """One of Kafka's own tools, of the release of the brokers; with what its first word must be, if anything."""
         servers = ",".join(node.address() for node in self.cluster.brokers.values() if node.id not in self.lost)
         version = self.cluster.brokers[0].version
-        where = ("--bootstrap-server", servers)
+        where = (*([command] if command else ()), "--bootstrap-server", servers)
         done = self.cluster.java_tool(main_class, *where, *map(str, words), version=version, timeout_s=TOOL_S)
         self.tell(
             f"{main_class.rpartition('.')[2]} {words}: {done.exit_code} {done.stdout[-500:]} {done.stderr[-500:]}"
