@@ -49,10 +49,17 @@ def main(
     table = _table(tallies)
     click.echo(table)
     if write:
-        made_by = conditions(f"make mutants SAMPLE={size} SEED={seed}")
+        made_by = conditions(_command(packages, size, seed, keep_killed=keep_killed))
         write_section("mutants", f"{made_by}\n\n{table}")
     if any(one.share < LEAST or one.tried < min(size, one.mutants) for one in tallies):
         raise SystemExit(1)
+
+
+def _command(packages: Sequence[str], size: int, seed: int, *, keep_killed: bool) -> str:
+    if not packages and not keep_killed:
+        return f"make mutants SAMPLE={size} SEED={seed}"
+    options = [f"--sample {size} --seed {seed}", *["--keep-killed"] * keep_killed, *packages]
+    return f"python -m tests.mutants.campaign {' '.join(options)}"
 
 
 def _tally(package: Package, size: int, seed: int, jobs: int, deadline_s: float, *, keep_killed: bool) -> Tally:

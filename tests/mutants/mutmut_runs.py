@@ -83,6 +83,9 @@ def _settings(package: Package, modules: Iterable[Path]) -> str:
         "also_copy": list(_BESIDE),
         "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "tests.mutants.selection", "-n", "0", "-m", MARKS],
         "pytest_add_cli_args_test_selection": [f"tests/{one}" for one in package.tests],
+        # A mutant that does not end gets four times what its tests take, in seconds of the processor.
+        "timeout_multiplier": 2.0,
+        "timeout_constant": 5.0,
         "use_git_change_detection": False,
         "track_dependencies": False,
     }
