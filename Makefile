@@ -166,6 +166,11 @@ MINUTES ?= 45
 mutants: $(VENV_READY) ## generated faults in code that decides, and which tests notice: SAMPLE=150 SEED=1 MINUTES=45
 	$(BIN)/python -m tests.mutants.campaign --sample $(SAMPLE) --seed $(SEED) --minutes $(MINUTES) --write
 
+.PHONY: soak
+soak: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## many clients at once, a day in a twin's time, an hour on real Kafka: 90 minutes
+	@bash scripts/prerequisites.sh java
+	@failed=0; for part in connections page virtual hour; do $(BIN)/python -m bench soak-$$part || failed=1; done; exit $$failed
+
 .PHONY: test-clients
 test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
 	@bash scripts/prerequisites.sh java

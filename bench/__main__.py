@@ -34,6 +34,10 @@ from bench import (
     pop,
     real_run,
     record_audit,
+    soak_connections,
+    soak_hour,
+    soak_page,
+    soak_virtual,
     start_up,
     stream_kills,
     tools,
@@ -91,8 +95,14 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),
 }
 
-ON_DEMAND: dict[str, Callable[[], None]] = {"planner-exact": planner_exact.measure}
-"""What needs more than `make venv` installs."""
+ON_DEMAND: dict[str, Callable[[], None]] = {
+    "planner-exact": planner_exact.measure,
+    "soak-connections": soak_connections.measure,
+    "soak-hour": soak_hour.measure,
+    "soak-page": soak_page.measure,
+    "soak-virtual": soak_virtual.measure,
+}
+"""What needs more than `make venv` installs, or lasts for long and writes a page (`make soak`)."""
 
 
 def main() -> None:

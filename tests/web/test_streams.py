@@ -73,9 +73,11 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
 
 def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(tmp_path: Path) -> None:
     looks = count(1)
-    followed = Followed(RunFollower(hostile_journal(tmp_path)), lambda _: f"look {next(looks)}")
+    path = hostile_journal(tmp_path)
+    followed = Followed(lambda: RunFollower(path), lambda _: f"look {next(looks)}")
 
     async def follow() -> tuple[Look, Look, Look]:
+        await followed.begin()
         first, soon = await followed.after(0), await followed.after(0)
         late = soon
         with anyio.fail_after(30):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import anyio
@@ -44,12 +45,19 @@ class Followed:
     who waits for a look gets the one after it.
     """
 
-    def __init__(self, follower: RunFollower, content: Content) -> None:
-        self._follower, self._content = follower, content
+    def __init__(self, make: Callable[[], RunFollower], content: Content) -> None:
+        self._make, self._content = make, content
+        self._follower: RunFollower | None = None
         self._turn = anyio.Lock()
         self._latest = Look(0, "", is_active=True)
         self._due_s = self._old_s = 0.0
         self.listeners = 0
+
+    async def begin(self) -> None:
+        """Read the run as far as it is, if nobody did yet. Raises what that raises."""
+        if self._follower is None:
+            async with self._turn:
+                self._follower = self._follower or await run_in_threadpool(self._make)
 
     async def after(self, number: int) -> Look:
         """The latest look, once it is a later one than that of this number. Raises what reading the run raises.
@@ -66,6 +74,7 @@ class Followed:
             return self._latest
 
     def _look(self) -> Look:
+        assert self._follower is not None, "followed before it was begun"
         live = self._follower.look()
         return Look(self._latest.number + 1, self._content(live), live.is_active)
 
@@ -83,7 +92,13 @@ class Streams:
         if self.count >= MOST_STREAMS:
             raise HttpError(503, "too many streams", f"{MOST_STREAMS} streams are open; close others first")
         key = (run_id, content)
-        followed = self._followed.get(key) or Followed(await run_in_threadpool(follower, run_id), content)
+        followed = self._followed.setdefault(key, Followed(partial(follower, run_id), content))
+        try:
+            await followed.begin()
+        finally:
+            # Whoever begins to listen brings it back; nothing is kept of who does not, or of runs that are not there.
+            if not followed.listeners and self._followed.get(key) is followed:
+                del self._followed[key]
         return StreamingResponse(self._events(key, followed), media_type="text/event-stream")
 
     @contextmanager
