@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kreassign.errors import InputError
@@ -97,3 +99,13 @@ def test_what_is_no_snapshot_is_refused(old: str, new: str, complaint: str) -> N
 def test_json_that_is_no_object_is_refused() -> None:
     with pytest.raises(InputError, match=r"^x.json: this is JSON, but not an object$"):
         parse_snapshot("[]", "x.json")
+
+
+def test_a_broker_or_a_topic_that_is_there_twice_is_refused_with_the_file() -> None:
+    twice = replace(SNAPSHOT, brokers=(*SNAPSHOT.brokers, SNAPSHOT.brokers[1]))
+    with pytest.raises(InputError, match=r"^s\.json: broker 1 is there more than once$"):
+        parse_snapshot(format_snapshot(twice), "s.json")
+    name = SNAPSHOT.topics[0].name
+    twice = replace(SNAPSHOT, topics=(*SNAPSHOT.topics, SNAPSHOT.topics[0]))
+    with pytest.raises(InputError, match=rf"^s\.json: topic {name} is there more than once$"):
+        parse_snapshot(format_snapshot(twice), "s.json")

@@ -6,7 +6,7 @@ Larger clusters have their partitions in columns, and only the rest, the head, a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kreassign.errors import InputError
@@ -134,13 +134,20 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnapshot:
+    brokers = tuple(map(_read_broker, top.tables("brokers")))
+    _refuse_twice(top, "broker", (one.broker.id for one in brokers))
+    _refuse_twice(top, "topic", (one.name for one in topics))
     return ClusterSnapshot(
-        top.whole("taken_ms"),
-        top.text("cluster_id"),
-        tuple(map(_read_broker, top.tables("brokers"))),
-        topics,
-        top.text_map("broker_defaults"),
+        top.whole("taken_ms"), top.text("cluster_id"), brokers, topics, top.text_map("broker_defaults")
     )
+
+
+def _refuse_twice(top: KeyedTable, what: str, names: Iterable[object]) -> None:
+    seen: set[object] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{top.where}: {what} {shortened(str(name))} is there more than once")
+        seen.add(name)
 
 
 def _read_broker(table: KeyedTable) -> SnapshotBroker:
