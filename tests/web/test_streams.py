@@ -8,9 +8,11 @@ from itertools import count
 from pathlib import Path
 
 import anyio
+import pytest
 
-from kreassign.operations.live_runs import RunFollower
-from kreassign.web.streams import Followed, Look
+from kreassign.errors import InputError
+from kreassign.operations.live_runs import LiveRun, RunFollower
+from kreassign.web.streams import Followed, Look, Streams
 from testbed.waiting import wait_until
 from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
@@ -34,6 +36,10 @@ def _events(connection: socket.socket) -> list[str]:
     """All that a stream was sent, until its end."""
     content = b"".join(iter(lambda: connection.recv(1 << 16), b"")).decode()
     return [line for line in content.splitlines() if line.startswith(("data: ", "event: end"))]
+
+
+def _state(live: LiveRun) -> str:
+    return live.history.state
 
 
 def _open_descriptors() -> int:
@@ -88,3 +94,26 @@ def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(t
     first, soon, late = anyio.run(follow)
     assert (first.text, late.text) == ("look 1", "look 2")
     assert soon is first
+
+
+def test_who_comes_while_a_run_is_read_waits_for_it_and_a_run_that_is_not_there_is_forgotten(tmp_path: Path) -> None:
+    """Each reading of a long journal takes a second: for hundreds at once they would take minutes."""
+    journal = hostile_journal(tmp_path)
+    read: list[str] = []
+
+    def follower(run_id: str) -> RunFollower:
+        read.append(run_id)
+        return RunFollower(journal.with_stem(run_id))
+
+    streams = Streams()
+
+    async def come() -> None:
+        async with anyio.create_task_group() as all_at_once:
+            for _ in range(LISTENERS):
+                all_at_once.start_soon(streams.answer, journal.stem, follower, _state)
+        with pytest.raises(InputError, match="no journal"):
+            await streams.answer("gone", follower, _state)
+
+    anyio.run(come)
+    assert read == [journal.stem, "gone"]
+    assert not streams._followed

@@ -74,7 +74,7 @@ class Followed:
             return self._latest
 
     def _look(self) -> Look:
-        assert self._follower is not None, "followed before it was begun"
+        assert self._follower is not None, "nobody began to follow"
         live = self._follower.look()
         return Look(self._latest.number + 1, self._content(live), live.is_active)
 
