@@ -47,7 +47,7 @@ def command_lines(example: Path) -> list[list[str]]:
 
 def test_the_examples_are_found_and_each_is_on_a_page() -> None:
     assert {path.name for path in EXAMPLES} >= {"airflow_load.py", "airflow_rebalance.py", "dagster_load.py"}
-    pages = "\n".join(page.text for page in read("docs/guides/*.md"))
+    pages = "\n".join(page.text for page in read("docs/guides/*.md", "CONTRIBUTING.md"))
     every = [path for path in (ROOT / "examples").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert not [str(path) for path in every if f"`{path.relative_to(ROOT)}`" not in pages]
 
