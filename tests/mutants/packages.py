@@ -43,7 +43,7 @@ SAMPLES_TO_LOADS = (
 PACKAGES = (
     Package("model", ("model", "executor/state", "planner/check", "planner/results", "admin/translate")),
     Package("twin/controller", ("twin/controller", "twin/api", "twin/test_failover.py")),
-    Package("executor/state", ("executor",)),
+    Package("executor/state", ("executor/state", "executor/guards", "executor/scheduling", "executor/throttle")),
     Package("executor/throttle", ("executor",)),
     Package("planner/check", ("planner/check", "planner/results", "planner/problem")),
     Package(
