@@ -57,3 +57,8 @@ def test_other_errors_and_those_that_do_not_tell_of_what_keep_their_own_words(er
 def test_many_topics_are_counted() -> None:
     said = missing_permission("Describe", [f"t{number}" for number in range(7)])
     assert "Describe on topics t0, t1, t2, t3, t4 and 2 more; " in said
+
+
+@pytest.mark.parametrize(("topics", "named"), [(["a"], "on topic a;"), (["b", "a"], "on topics a, b;")])
+def test_one_topic_is_a_topic_and_two_are_topics(topics: list[str], named: str) -> None:
+    assert named in missing_permission("Describe", topics)

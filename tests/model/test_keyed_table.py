@@ -38,6 +38,8 @@ def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[KeyedTable], obje
 
 @pytest.mark.parametrize(("text", "take", "allowed"), [
     ("k = 3", lambda t: t.text("k"), "'k' is 3; it must be a text"),
+    (r'k = "a\u0000b"', lambda t: t.text("k"), r"'k' is 'a\x00b'; it must be a text"),
+    (r'k = ["a", "\u0000"]', lambda t: t.texts("k"), r"'k' is ('a', '\x00'); it must be a list"),
     ("k = 1", lambda t: t.flag("k", default=False), "'k' is 1; it must be true or false"),
     ("k = true", lambda t: t.whole("k"), "'k' is True; it must be a whole number of at least 0"),
     ("k = 0", lambda t: t.whole("k", least=1), "'k' is 0; it must be a whole number of at least 1"),

@@ -26,6 +26,12 @@ def test_a_plan_tells_its_topics_and_brokers_sorted():
     assert plan.brokers == (1, 2, 3)
 
 
+def test_topics_of_a_plan_sort_by_code_units():
+    last, first = "\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}"
+    plan = Plan(tuple(PartitionAssignment(TopicPartition(topic, 0), (1,)) for topic in (last, first)))
+    assert plan.topics == (first, last)
+
+
 def test_the_last_mention_of_a_partition_counts_and_is_reported():
     plan = Plan((PartitionAssignment(FOO_0, (1,)), PartitionAssignment(FOO_1, (1,)), PartitionAssignment(FOO_0, (2,))))
     assert plan.replicas == {FOO_0: (2,), FOO_1: (1,)}

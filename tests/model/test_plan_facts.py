@@ -1,6 +1,6 @@
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Totals, plan_id
+from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Reason, Totals, plan_id
 
 ONE = PartitionAssignment(TopicPartition("t", 0), (1, 2))
 OTHER = PartitionAssignment(TopicPartition("t", 1), (2, 1))
@@ -22,3 +22,7 @@ def test_the_expected_state_is_that_of_the_partitions():
         PlannedPartition(TopicPartition("t", 0), (1, 2), 10),
     ))  # fmt: skip
     assert facts.expected == {TopicPartition("t", 0): (1, 2)}
+
+
+def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded():
+    assert [Reason(goal).limit for goal in ("capacity:disk", "capacity", "disk", "drain:disk")] == ["disk", "", "", ""]

@@ -7,7 +7,21 @@ import pytest
 from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
-from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
+from kreassign.model.plan_facts import (
+    GoalMean,
+    LeaderRacks,
+    Limit,
+    PlanFacts,
+    PlannedBroker,
+    PlannedPartition,
+    Prediction,
+    RackBytes,
+    Reason,
+    TopicLeaders,
+    Totals,
+    UnevenTopic,
+    WorstLoss,
+)
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 
 LOADS = LoadBasis(
@@ -86,3 +100,32 @@ def without(name):
 def test_what_is_no_facts_file_is_refused(text, words):
     with pytest.raises(MalformedPlan, match=words):
         parse_facts(text)
+
+
+FULL = replace(
+    FACTS,
+    leader_racks=LeaderRacks(9, 3, 5),
+    topic_leaders=TopicLeaders(4, 3, 1, 7, 2),
+    losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, 8.0, "B", 1),),
+    limits=(Limit("disk", "B", "goals file", 3, 10.0, 20.0),),
+    unknown_goals=("cpu",),
+    uneven_topics=(UnevenTopic("t-1", 100, 10, 6),),
+    racks=(RackBytes("a", None, 300, 0.5), RackBytes("a", "b", 1)),
+    means=(GoalMean("disk", "B", 5.0, 6.0),),
+    topic_ids={"ä": "id"},
+    loads=replace(LOADS, priors={"cluster": 2}),
+)
+
+
+def test_facts_with_everything_optional_are_read_back_too():
+    assert parse_facts(format_facts(FULL)) == FULL
+
+
+@pytest.mark.parametrize("name", [
+    "plan_id", "input_hash", "task", "cluster_id", "snapshot_id", "remaining", "unknown_goals", "topic", "partition",
+    "replicas", "log_dirs", "size_bytes", "reason", "prior", "write_bytes_per_s", "uneven_before", "least", "lost",
+])  # fmt: skip
+def test_a_field_of_another_kind_is_told_by_its_name(name):
+    document = json.loads(format_facts(FULL), object_hook=lambda found: found | ({name: True} if name in found else {}))
+    with pytest.raises(MalformedPlan, match=f": {name} is True"):
+        parse_facts(json.dumps(document))

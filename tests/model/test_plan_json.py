@@ -248,3 +248,17 @@ def test_half_of_a_surrogate_pair_is_refused_by_name(changes):
         MalformedPlan, match=r"\\ud[8f]..' has half of a surrogate pair, which no name or path can have"
     ):
         parse_plan(entry(**changes))
+
+
+@pytest.mark.parametrize("escape", [r"\u00e9", r"\u00E9", r"\"\\\/\b\f\n\r\t"])
+def test_escapes_before_what_is_malformed_are_no_fault(escape):
+    text = f'{{"a":"{escape}" x'
+    with pytest.raises(MalformedPlan) as caught:
+        parse_plan(text)
+    comma = "was expecting comma to separate Object entries"
+    assert str(caught.value) == f"Unexpected character ('x' (code 120)): {comma}\n at {SOURCE.format(1, len(text))}"
+
+
+def test_a_plus_at_the_end_is_a_number_without_an_end():
+    with pytest.raises(MalformedPlan, match="end-of-input in a Number"):
+        parse_plan("[+")

@@ -30,6 +30,7 @@ def test_a_proposal_without_old_replicas_expects_nothing():
     ('{"version":1,"partitions":[],"proposals":[]}', False),
     ('["proposals"]', False),
     ('once "proposals"', False),
+    (answer(oldLeader=float("nan")), True),
 ])  # fmt: skip
 def test_proposals_are_told_from_kafkas_json(text, is_one):
     assert has_proposals(text) == is_one

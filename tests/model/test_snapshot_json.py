@@ -15,7 +15,7 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
-from kreassign.model.snapshot_json import format_snapshot, parse_snapshot
+from kreassign.model.snapshot_json import format_head, format_snapshot, parse_head, parse_snapshot
 
 MOVING = SnapshotPartition(
     replicas=(2, 0, 1),
@@ -109,3 +109,8 @@ def test_a_broker_or_a_topic_that_is_there_twice_is_refused_with_the_file() -> N
     twice = replace(SNAPSHOT, topics=(*SNAPSHOT.topics, SNAPSHOT.topics[0]))
     with pytest.raises(InputError, match=rf"^s\.json: topic {name} is there more than once$"):
         parse_snapshot(format_snapshot(twice), "s.json")
+
+
+def test_a_head_is_read_back_without_partitions_and_with_their_counts() -> None:
+    bare = replace(SNAPSHOT, topics=tuple(replace(topic, partitions=()) for topic in SNAPSHOT.topics))
+    assert parse_head(format_head(SNAPSHOT, (2, 1)), "x.json") == (bare, (2, 1))

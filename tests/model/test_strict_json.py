@@ -20,6 +20,7 @@ DOCUMENTS = st.recursive(
     ("[NaN]", "NaN is not a number in JSON"),
     ('{"a": -Infinity}', "-Infinity is not a number in JSON"),
     ("1e999", "1e999 is not a finite number"),
+    (f'{{"a": {"9" * 5000}}}', r"^9+.* is larger than any size"),
     (r'{"topics": ["a", "\ud800"]}', r"\$\.topics\[1\] is '\\ud800', which has half of a surrogate pair"),
     (r'{"a": {"\uDFFF": 1}}', r"a key of \$\.a is '\\udfff', which has half"),
 ])  # fmt: skip

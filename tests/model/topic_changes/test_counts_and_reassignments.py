@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kreassign.model import TopicPartition
@@ -65,3 +67,8 @@ def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
         FOO_1: Refusal(INVALID_REPLICATION_FACTOR, "Replication factor 1 is below min.insync.replicas=2 of topic foo.")
     }
     assert min_in_sync_undercut(seen, {FOO_1: (4, 5)}) == {}
+
+
+def test_a_topic_whose_least_in_sync_nobody_knows_may_shrink_to_one_replica() -> None:
+    seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
+    assert min_in_sync_undercut(seen, {FOO_0: (4,)}) == {}

@@ -87,3 +87,10 @@ def test_paths() -> None:
 def test_a_damaged_configuration_is_named_by_its_path(content: bytes) -> None:
     with pytest.raises(DamagedZnode, match="/config/topics/a1 is damaged"):
         parse_config(A1, content)
+
+
+@pytest.mark.parametrize("text", [b"x", b"[]", b"{}", b'{"controller_epoch":1,"leader":"0","leader_epoch":1,"isr":[]}'])
+def test_a_damaged_state_is_told_with_the_path_of_its_partition(text: bytes) -> None:
+    with pytest.raises(DamagedZnode) as refusal:
+        parse_partition_state(TopicPartition("a", 3), text)
+    assert refusal.value.path == "/brokers/topics/a/partitions/3/state"
