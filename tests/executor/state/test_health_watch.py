@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kreassign.executor.events import (
     Event,
     HealthObserved,
@@ -21,6 +23,7 @@ from kreassign.executor.instructions import (
     CheckHealth,
     ObserveMoves,
     RecordVerdicts,
+    ReplanMoves,
     SubmitMoves,
     Wait,
 )
@@ -112,3 +115,12 @@ def test_what_may_be_under_way_is_sent_again_though_a_guard_holds() -> None:
     looked = (RunResumed(30_000, LIVE), look(30_000, PlacementState.UNTOUCHED, MOVE), HealthObserved(30_000, BARRED))
     held = (*begun_before, *looked)
     assert replayed(*held, noted(30_000, *held))[1] == (SubmitMoves({A0: (2, 1)}),)
+
+
+def test_where_moves_are_planned_again_a_destination_that_is_down_gets_another_one_in_its_place() -> None:
+    first = (replace(begun(), replans=True), look(1_000, PlacementState.MOVING, MOVE), HealthObserved(1_000, WITHOUT_2))
+    again = (TimePassed(61_000), look(61_000, PlacementState.MOVING, MOVE), HealthObserved(61_000, WITHOUT_2))
+    execution, (question,) = replayed(*first, *again)
+    assert isinstance(question, ReplanMoves)
+    assert question.moves == (MOVE,)
+    assert not execution.records[A0].is_given_up

@@ -6,7 +6,7 @@ from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObser
 from kreassign.executor.state.move import DOUBT_MS, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_index import left_of
 from kreassign.executor.state.move_steps import move_steps
-from kreassign.model import TopicPartition
+from kreassign.model import NO_LEADER, TopicPartition
 
 MOVE = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 3), 1_000)
 
@@ -146,3 +146,12 @@ def test_of_a_move_in_flight_the_copies_that_lag_are_left() -> None:
     record.see(replace(moving(*copies), isr=(0, 1, 2)), 5)
     left = left_of(record)
     assert (left.destinations, left.size_bytes) == ((3,), 600)
+
+
+def test_copies_come_from_the_leader_as_last_seen_and_from_the_first_replica_while_none_is_known() -> None:
+    record = MoveRecord(MOVE)
+    assert record.source == 0
+    record.see(shown(PlacementState.REORDERED, 1, 0), 5)
+    assert record.source == 1
+    record.see(replace(shown(PlacementState.REORDERED, 1, 0), leader=NO_LEADER), 6)
+    assert record.source == 0

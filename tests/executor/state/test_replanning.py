@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kreassign.executor.events import CallFailed, Event, MovesReplanned, NewTarget, Operator, PlacementState, Refusal
 from kreassign.executor.instructions import ReplanMoves, Wait
 from kreassign.executor.state.machine import Machine, handle
@@ -84,3 +86,12 @@ def test_a_question_that_failed_is_told_and_asked_again_later() -> None:
     assert isinstance(run.state, Waiting)
     (told,) = (problem for known in run.problems.passing.values() for problem in known.values())
     assert told.text == "moves whose destination is lost could not be planned again yet: no answer"
+
+
+def test_that_moves_could_not_be_planned_again_is_over_once_they_were() -> None:
+    run = replanning(*MOVING)
+    handle(run, CallFailed(6_000, "no answer"))
+    run.state = Replanning(frozenset())
+    handle(run, replace(ELSEWHERE, at_ms=7_000))
+    (told,) = (problem for known in run.problems.passing.values() for problem in known.values())
+    assert (told.from_ms, told.until_ms) == (6_000, 7_000)

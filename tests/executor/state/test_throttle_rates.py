@@ -7,9 +7,10 @@ from kreassign.executor.state import throttle_rates
 from kreassign.executor.state.machine import handle
 from kreassign.executor.state.run import Control, Run
 from kreassign.executor.state.throttle_rates import MEASURE_EVERY_MS, STALE_MS
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic, PartitionWrites
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
+from tests.executor.run_events import A0, RATE, SUBMITTED, machine_after
 
 MOVE = PlannedMove(TopicPartition("t", 0), (0,), (1,), 5)
 ONE, OTHER = BrokerTraffic(1, 5.0, 6.0), BrokerTraffic(2, 7.0, 8.0)
@@ -46,3 +47,29 @@ def test_a_run_that_is_resumed_measures_at_once() -> None:
     throttle_rates.take_in(run, TrafficMeasured(1, (ONE,)))
     handle(run, RunResumed(2, (0, 1)))
     assert throttle_rates.is_due(run, 3)
+
+
+def adapted(*brokers: BrokerTraffic, rates: ThrottleRates | None = None, written: float = 0.0) -> dict[str, str | None]:
+    """The rates of a run whose copy from broker 0 to broker 1 is under way, by setting and broker."""
+    run = machine_after(*SUBMITTED)[0]._run
+    run.control.rates = rates or ThrottleRates(adaptive=AdaptiveThrottle(RATE))
+    run.throttle.pending = {}
+    throttle_rates.take_in(run, TrafficMeasured(5_000, brokers, (PartitionWrites(A0, written),)))
+    return {f"{key.name.split('.')[0]} {key.broker}": value for key, value in throttle_rates.wanted(run).items()}
+
+
+def test_what_the_traffic_leaves_over_is_the_rate_and_a_floor_where_nobody_knows_it() -> None:
+    found = adapted(BrokerTraffic(0, 300_000.0, 100_000.0), BrokerTraffic(2, 300_000.0, 100_000.0))
+    assert (found["leader 0"], found["follower 2"]) == ("700000", "900000")
+    assert (found["leader 1"], found["follower 3"]) == ("100000", "100000")
+
+
+def test_a_rate_is_never_below_what_is_written_to_the_partitions_that_are_copied() -> None:
+    found = adapted(BrokerTraffic(0, 999_999.0, 0.0), written=2_000_000.0)
+    assert all(int(found[end] or 0) >= 2_000_000 for end in ("leader 0", "follower 2"))
+    assert found["leader 1"] == found["follower 3"] == "100000"
+
+
+def test_a_broker_with_a_rate_of_its_own_does_not_follow_the_traffic() -> None:
+    rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE), per_broker=(BrokerRate(2, 77),))
+    assert adapted(rates=rates)["follower 2"] == "77"

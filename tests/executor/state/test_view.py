@@ -8,8 +8,9 @@ from pathlib import Path
 
 from kreassign import executor
 from kreassign.executor.events import PlacementState
+from kreassign.executor.guards import GuardName, Reaction, Verdict
 from kreassign.executor.state import Phase, RunView
-from tests.executor.run_events import PREPARED, SUBMITTED, WHOLE, look, replayed, started
+from tests.executor.run_events import PREPARED, SUBMITTED, WHOLE, look, machine_after, replayed, started
 
 SOURCE = Path(executor.__file__).parent.parent
 STATE = SOURCE / "executor" / "state"
@@ -53,3 +54,15 @@ def test_a_run_can_be_resumed_while_moves_are_left_or_settings_are_to_be_restore
     assert (unthrottled.can_be_resumed, dict(unthrottled.pending_restores)) == (True, {})
     assert replayed(*PREPARED)[0].can_be_resumed
     assert not replayed(*WHOLE)[0].can_be_resumed
+
+
+def test_a_run_that_nobody_executes_foresees_nothing_and_no_guard_speaks() -> None:
+    machine, _ = machine_after(*SUBMITTED)
+    run = machine._run
+    run.moves.outlook = ("waits for its window",)
+    run.health.verdicts = (Verdict(GuardName.DISK, Reaction.HOLD, "full", "make room"),)
+    run.moves.absent = (2,)
+    going_on, left = machine.view, machine.view.as_left
+    assert going_on.outlook == (*going_on.lost_destinations, "waits for its window")
+    assert (len(going_on.lost_destinations), going_on.verdicts) == (1, run.health.verdicts)
+    assert (left.outlook, left.verdicts) == ((), ())
