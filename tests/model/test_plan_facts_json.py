@@ -126,6 +126,7 @@ def test_facts_with_everything_optional_are_read_back_too():
     "replicas", "log_dirs", "size_bytes", "reason", "prior", "write_bytes_per_s", "uneven_before", "least", "lost",
 ])  # fmt: skip
 def test_a_field_of_another_kind_is_told_by_its_name(name):
-    document = json.loads(format_facts(FULL), object_hook=lambda found: found | ({name: True} if name in found else {}))
+    text = format_facts(replace(FULL, uneven_topics=(), racks=()))  # they have a size, too
+    document = json.loads(text, object_hook=lambda found: found | ({name: True} if name in found else {}))
     with pytest.raises(MalformedPlan, match=f": {name} is True"):
         parse_facts(json.dumps(document))

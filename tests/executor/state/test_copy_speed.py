@@ -18,15 +18,19 @@ def record(done_bytes: int) -> MoveRecord:
     return found
 
 
-def test_the_rate_is_what_the_fastest_broker_received_over_five_seconds() -> None:
+def measured(*polls: tuple[int, int]) -> float | None:
+    """The rate after polls that showed so many bytes at such times."""
     speed = CopySpeed()
-    speed.measure([record(100)], 0)
-    speed.measure([record(900)], MEASURED_OVER_MS - 1)
-    assert speed.fastest_bytes_per_s is None
-    speed.measure([record(600)], MEASURED_OVER_MS)
-    assert speed.fastest_bytes_per_s == 100.0
-    speed.measure([record(600)], 2 * MEASURED_OVER_MS)
-    assert speed.fastest_bytes_per_s == 100.0
+    for at_ms, done_bytes in polls:
+        speed.measure([record(done_bytes)], at_ms)
+    return speed.fastest_bytes_per_s
+
+
+def test_the_rate_is_what_the_fastest_broker_received_over_five_seconds() -> None:
+    early = ((0, 100), (MEASURED_OVER_MS - 1, 900))
+    assert measured(*early) is None
+    assert measured(*early, (MEASURED_OVER_MS, 600)) == 100.0
+    assert measured(*early, (MEASURED_OVER_MS, 600), (2 * MEASURED_OVER_MS, 600)) == 100.0
 
 
 def test_where_nothing_is_copied_nothing_was_done() -> None:

@@ -6,6 +6,7 @@ from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import WindDown, schedule_window
 from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.state.move_index import left_of
 from kreassign.executor.state.run import Control, Run
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from tests.executor.run_events import A0, A1, LISTED, RATE, SUBMITTED, machine_after
@@ -72,7 +73,7 @@ def waiting(hours: Schedule, rates: ThrottleRates) -> Run:
     run = run_in(hours)
     run.control = Control(rates, run.control.pace)
     for record in run.moves.records.values():
-        run.moves.index.queue.add(schedule_window.left_of(record))
+        run.moves.index.queue.add(left_of(record))
         run.moves.index.unsettled.pop(record.name, None)
     return run
 
@@ -110,10 +111,17 @@ def test_moves_in_flight_are_postponed_only_where_the_end_of_a_window_cancels_th
     assert schedule_window.postponed(run_in(NIGHT, is_started=True), NOON_MS) == ()
 
 
+def ended(at_end: AtWindowEnd, at_ms: int) -> Run:
+    """A run with a deadline at ten seconds, at a poll."""
+    run = run_in(Schedule(deadline_ms=10_000, at_end=at_end))
+    run.moves.outlook = ("at most 1 of 2 moves",)
+    schedule_window.take_in(run, at_ms)
+    return run
+
+
 def test_a_deadline_that_is_over_ends_the_run_as_its_hours_say() -> None:
-    for at_end, wind_down in ((AtWindowEnd.CANCEL, WindDown.CANCEL), (AtWindowEnd.FINISH, WindDown.FINISH)):
-        run = run_in(Schedule(deadline_ms=10_000, at_end=at_end))
-        schedule_window.take_in(run, 9_999)
-        assert run.control.wind_down is None
-        schedule_window.take_in(run, 10_000)
-        assert (run.control.wind_down, run.moves.outlook, len(run.problems.noted)) == (wind_down, (), 1)
+    assert ended(AtWindowEnd.CANCEL, 9_999).control.wind_down is None
+    assert ended(AtWindowEnd.CANCEL, 10_000).control.wind_down is WindDown.CANCEL
+    finishing = ended(AtWindowEnd.FINISH, 10_000)
+    assert finishing.control.wind_down is WindDown.FINISH
+    assert (finishing.moves.outlook, len(finishing.problems.noted)) == ((), 1)
