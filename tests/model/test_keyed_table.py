@@ -51,6 +51,7 @@ def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[KeyedTable], obje
     ("k = -1", lambda t: t.amount("k"), "'k' is -1; it must be an amount"),
     ("k = [1]", lambda t: t.texts("k"), "'k' is [1]; it must be a list of texts"),
     ("k = ['a']", lambda t: t.wholes("k"), "'k' is ['a']; it must be a list of whole numbers"),
+    ("k = [1, 9]", lambda t: t.wholes("k", most=8), "'k' is (1, 9); it must be a list of whole numbers from 0 to 8"),
     ("k = { a = 1 }", lambda t: t.text_map("k"), "'k' is {'a': 1}; it must be a table of texts"),
     ("k = 1", lambda t: t.tables("k"), "'k' is 1; it must be tables, each beginning with [[k]]"),
     ("", lambda t: t.whole("k"), "the key 'k' is missing; it must be a whole number of at least 0"),

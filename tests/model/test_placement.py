@@ -72,3 +72,10 @@ def test_a_placement_is_kafkas_json_with_a_partition_a_line_in_order() -> None:
     ]
     assert parse_plan(text).replicas == {TopicPartition("b", 9): (1, 2), TopicPartition("b", 10): (3,)}
     assert parse_plan(format_placement({})) == Plan()
+
+
+def test_drift_tells_what_is_declared_and_what_is_there() -> None:
+    (order,) = drifts(declared(1, 2), {ORDERS_0: Placed((2, 1))})
+    assert (order.declared, order.found) == ((1, 2), (2, 1))
+    (missing,) = drifts(declared(1, 2), {})
+    assert (missing.declared, missing.found) == ((1, 2), None)

@@ -152,6 +152,7 @@ MALFORMED = [
         1,
         3,
     ),
+    ("[1 2]\n\n", "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries", 1, 4),
     ('{"topic":foo}', f"Unrecognized token 'foo': was expecting {VALUES}", 1, 10),
     ("[true1]", f"Unrecognized token 'true1': was expecting {VALUES}", 1, 2),
     ("[NaN]", "Non-standard token 'NaN': enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow", 1, 5),

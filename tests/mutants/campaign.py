@@ -69,7 +69,7 @@ def _tally(package: Package, size: int, seed: int, jobs: int, deadline_s: float,
     made = {module: _mutated(module) for module in modules}
     mutants = [one for module in made.values() for one in module.mutants]
     drawn = sample(mutants, size, seed)
-    verdicts = _Verdicts(package, modules, tests, keep_killed=keep_killed)
+    verdicts = Verdicts(package, modules, tests, keep_killed=keep_killed)
     left = [one for one in drawn if one.name not in verdicts.known or one.name in verdicts.doubtful]
     while left and time.monotonic() < deadline_s:
         batch, left = left[:BATCH], left[BATCH:]
@@ -99,7 +99,7 @@ def known_equivalent(path: Path = EQUIVALENT) -> dict[tuple[str, str, str, str],
     }
 
 
-class _Verdicts:
+class Verdicts:
     """What is known of a package: on disk, by module, as long as module and tests are the same.
 
     `doubtful` are mutants that survived other tests than those of now.
@@ -120,11 +120,12 @@ class _Verdicts:
             self.doubtful = {name for name, one in self.known.items() if one != "killed"}
 
     def add(self, verdicts: dict[str, str]) -> None:
-        """Keep these, too."""
+        """Keep these, too, but not what is doubtful still: it would look as if it had survived the tests of now."""
         self.known |= verdicts
         self.doubtful -= verdicts.keys()
+        kept = {name: one for name, one in self.known.items() if name not in self.doubtful}
         modules = {
-            module: {"source": digest, "verdicts": {name: one for name, one in self.known.items() if _in(module, name)}}
+            module: {"source": digest, "verdicts": {name: one for name, one in kept.items() if _in(module, name)}}
             for module, digest in self._sources.items()
         }
         document = {"tests": self._tests, "modules": modules}

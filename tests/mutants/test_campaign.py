@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.mutants.campaign import known_equivalent
+from tests.mutants.campaign import Verdicts, known_equivalent
 from tests.mutants.generated import Generated, mutated, prepared
-from tests.mutants.packages import PACKAGES
+from tests.mutants.packages import PACKAGES, Package
 from tests.mutants.sampling import Tally, sample, wilson
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +81,22 @@ def test_what_is_said_to_be_equivalent_is_of_functions_that_are_there() -> None:
         if f"def {function.rpartition('.')[2]}(" not in (ROOT / module).read_text(encoding="utf-8")
     ]
     assert lost == []
+
+
+def test_what_survived_other_tests_and_was_not_tried_since_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = Path(MODULE)
+    module.parent.mkdir(parents=True)
+    module.write_text("def f(): pass\n")
+    first, second, third = (f"kreassign.model.made_up.x_f__mutmut_{number}" for number in range(3))
+
+    def verdicts(tests: str) -> Verdicts:
+        return Verdicts(Package("model", ()), [module], tests, keep_killed=True)
+
+    verdicts("old").add({first: "survived", second: "survived", third: "killed"})
+    now = verdicts("new")
+    assert now.doubtful == {first, second}
+    now.add({first: "survived"})
+    assert verdicts("new").known == {first: "survived", third: "killed"}

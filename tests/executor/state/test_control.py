@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import (
+    BrokersForgotten,
     CancelIntended,
     CancelRequested,
     ConfigsRead,
@@ -12,6 +13,7 @@ from kreassign.executor.events import (
     HoldRequested,
     LeadersElected,
     MovesCancelled,
+    Operator,
     PaceRequested,
     PlacementState,
     PlannedMove,
@@ -168,3 +170,11 @@ def test_a_step_of_elections_that_is_changed_while_it_is_asked_for_skips_nobody(
     changed = (PaceRequested(1_500, 1, PaceChange(elections_per_step=100)), LeadersElected(2_000, (first, second)))
     _, instructions = replayed(*to_elect, *changed, TimePassed(3_000))
     assert instructions == (ElectLeaders(tuple(move.topic_partition for move in moves[2:])),)
+
+
+def test_what_stays_on_brokers_that_are_given_up_is_told_with_who_gave_them_up():
+    named = replayed(*SUBMITTED, BrokersForgotten(5_000, (2,), Operator("ann", "host")))[0]
+    unnamed = replayed(*SUBMITTED, BrokersForgotten(5_000, (2,)))[0]
+    assert {key.broker for key in named.pending_restores} == {None, 0, 1, 3}
+    assert ["given up as lost by ann@host, so" in one for one in named.problems] == [True]
+    assert ["given up as lost, so" in one for one in unnamed.problems] == [True]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from kreassign.executor.events import TimePassed
+from kreassign.executor.instructions import ObserveMoves, Wait
 from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import WindDown, schedule_window
+from kreassign.executor.state.machine import handle
 from kreassign.executor.state.move import MoveStatus
 from kreassign.executor.state.move_index import left_of
+from kreassign.executor.state.phases import Waiting
 from kreassign.executor.state.run import Control, Run
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from tests.executor.run_events import A0, A1, LISTED, RATE, SUBMITTED, machine_after
@@ -125,3 +129,12 @@ def test_a_deadline_that_is_over_ends_the_run_as_its_hours_say() -> None:
     finishing = ended(AtWindowEnd.FINISH, 10_000)
     assert finishing.control.wind_down is WindDown.FINISH
     assert (finishing.moves.outlook, len(finishing.problems.noted)) == ((), 1)
+
+
+def test_a_run_that_sleeps_goes_on_waiting_and_looks_when_its_window_opens() -> None:
+    run = run_in(NIGHT)
+    run.state = Waiting()
+    assert handle(run, TimePassed(NOON_MS)) == (Wait(),)
+    assert run.state == Waiting()
+    (look,) = handle(run, TimePassed(24 * HOUR_MS))
+    assert isinstance(look, ObserveMoves)

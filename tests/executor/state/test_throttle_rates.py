@@ -73,3 +73,13 @@ def test_a_rate_is_never_below_what_is_written_to_the_partitions_that_are_copied
 def test_a_broker_with_a_rate_of_its_own_does_not_follow_the_traffic() -> None:
     rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE), per_broker=(BrokerRate(2, 77),))
     assert adapted(rates=rates)["follower 2"] == "77"
+
+
+def test_a_rate_that_is_off_by_little_stays() -> None:
+    run = machine_after(*SUBMITTED)[0]._run
+    run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE))
+    throttle_rates.take_in(
+        run, TrafficMeasured(5_000, (BrokerTraffic(0, 50_000.0, 0.0), BrokerTraffic(1, 300_000.0, 0.0)))
+    )
+    found = {key.broker: value for key, value in throttle_rates.wanted(run).items() if key.name.startswith("leader")}
+    assert found == {0: str(RATE), 1: "700000"}

@@ -25,7 +25,7 @@ from kreassign.executor.state.run import Doubt, Run
 from kreassign.executor.state.throttle_watch import DOUBT_EVERY_MS, PROPAGATION_MS
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import ConfigResource
-from tests.executor.run_events import BEFORE, LISTED, LIVE, PREPARED, RATES, look, machine_after, started
+from tests.executor.run_events import BEFORE, LISTED, LISTS, LIVE, PREPARED, RATES, look, machine_after, started
 
 KEY = RATES[0].key
 FOUND = ConfigValue(KEY, "5")
@@ -120,3 +120,12 @@ def test_where_its_throttle_cannot_be_looked_at_it_is_set_again_all_the_same() -
 def test_a_run_without_guards_looks_at_nothing_and_sends_its_moves() -> None:
     run = machine_after(*LISTED)
     assert isinstance(run[1][0], SubmitMoves)
+
+
+def test_read_again_are_rates_lists_of_the_topics_about_to_move_and_what_is_in_doubt() -> None:
+    run = machine_after(*LISTED)[0]._run
+    rates, lists = {one.key for one in RATES}, {one.key for one in LISTS}
+    assert {one.key for one in throttle_watch.question(run, ()).overrides} == rates
+    assert {one.key for one in throttle_watch.question(run, {TOPIC}).overrides} == rates | lists
+    run.throttle.doubts = {LISTS[0].key: Doubt(FOUND, 0)}
+    assert {one.key for one in throttle_watch.question(run, ()).overrides} == rates | {LISTS[0].key}

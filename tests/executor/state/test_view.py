@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from kreassign import executor
@@ -66,3 +67,10 @@ def test_a_run_that_nobody_executes_foresees_nothing_and_no_guard_speaks() -> No
     assert going_on.outlook == (*going_on.lost_destinations, "waits for its window")
     assert (len(going_on.lost_destinations), going_on.verdicts) == (1, run.health.verdicts)
     assert (left.outlook, left.verdicts) == ((), ())
+
+
+def test_a_view_of_a_run_that_was_left_is_of_the_same_run() -> None:
+    view = replayed(replace(started(), at_ms=7, plan_id="p"), *PREPARED[1:])[0]
+    left = view.as_left
+    assert (left.run_id, left.cluster_id, left.plan_id, left.started_ms) == ("run-1", "cluster-1", "p", 7)
+    assert (left.records, left.phase) == (view.records, view.phase)

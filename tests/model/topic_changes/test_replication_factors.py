@@ -148,3 +148,9 @@ def test_every_partition_gets_its_factor_and_keeps_what_it_can(cluster: TopicsVi
         assert kept == replicas[: len(kept)]  # the order stays, and what is new comes last
         out_of_sync_kept = set(kept) - set(one.isr)
         assert not out_of_sync_kept or set(one.isr) <= set(replicas)
+
+
+def test_replicas_that_the_call_has_placed_already_count_where_nobody_knows_sizes() -> None:
+    brokers = (BrokerView(0), BrokerView(1), BrokerView(2))
+    decided = decide_replication_factors(view(partition(0, (0,)), partition(1, (0,)), brokers=brokers), [(FOO, 2)])
+    assert decided == {FOO: {FOO_0: (0, 1), FOO_1: (0, 2)}}
