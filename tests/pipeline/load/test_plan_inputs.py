@@ -119,13 +119,14 @@ def test_where_all_is_enough_or_nothing_is_there_is_no_other_verdict_to_find(tmp
     assert reasons(tmp_path, "mean") == ["short"]
 
 
-def test_a_load_without_a_verdict_is_not_taken_for_enough(tmp_path: Path) -> None:
+def test_a_load_without_a_verdict_is_refused_by_name(tmp_path: Path) -> None:
     partitions(tmp_path, *({"verdict": word, "write_bytes_per_s": 5.0} for word in ("enough", "short")))
     (file,) = (tmp_path / PLAN_INPUTS.name).glob("*.parquet")
     found = pq.read_table(file)
     place = found.column_names.index("verdict")
     pq.write_table(found.set_column(place, "verdict", pa.array([None, "enough"], pa.string())), file)
-    assert reasons(tmp_path, "mean") == ["no verdict", None]
+    with pytest.raises(DataError, match=r"table plan_inputs in .* has no verdict in 1 of its rows"):
+        reasons(tmp_path, "mean")
 
 
 def test_that_the_mean_stands_in_for_the_load_to_plan_by_is_a_reason_too(tmp_path: Path) -> None:

@@ -189,12 +189,13 @@ def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
 def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
     """The table as it is, for a commit; made if it is missing, and with the columns that are new to it."""
     if not has_log(data_dir, table):
+        where = table_uri(data_dir, table)
         if isinstance(data_dir, Path):
             make_private_folder(data_dir)
         try:
             with told(data_dir, table):
                 DeltaTable.create(
-                    table_uri(data_dir, table),
+                    where,
                     schema=log_schema(table),
                     partition_by=[table.partition_by.name] if table.partition_by else [],
                     name=table.name,
