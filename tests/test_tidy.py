@@ -427,6 +427,11 @@ def test_every_page_is_reached_from_the_map() -> None:
     assert_none(whole.unreachable_pages(docs, "docs/README.md"))
 
 
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    docs = [path.removeprefix("docs/") for path in pages() if path.startswith("docs/")]
+    assert_none(whole.pages_not_in_the_menu(docs, (ROOT / "mkdocs.yml").read_text()))
+
+
 def test_every_command_has_its_section() -> None:
     assert_none(whole.undocumented_commands(commands(), pages()[COMMANDS_PAGE]))
 
@@ -469,6 +474,12 @@ def test_unreachable_pages_are_found() -> None:
         "docs/x/b.md": source("[a](a.md)"),
     }
     assert [finding.path for finding in whole.unreachable_pages(known, "docs/README.md")] == ["docs/x/b.md"]
+
+
+def test_pages_that_the_menu_does_not_name_are_found() -> None:
+    menu = "nav:\n  - README.md\n  - Design:\n      - why/b.md\n      - Other: why/c.md\n"
+    found = whole.pages_not_in_the_menu(["README.md", "why/a.md", "why/b.md", "why/c.md"], menu)
+    assert [finding.path for finding in found] == ["docs/why/a.md"]
 
 
 def test_commands_without_a_section_and_sections_without_a_command_are_found() -> None:

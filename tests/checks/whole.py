@@ -24,6 +24,7 @@ TREE_LINE = re.compile(r"^(?P<lead>[│ ]*(?:[├└]── )?)(?P<name>[A-Z]\w*
 EXIT_CODE = re.compile(r"\bexit (\d+)")
 ATTRIBUTE = re.compile(r"(?<=\s)\.(\w+)")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s+(\S+)", re.MULTILINE)
+MENU_ENTRY = re.compile(r"^ +- (?:[^:#\n]+: )?([\w/.-]+\.md)$", re.MULTILINE)
 HEADING = re.compile(r"^#+\s+(.*?)[ \t]*$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -165,6 +166,14 @@ def unreachable_pages(pages: Mapping[str, Source], start: str) -> Iterator[Findi
             waiting += [_join(path, target) for target in targets]
     for path in pages.keys() - reached:
         yield Finding(path, 1, f"no link leads here from {start}")
+
+
+def pages_not_in_the_menu(pages: Iterable[str], mkdocs: str) -> Iterator[Finding]:
+    """Pages, as paths inside docs/, that the menu of the site does not name: a build in strict mode ends at them."""
+    named = set(MENU_ENTRY.findall(mkdocs))
+    for path in pages:
+        if path not in named:
+            yield Finding(f"docs/{path}", 1, "not in the menu of the site: add a line to `nav` in mkdocs.yml")
 
 
 def anchors(text: str) -> set[str]:
