@@ -271,6 +271,17 @@ def test_stale_answers_make_nobody_a_foreigner_and_leave_nothing_behind(rig: Twi
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
 
 
+@pytest.mark.parametrize("behind_after_s", [0.0, 2.0], ids=["before it has a rate", "with its first rate"])
+def test_a_broker_that_stays_behind_keeps_no_rate_when_it_shows_an_old_one(rig: TwinRig, behind_after_s: float) -> None:
+    """Seed 567 of the simulation: what such a broker showed for more than a minute was taken for somebody else's."""
+    rig.after(behind_after_s, lambda: rig.twin.views.hold_back(1, None))
+    rig.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
+    warned = {GuardName.FOREIGN_THROTTLE: Reaction.WARN}
+    rig.run(rig.prepared(AWAY, guards=warned, pace=ONE_BY_ONE))
+    rig.twin.views.release(1)
+    assert rig.throttles == {}
+
+
 @pytest.mark.parametrize("is_shown_late", [False, True])
 @pytest.mark.parametrize("default", [RATE, 90 * RATE])
 def test_a_rate_for_all_brokers_is_nobodys_foreign_setting_and_stays(

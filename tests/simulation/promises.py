@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kreassign.executor.guards import GuardName
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import ENDED
@@ -30,6 +31,9 @@ LEFT_THERE = "nothing was restored there"
 LEASE_LOST = "the lease of the cluster was lost"
 """Whoever is suspended for longer than a session lasts loses it, and says so."""
 
+OUTRUN = f"{GuardName.RATE} (over"
+"""Copies that share a throttle may each be slower than their producers, until one of them has ended."""
+
 
 def broken(ordeal: Ordeal) -> Iterator[str]:
     """A sentence for each promise that was not kept."""
@@ -45,6 +49,7 @@ def broken(ordeal: Ordeal) -> Iterator[str]:
     yield from _moves(twin, trial, found)
     yield from _throttle(ordeal)
     problems = [one for one in found.problems if LEASE_LOST not in one or "Suspend" not in trial.kinds]
+    problems = [one for one in problems if not one.startswith(OUTRUN)]
     if trial.kinds <= HARMLESS and (found.state != "done" or problems):
         yield f"{found.state} with {problems}, and nothing happened that makes any difference"
     if found.state == "done" and any(move.status != MoveStatus.COMPLETE for move in found.moves):

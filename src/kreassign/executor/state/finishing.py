@@ -102,6 +102,7 @@ def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
         return _after_restoring(run, state.restore, event.at_ms)
     if not order.overrides:
         return _restore_later(run, state.restore, event.at_ms, event.problems)
+    run.throttle.in_force -= {override.key for override in order.overrides}
     return Next(WritingBack(state.restore), (order,))
 
 
@@ -117,22 +118,29 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     """Close the overrides that are restored; what to write of the others now.
 
     An odd value waits for a second reading, for one may be stale: also the old value, where nobody has written it yet.
+    A broker can be behind for longer than that. So what it shows is overwritten when it is the old value or an earlier
+    one of ours; where the old one is there indeed, nothing changes.
     What others changed is theirs, and is named.
     """
     throttle = run.throttle
     if event.others_move:
         _leave_rates(run, event)
     throttle_watch.take_in_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
-    settled = (one for key, one in throttle.pending.items() if not throttle_watch.is_undecided(run, key))
+    settled = (
+        throttle.with_every_rate(one)
+        for key, one in throttle.pending.items()
+        if not throttle_watch.is_undecided(run, key)
+    )
     found = ledger.restoration(settled, event.values)
+    unwritten = [key for key in found.restored if key in throttle.in_force]
     for key in (*found.restored, *(present.key for present in found.foreign)):
-        throttle.close(key)
+        if key not in unwritten:
+            throttle.close(key)
     for present in found.foreign:
         run.note(f"someone else changed a throttle during the run, and it was left so: {present.then}")
     # The settings of a broker that is down cannot be read, but the controller may take them.
     silent = (one for one in throttle.pending.values() if one.key.broker in event.down)
-    changes = (*found.changes, *silent)
-    throttle.in_force -= {override.key for override in changes}
+    changes = (*found.changes, *(throttle.pending[key] for key in unwritten), *silent)
     return RestoreThrottle(changes, found.shared)
 
 

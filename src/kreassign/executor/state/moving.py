@@ -106,6 +106,8 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
         run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
         if override.is_list:
             run.throttle.listed.setdefault(override.key, set()).update(override.our_items)
+        elif override.is_open and override.value is not None:
+            run.throttle.rated.setdefault(override.key, set()).add(override.value)
         if run.throttle.doubts.pop(override.key, None) is not None:
             run.throttle.told.pop(override.key, None)
             run.health.checked_ms = None  # What the guards say of it may be over.

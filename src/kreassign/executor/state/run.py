@@ -148,6 +148,8 @@ class ThrottleLedger:
     """Whether others had changed the throttle of what was in flight when it ended."""
     listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
     """Every entry that this run ever added to a list."""
+    rated: dict[ConfigKey, set[str]] = field(default_factory=dict)
+    """Every value that this run ever gave a rate."""
     originals: dict[ConfigKey, str | None] = field(default_factory=dict)
     """What settings shall be at the end that others had changed before the run."""
     adopted: dict[ConfigKey, str | None] = field(default_factory=dict)
@@ -203,6 +205,11 @@ class ThrottleLedger:
             else replace(one, unconfirmed=(",".join(sorted(self.listed[key])),))
             for key, one in self.overrides.items()
         )
+
+    def with_every_rate(self, override: ConfigOverride) -> ConfigOverride:
+        """The override of a rate, of which any value that this run ever gave it may still be there."""
+        earlier = self.rated.get(override.key, set()).difference(override.possible_values)
+        return replace(override, unconfirmed=(*override.unconfirmed, *sorted(earlier))) if earlier else override
 
     @property
     def residue(self) -> tuple[str, ...]:
