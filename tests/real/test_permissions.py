@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.executor.journal import find_journals
+from kreassign.executor.events import Event, MovesObserved, PartitionObservation, PlacementState
+from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
@@ -267,6 +269,50 @@ def test_a_run_that_wants_the_lease_and_its_rollback_need_just_what_is_listed(al
     assert assignments(alice.cluster, alice.topic) == {0: (1,), 1: (1,)}
     done = alice.give(*back)
     assert (done.exit_code, alice.nothing_is_left()) == (0, True), done.output
+
+
+def observations(events: Iterable[Event]) -> Iterator[PartitionObservation]:
+    """All of them, in their order."""
+    return (one for event in events if isinstance(event, MovesObserved) for one in event.observations)
+
+
+def test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed(alice: Alice) -> None:
+    load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: 12_000_000, 1: 12_000_000})
+    state = ("--state-dir", alice.folder / "state")
+    whole = {
+        ALTER: "Alter on the cluster",
+        READS: f"Describe on topic {alice.topic}",
+        ALTER_SETTINGS: "AlterConfigs on the cluster",
+        of_topics("ALTER_CONFIGS"): f"AlterConfigs on topic {alice.topic}",
+    }
+
+    def left(*words: object, known: int = 0) -> int:
+        """Give a command that goes on with the run, and interrupt it once it has looked at a move under way."""
+        process = fork_server().start("kreassign", *map(str, (*words, *state)), *alice.where)
+
+        def has_looked() -> bool:
+            new = [event for one in find_journals(alice.folder / "state") for event in read_events(one)][known:]
+            return any(one.placement is PlacementState.MOVING for one in observations(new))
+
+        wait_until(has_looked, timeout_s=PATIENCE_S, what="a look at a move that is under way")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+        return process.returncode
+
+    alice.may(*whole)
+    assert left("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", "100kB/s", "--max-moves", 1) == 130
+    (journal,) = find_journals(alice.folder / "state")
+    told, throttle = read_events(journal), throttles(alice.cluster, alice.topic)
+    for command, left_out in itertools.product(("resume", "cancel"), whole):
+        alice.may(CLUSTER_LOOK, *(one for one in whole if one != left_out))
+        refused = alice.give(command, *state)
+        assert refused.exit_code == 2, refused.output
+        assert f"- permission is missing: {whole[left_out]}; allow it with `kafka-acls" in refused.stderr
+        assert (read_events(journal), throttles(alice.cluster, alice.topic)) == (told, throttle)
+    alice.may(*whole)
+    assert left("resume", known=len(told)) == 130
+    done = alice.give("cancel", *state)
+    assert (done.exit_code, alice.nothing_is_left()) == (5, True), done.output
 
 
 def test_maintenance_is_refused_to_who_does_not_see_what_is_on_the_broker(alice: Alice) -> None:

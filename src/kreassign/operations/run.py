@@ -15,13 +15,14 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.brokers.in_maintenance import InMaintenance, nobody
+from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.queries import topic_ids_of
 from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
-from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start
+from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_view
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.journal import Journal, first_event, post_request, refuse_second_run
 from kreassign.executor.lease import Lease, LeasePolicy
@@ -183,10 +184,14 @@ def resume_run(
     """Go on with the run of this journal, first of all with this request, which is stored only if that is possible.
 
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
-    Raises InputError when a process executes a run of its cluster.
+    Raises InputError when a process executes a run of its cluster, and where permissions are missing for what is left.
     """
     refuse_unless_free(client, context, path.stem)
-    cluster, start = client.describe_cluster(), latest_start(path)
+    cluster = client.describe_cluster()
+    if lacking := permissions.lacking_to_go_on(client, read_view(path), cluster.broker_ids):
+        left = f"run {path.stem} cannot go on, and stays as it was left:"
+        raise InputError("\n  - ".join((left, *lacking)))
+    start = latest_start(path)
     journal, events = Journal.resume(path, cluster.cluster_id, start.position)
 
     def ask() -> None:

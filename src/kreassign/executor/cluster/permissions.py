@@ -12,6 +12,7 @@ from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.state import ACTIVE, RunView
 from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType, Topic
 from kreassign.model.authorization import missing_permission
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
@@ -36,6 +37,22 @@ def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) ->
     return (*_to_reassign(port), *_to_throttle(port, topics, brokers))
 
 
+def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) -> tuple[str, ...]:
+    """The same of a run that was left, of what it has still to do: its moves that have not ended, and its throttle.
+
+    One of the live brokers is asked for all, since the settings of brokers belong to the cluster: one that hangs would
+    keep the run waiting for no more than is known anyway.
+    """
+    topics = {record.name.topic for record in run.records.values() if record.status in ACTIVE}
+    to_restore = {override.key.resource for override in run.pending_restores.values()}
+    hidden = _hidden(port, topics)
+    if not (to_restore or (topics and run.rates.is_limited)):
+        return (*hidden, *(_to_reassign(port) if topics else ()))
+    named = topics if run.rates.is_limited else set[str]()
+    named |= {resource.name for resource in to_restore if resource.type is ResourceType.TOPIC}
+    return (*hidden, *(_to_reassign(port) if topics else ()), *_to_throttle(port, sorted(named), sorted(brokers)[:1]))
+
+
 def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
     """The topics of which these log directories hold replicas and that this client may not see, in order.
 
@@ -46,6 +63,15 @@ def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[L
     unknown = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
     failed = port.describe_topics(unknown).failed if unknown else {}
     return tuple(topic for topic, error in sorted(failed.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+
+
+def _hidden(port: TopicPort, topics: Collection[str]) -> Iterator[str]:
+    try:
+        failed = port.describe_topics(sorted(topics)).failed if topics else {}
+    except ClusterError:
+        return
+    if names := [topic for topic, error in failed.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]:
+        yield missing_permission("Describe", names)
 
 
 def _to_reassign(port: ClusterPort) -> Iterator[str]:
