@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.admin.call import raise_if_failed
-from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes
+from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes, readings
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected
 from kreassign.wire import api
 
@@ -55,3 +55,21 @@ def test_a_broker_that_stopped_waiting_has_not_refused() -> None:
     assert isinstance(batch.failed["b"], Rejected)
     with pytest.raises(OutcomeUnknown, match=r"The request timed out\."):
         raise_if_failed(ALTER, 7)
+
+
+@pytest.mark.parametrize("codes", [(0, 39), (39, 0)])
+def test_what_is_answered_both_ways_is_a_violation_of_the_protocol(codes: tuple[int, int]) -> None:
+    batch = outcomes(ALTER, [("a", codes[0], None), ("b", 0, None), ("a", codes[1], None)], asked=["a", "b"])
+    assert dict(batch.ok) == {"b": None}
+    assert list(batch.failed) == ["a"]
+    assert isinstance(batch.failed["a"], ProtocolViolation)
+    assert "says twice what became of a" in str(batch.failed["a"])
+
+
+@pytest.mark.parametrize("codes", [(0, 35), (35, 0)])
+def test_what_is_read_and_refused_in_one_answer_is_a_violation_of_the_protocol(codes: tuple[int, int]) -> None:
+    entry = api.DESCRIBE_LOG_DIRS.response.DescribeLogDirsResult
+    answered = [("dir", entry(error_code=code, log_dir="dir", topics=[])) for code in codes]
+    batch = readings(api.DESCRIBE_LOG_DIRS, answered, lambda _, one: one.log_dir, asked=["dir"])
+    assert dict(batch.ok) == {}
+    assert isinstance(batch.failed["dir"], ProtocolViolation)

@@ -6,7 +6,7 @@ and none makes one without saying what was asked. What a call is not asked by na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import TypeVar
 
 from kreassign.admin.call import failure, rejection
@@ -37,7 +37,7 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
             ok[key] = None
         else:
             failed[key] = failure(api, code, message, key)
-    return Batch(ok, failed | unanswered(api, wanted, {**ok, **failed}))
+    return _batch(api, wanted, ok, failed)
 
 
 def _own_code(entry: Message) -> int:
@@ -68,7 +68,21 @@ def readings(
             ok[key] = value(key, entry)
         else:
             failed[key] = rejection(api, refused, getattr(entry, "error_message", None), key)
-    return Batch(ok, failed | unanswered(api, wanted, {**ok, **failed}))
+    return _batch(api, wanted, ok, failed)
+
+
+def _batch(
+    api: Api, wanted: Iterable[Key], ok: Mapping[Key, Value], failed: Mapping[Key, ClusterError]
+) -> Batch[Key, Value]:
+    """What was answered, but for what was answered both ways: then nobody knows."""
+    both = {
+        key: ProtocolViolation(
+            f"the answer to {api} says twice what became of {key}, and not the same", item=key, api=api.name
+        )
+        for key in ok.keys() & failed.keys()
+    }
+    plain = {key: value for key, value in ok.items() if key not in both}
+    return Batch(plain, {**failed, **both, **unanswered(api, wanted, {**ok, **failed})})
 
 
 def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> Message:
