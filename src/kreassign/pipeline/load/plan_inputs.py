@@ -235,13 +235,11 @@ def _reasons(
     verdicts: Dictionary, statistic: str, rates: npt.NDArray[np.float64] | None
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """Why loads are doubtful: their verdict, else that the load to plan by is unknown."""
-    names = (*verdicts.names, "no verdict", f"no {statistic}")
-    no_verdict, no_statistic = len(names) - 2, len(names) - 1
-    codes = np.where(verdicts.codes < 0, no_verdict, verdicts.codes)
-    is_enough = codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
-    reasons = np.where(is_enough, -1, codes)
+    names = (*verdicts.names, f"no {statistic}")
+    is_enough = verdicts.codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
+    reasons = np.where(is_enough, -1, verdicts.codes)
     if rates is not None:
-        reasons = np.where(is_enough & np.isnan(rates), no_statistic, reasons)
+        reasons = np.where(is_enough & np.isnan(rates), len(names) - 1, reasons)
     return names, reasons.astype(np.int32)
 
 
