@@ -217,6 +217,7 @@ def history(folder: Path) -> RunHistory | None:
     return status(journals[0]) if journals else None
 
 
+@pytest.mark.thorough
 def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_path: Path) -> None:
     volumes(tmp_path, "state", "tmp", "plan", "kafka")
     targets = {TopicPartition("t", 0): (3, 2), TopicPartition("t", 1): (2, 3)}
@@ -245,6 +246,7 @@ def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_pat
     assert done.state == "done"
 
 
+@pytest.mark.thorough
 def test_the_nightly_check_passes_until_the_cluster_drifts(tmp_path: Path) -> None:
     volumes(tmp_path, "tmp", "placement", "kafka")
     with serving(Twin(cluster({"t": [[0, 1]]}), TwinSettings()), speed=10.0) as thread:

@@ -104,6 +104,7 @@ def tasks_of(example: Path) -> list[tuple[str, str]]:
     return [(name, command) for _, name, command in sorted(found)]
 
 
+@pytest.mark.thorough
 def test_the_tasks_of_the_weekly_dag_wait_for_approval_and_run_on_a_twin(tmp_path: Path) -> None:
     tasks = dict(tasks_of(ROOT / "examples" / "airflow_rebalance.py"))
     assert list(tasks) == ["check", "snapshot", "plan", "rehearse", "page", "approved", "run", "declare"]

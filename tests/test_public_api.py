@@ -40,6 +40,7 @@ def program() -> str:
     return str(block)
 
 
+@pytest.mark.thorough
 def test_the_program_of_the_guide_plans_rehearses_runs_watches_verifies_and_rolls_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

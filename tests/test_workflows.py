@@ -119,6 +119,7 @@ class Runner:
             assert done.returncode == (code if name == names[-1] else 0), (name, done.stdout, done.stderr)
 
 
+@pytest.mark.thorough
 def test_a_change_of_the_placement_is_told_planned_run_and_watched(tmp_path: Path, workflow: dict[str, Any]) -> None:
     placement = tmp_path / "placement.json"
     with serving(Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings()), speed=10.0) as thread:

@@ -189,6 +189,7 @@ LOGIN = (
 )
 
 
+@pytest.mark.thorough
 def test_a_cluster_is_reached_with_the_properties_of_its_profile_and_its_secret_is_stored_nowhere(
     config: Path, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_run_of_a_second_has_columns_that_can_be_distinguished() -> None:
                 assert len(set(trace["x"])) == len(trace["x"])
 
 
+@pytest.mark.thorough
 def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable() -> None:
     """Bars become colours, and what would be too many rows is put together."""
     run, trail = huge_run()

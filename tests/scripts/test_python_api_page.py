@@ -8,6 +8,8 @@ import sys
 from enum import Enum
 from types import SimpleNamespace
 
+import pytest
+
 import kreassign
 from scripts.python_api_page import EXAMPLE, GROUPS, PAGE, python_api_page
 
@@ -43,6 +45,7 @@ def test_nothing_on_the_page_changes_from_one_process_to_the_next() -> None:
     assert not re.findall(r"0x[0-9a-f]{6,}|<function|<class", PAGE.read_text(encoding="utf-8"))
 
 
+@pytest.mark.thorough
 def test_the_program_of_the_page_runs_on_a_twin_and_leaves_it_as_it_was() -> None:
     done = subprocess.run([sys.executable, "-c", EXAMPLE], capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr

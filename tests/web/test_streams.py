@@ -46,6 +46,7 @@ def _open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.thorough
 def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_away(tmp_path: Path) -> None:
     with live_run(tmp_path) as run, serving_page(with_control(tmp_path)) as site, ExitStack() as stack:
         path = f"/api/v1/runs/{run.run_id}/stream"
