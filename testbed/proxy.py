@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -75,6 +75,8 @@ class Proxy:
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
         self._line_free_s = 0.0
+        self._instead: Mapping[int, int] = {}
+        self.led_elsewhere = 0
         self._is_audible.set()
 
     def stand_before(self, port: int, at: int) -> None:
@@ -98,6 +100,19 @@ class Proxy:
                 self._is_audible.clear()
             else:
                 self._is_audible.set()
+
+        self._within(change)
+
+    def lead_to(self, instead: Mapping[int, int]) -> None:
+        """Close all connections, and connect who comes for a port from now on to the one that is named instead.
+
+        As a name or an address that belongs to another machine by now. `led_elsewhere` counts those that came.
+        """
+
+        async def change() -> None:
+            self._instead, self.led_elsewhere = dict(instead), 0
+            for connection in self._connections:
+                connection.cancel()
 
         self._within(change)
 
@@ -130,7 +145,8 @@ class Proxy:
                 # Closed at once where the broker is down: that nobody listens cannot be shown by a proxy that does.
                 # Cancelled where it is severed: asyncio would print a task that ends so.
                 with suppress(OSError, asyncio.CancelledError):
-                    broker, to_broker = await asyncio.open_connection(HOST, port)
+                    self.led_elsewhere += port in self._instead
+                    broker, to_broker = await asyncio.open_connection(HOST, self._instead.get(port, port))
                     try:
                         await self._pass(client, to_client, broker, to_broker)
                     finally:

@@ -169,6 +169,25 @@ def test_where_all_is_severed_no_connection_lives_until_it_is_over(between: Betw
         assert between.ask(METADATA, "it") == message(METADATA, "it")
 
 
+def test_an_address_leads_elsewhere_until_it_does_not(between: Between) -> None:
+    with Broker() as other:
+        thread = threading.Thread(target=other.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            between.proxy.lead_to({between.broker.port: other.port})
+            assert between.client.recv(1) == b""
+            with between.connected() as between.client:
+                assert between.ask(METADATA, "there") == message(METADATA, "there")
+                between.proxy.lead_to({})
+                assert between.client.recv(1) == b""
+        finally:
+            other.shutdown()
+            thread.join(PATIENCE_S)
+        with between.connected() as between.client:
+            assert between.ask(METADATA, "here") == message(METADATA, "here")
+    assert (other.asked, between.broker.asked) == (["there"], ["here"])
+
+
 def test_a_slow_line_carries_requests_and_answers_at_its_rate(between: Between) -> None:
     text = "x" * 10_000
     between.proxy.interfere(Interference(Deed.SLOW, bytes_per_s=100_000))

@@ -15,6 +15,7 @@ from tests.torture.network_faults import (
     cut_links,
     delay_answers,
     fall_silent,
+    lead_elsewhere,
     slow_links,
     spoil_replication,
     spring,
@@ -101,6 +102,7 @@ NETWORK_FAULTS = (
     Fault("network silent for 20 s", fall_silent, listener=PROXIED, harmless=True),
     Fault("links of the run cut", cut_links, listener=PROXIED, harmless=True),
     Fault("links of the run slowed", slow_links, listener=PROXIED, harmless=True),
+    Fault("addresses that lead to another cluster", lead_elsewhere, listener=PROXIED, harmless=True),
     Fault("links to a leader cut", spoil_replication(Deed.SEVER, "cut", 15)),
     Fault("links to a leader slowed", spoil_replication(Deed.SLOW, "slowed", 20)),
 )
