@@ -61,6 +61,7 @@ LONGEST = (
 SEARCHING = (
     "tests/planner/",
     "tests/cli/planning/",
+    "tests/cli/test_permissions.py",
     "tests/cli/test_plan",
     "tests/cli/commands/test_twin.py",
     "tests/test_public_api.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
-from kreassign.errors import InputError
+from kreassign.errors import ClusterError, InputError
+from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
 from kreassign.executor.history.audit_trail import AuditTrail, audit_trail
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
-from kreassign.model import ConfigResource, OffsetSpec
+from kreassign.model import ConfigResource, LogDir, OffsetSpec
+from kreassign.model.authorization import missing_permission
 from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
+from kreassign.operations.warnings import Warn, warn_program
 from kreassign.pipeline.spark.client_properties import by_reference
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
 from kreassign.pipeline.tables.parquet import read_rows, refuse_former, write_rows
@@ -94,12 +97,21 @@ def found_of(row: Row, brokers: Iterable[Row]) -> Row:
 
 
 def read_records(
-    client: AdminClient, request: ReadingRequest, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK
+    client: AdminClient,
+    request: ReadingRequest,
+    data: Path | str,
+    spark_options: SparkOptions = LOCAL_SPARK,
+    warn: Warn = warn_program,
 ) -> Reading:
-    """Read every record of topics and keep its hash; a reading of the same label is replaced. Raises InputError."""
+    """Read every record of topics and keep its hash; a reading of the same label is replaced.
+
+    Warns of topics that this client may not see, which are not read. Raises InputError, also where it may not read
+    those that it sees, before Spark is started.
+    """
     jobs = spark_jobs("an audit")
     taken_ms = SystemClock().now_ms()
-    partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, request.topics)]
+    names = _to_read(client, request.topics, warn)
+    partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
     file = request.command_config
     properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
@@ -156,9 +168,31 @@ def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
             yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"
 
 
-def _partitions(client: AdminClient, patterns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list[str]:
+    """The topics to read. Raises InputError for those whose records this client may not read."""
+    listed = client.list_topics()
+    log_dirs = (one for dirs in _log_dirs(client).values() for one in dirs)
+    if unseen := _matching(unseen_topics(client, listed, log_dirs), patterns):
+        warn(
+            f"topics that this client may not see are not read, though brokers have replicas of {len(unseen)}: "
+            f"{missing_permission('Read', unseen)}"
+        )
+    names = _chosen(listed, patterns)
+    if lacking := lacking_to_read(client, names):
+        raise InputError("\n  - ".join(("the records cannot be read:", *lacking)))
+    return names
+
+
+def _log_dirs(client: AdminClient) -> Mapping[int, tuple[LogDir, ...]]:
+    """Nothing of brokers that do not tell, as without Describe on the cluster."""
+    try:
+        return client.describe_log_dirs().ok
+    except ClusterError:
+        return {}
+
+
+def _partitions(client: AdminClient, names: list[str]) -> Iterator[tuple[Any, ...]]:
     """Topic, partition, first and next offset, cleanup policy and topic id of all that is to be read."""
-    names = _chosen(client.list_topics(), patterns)
     topics = client.describe_topics(names).raise_if_any()
     keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
     # Of a tiered topic the records in remote storage are read too: a move must lose none of them.
@@ -169,14 +203,18 @@ def _partitions(client: AdminClient, patterns: tuple[str, ...]) -> Iterator[tupl
 
 
 def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
+    found = _matching(names, patterns)
+    if not found:
+        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
+    return found
+
+
+def _matching(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
     try:
         wanted = [re.compile(pattern) for pattern in patterns]
     except re.error as error:
         raise InputError(f"--topics: not a regular expression: {error}") from error
-    found = sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
-    if not found:
-        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
-    return found
+    return sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
 
 
 def _policies(client: AdminClient, names: list[str]) -> dict[str, str]:

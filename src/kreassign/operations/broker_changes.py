@@ -51,6 +51,8 @@ def cordon(client: AdminClient, broker: int) -> str | None:
 
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:
     """Take the cordon of a broker back, if it is one like ours; what was done. Raises InputError, ClusterError."""
+    if found.is_live and found.cordon is None:
+        raise InputError(f"broker {found.broker} cannot be read: {found.unread}. Then give the command again")
     if found.cordon is None:
         if context.controllers is None:
             raise InputError(

@@ -20,6 +20,7 @@ from kreassign.executor.brokers.cordon import CORDONED_LOG_DIRS
 from kreassign.executor.brokers.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.brokers.readings import Readings, read_brokers
 from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, listed
+from kreassign.executor.cluster import permissions
 from kreassign.executor.history.interrupted_runs import left_behind
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import active_run, cluster_journals, first_event
@@ -229,7 +230,7 @@ class Decommissioning:
             step = self._wanted.next_step(found)
             if isinstance(step, Blocked | Finished):
                 return self._result(step)
-            self._check_drain(step, found)
+            self._check_first(step, found)
             self._note(str(step))
             match step:
                 case Cordon(brokers):
@@ -263,10 +264,24 @@ class Decommissioning:
                 "leave out --unregister"
             )
 
-    def _check_drain(self, step: Step, found: Readings) -> None:
-        """Before the first change: nothing is cordoned for a drain that nobody can plan. Raises as planning does."""
-        if isinstance(step, Cordon) and (ahead := _drain_ahead(self._wanted, found)) is not None:
+    def _check_first(self, step: Step, found: Readings) -> None:
+        """Nothing is cordoned for a drain that nobody can plan, or that this client may not execute.
+
+        Raises as planning does, and InputError.
+        """
+        if not isinstance(step, Cordon):
+            return
+        ahead = _drain_ahead(self._wanted, found)
+        if ahead is not None:
             drain_plan(self._client, self._request, ahead, replace(self._context, warn=tell_nobody), self._clock)
+        is_throttled = ahead is not None and self._request.run.throttle.is_limited
+        topics = {name.topic for name in ahead.partitions} if ahead is not None and is_throttled else set[str]()
+        self._refuse_if_lacking(step.brokers, sorted(topics), reassigns=ahead is not None)
+
+    def _refuse_if_lacking(self, brokers: Collection[int], topics: Iterable[str] = (), *, reassigns: bool) -> None:
+        if lacking := permissions.lacking_for_brokers(self._client, brokers, reassigns=reassigns, topics=topics):
+            refused = f"the decommission of {listed(self._request.brokers)} cannot go on:"
+            raise InputError("\n  - ".join((refused, *lacking)))
 
     def _await(self, step: Await, last: Step | None) -> Blocked | None:
         """Let time pass; what is in the way where it was too much."""
@@ -301,6 +316,7 @@ class Decommissioning:
             step = self._wanted.next_step(self._read())
             if not isinstance(step, Unregister) or broker not in step.brokers:
                 return
+            self._refuse_if_lacking((), reassigns=True)  # which unregistering takes, too
             self._open_for_namesake(broker)
             try:
                 self._client.unregister_broker(broker)

@@ -28,7 +28,8 @@ from kreassign.executor.brokers.maintenance import (
     next_to_exit,
 )
 from kreassign.executor.brokers.readings import read_brokers
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
+from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, listed
+from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.queries import min_isr_of
 from kreassign.executor.history.interrupted_runs import left_behind
 from kreassign.executor.history.run_history import RunHistory, read_history
@@ -77,10 +78,11 @@ def maintain(
 ) -> MaintenanceResult:
     """Take leading off brokers until each of their partitions does without them; or bring everything back.
 
-    To enter changes nothing where a partition would lose min.insync.replicas. Returns when all is done, or when only
-    the operator can go on. Raises InputError, ClusterError.
+    To enter changes nothing where a partition would lose min.insync.replicas, and neither does where a permission is
+    missing for a step ahead. Returns when all is done, or when only the operator can go on. Raises InputError,
+    ClusterError.
     """
-    return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way])
+    return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way], _DUE[way])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,16 @@ def preview_maintenance(
     return MaintenancePreview(_DECISIONS[way](facts), _DUE[way](facts))
 
 
-_DECISIONS: Mapping[Way, Callable[[MaintenanceFacts], Step]] = {Way.ENTER: next_to_enter, Way.EXIT: next_to_exit}
-_DUE: Mapping[Way, Callable[[MaintenanceFacts], tuple[Step, ...]]] = {Way.ENTER: due_to_enter, Way.EXIT: due_to_exit}
+Decide = Callable[[MaintenanceFacts], Step]
+Due = Callable[[MaintenanceFacts], tuple[Step, ...]]
+
+
+def _unknown_ahead(_: MaintenanceFacts) -> tuple[Step, ...]:
+    return ()
+
+
+_DECISIONS: Mapping[Way, Decide] = {Way.ENTER: next_to_enter, Way.EXIT: next_to_exit}
+_DUE: Mapping[Way, Due] = {Way.ENTER: due_to_enter, Way.EXIT: due_to_exit}
 
 
 @dataclass
@@ -133,12 +143,15 @@ class Maintenance:
         least = min_isr_of(self.client, topics)
         return MaintenanceFacts(found, least, self._store.read(), self._busy(), self._uncordoned)
 
-    def go_on(self, decide: Callable[[MaintenanceFacts], Step]) -> MaintenanceResult:
-        """Take steps until nothing is left to do, or only the operator can go on."""
-        with self._lease:
-            return self._go_on(decide)
+    def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
+        """Take steps until nothing is left to do, or only the operator can go on.
 
-    def _go_on(self, decide: Callable[[MaintenanceFacts], Step]) -> MaintenanceResult:
+        Raises InputError before the first of them where a permission is missing for what is `due`.
+        """
+        with self._lease:
+            return self._go_on(decide, due)
+
+    def _go_on(self, decide: Decide, due: Due) -> MaintenanceResult:
         last: Step | None = None
         since_s = 0.0
         while True:
@@ -146,6 +159,8 @@ class Maintenance:
             step = decide(facts)
             if isinstance(step, Blocked | Finished):
                 return MaintenanceResult(tuple(self._steps), step)
+            if last is None:
+                self._check_permissions(due(facts))
             if type(step) is not type(last):
                 since_s = self.clock.monotonic_s()
             elif self.clock.monotonic_s() - since_s >= self.wait_s:
@@ -162,6 +177,14 @@ class Maintenance:
             f"after {self.wait_s:g} s there is still to {step}. What was done stays done: give the command again, or "
             "the other of `kreassign maintenance enter` and `exit`"
         )
+
+    def _check_permissions(self, due: tuple[Step, ...]) -> None:
+        """Nothing is written down or cordoned for somebody who may not take the steps after that."""
+        reassigns = any(isinstance(step, Reorder | Elect) for step in due)
+        changed = [broker for step in due if isinstance(step, Cordon | Uncordon) for broker in step.brokers]
+        if lacking := permissions.lacking_for_brokers(self.client, changed, reassigns=reassigns):
+            refused = f"the maintenance of {listed(self.brokers)} cannot go on, and nothing was changed:"
+            raise InputError("\n  - ".join((refused, *lacking)))
 
     # --- steps --------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
 from kreassign.operations.compaction_meanwhile import COMPACT_EVERY, Compaction
+from kreassign.operations.connect import connect
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.operations.warnings import Warn, warn_program
 from kreassign.pipeline.ingest.metric_batches import BatchCount
@@ -60,8 +62,8 @@ def stream_metrics(
 
     Treatments are `good`, `late`, `quarantined`, `skipped` and `counted`, as in table `metric_batches`. With `once` it
     ends when all that is there is read. `say` gets a line for each batch. After so many batches as `compact_every` the
-    files of the tables become one per table and date; `warn` hears where that failed. Raises InputError, DataError, and
-    KreassignError without PySpark.
+    files of the tables become one per table and date; `warn` hears where that failed. Raises InputError, also where
+    records of the topic may not be read, ClusterError, DataError, and KreassignError without PySpark.
     """
     jobs = spark_jobs("reading a topic of metrics")
     stream = jobs.metric_stream
@@ -83,9 +85,17 @@ def stream_metrics(
 
     if jobs.session.is_connect(spark_options.master):
         raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")
+    _check_permission(source)
     with jobs.session.spark_session(
         spark_log(data), spark_options, name="kreassign stream-metrics", jars=files
     ) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
         stream.run(rows, topic, data, tell, once=once)
     return treated
+
+
+def _check_permission(source: MetricStream) -> None:
+    """Before Spark is started, which takes its time and says it in many words. Raises InputError, ClusterError."""
+    with connect(source.bootstrap_server, source.command_config) as client:
+        if lacking := lacking_to_read(client, (source.topic,)):
+            raise InputError("\n  - ".join((f"topic {source.topic} cannot be read:", *lacking)))

@@ -140,7 +140,7 @@ def records(
     """
     request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
     with cluster.connect() as client, working("reading records with Spark"):
-        found = read_records(client, request, data, SparkOptions(master, dict(conf)))
+        found = read_records(client, request, data, SparkOptions(master, dict(conf)), warn)
     click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
     print_next(_after_reading(label, data))
 

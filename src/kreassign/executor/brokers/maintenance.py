@@ -3,6 +3,7 @@
 Enter, from the top, the first that holds:
 
     a broker is not live                                       →  `Blocked`; `Finished` if it was entered before
+    topics on it cannot be seen                                →  `Blocked`
     min.insync.replicas of a topic cannot be read              →  `Blocked`
     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
     it, or that its cordon is ours, is not written down        →  `Remember`
@@ -18,6 +19,7 @@ Exit:
 
     a broker is not registered any more                        →  `Forget`
     a broker is not live                                       →  `Blocked` until it is started
+    topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
     it is out of sync with a partition                         →  `Await`
     a list is as the maintenance left it                       →  `Reorder`, to what it was
     it is first in a list, in sync, and does not lead          →  `Elect`
@@ -324,6 +326,7 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
         return Blocked(f"{listed(down)} {_is(down)} not live: start {_it(down)}, then give the command again")
     return (
         _silent(facts.found.brokers)
+        or unseen_on(facts.found)
         or _await_sync(facts)
         or _restore(facts)
         or _elect_back(facts)

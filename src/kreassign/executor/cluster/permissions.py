@@ -13,7 +13,7 @@ from typing import Protocol
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.state import ACTIVE, RunView
-from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType, Topic
+from kreassign.model import AllowedOperations, Batch, ConfigChange, ConfigResource, LogDir, ResourceType, Topic
 from kreassign.model.authorization import missing_permission
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
@@ -26,6 +26,14 @@ class TopicPort(Protocol):
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
         """Partitions of topics."""
+        ...
+
+
+class ReaderPort(TopicPort, Protocol):
+    """What also tells what this client may do, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+
+    def allowed_operations(self) -> AllowedOperations:
+        """What the cluster says that this client may do (KIP-430)."""
         ...
 
 
@@ -45,12 +53,32 @@ def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) 
     """
     topics = {record.name.topic for record in run.records.values() if record.status in ACTIVE}
     to_restore = {override.key.resource for override in run.pending_restores.values()}
-    hidden = _hidden(port, topics)
+    hidden = tuple(_to_see(port, topics))
     if not (to_restore or (topics and run.rates.is_limited)):
         return (*hidden, *(_to_reassign(port) if topics else ()))
     named = topics if run.rates.is_limited else set[str]()
     named |= {resource.name for resource in to_restore if resource.type is ResourceType.TOPIC}
     return (*hidden, *(_to_reassign(port) if topics else ()), *_to_throttle(port, sorted(named), sorted(brokers)[:1]))
+
+
+def lacking_for_brokers(
+    port: ClusterPort, brokers: Collection[int], *, reassigns: bool, topics: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The same of who takes brokers out of service, or back: cordons these live ones, and `reassigns` or elects.
+
+    `topics` are those whose copies will be throttled.
+    """
+    return (*(_to_reassign(port) if reassigns else ()), *_to_throttle(port, topics, sorted(brokers)[:1]))
+
+
+def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...]:
+    """A sentence on the permission that a reader of the records of these topics lacks, as far as the cluster tells.
+
+    Who may read may describe, so that topics which cannot be seen lack nothing else. Raises ClusterError.
+    """
+    hidden, allowed = _hidden(port, topics), port.allowed_operations().topics
+    unreadable = [topic for topic in topics if topic in hidden or "Read" not in allowed.get(topic, {"Read"})]
+    return (missing_permission("Read", unreadable),) if unreadable else ()
 
 
 def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
@@ -61,17 +89,21 @@ def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[L
     ClusterError.
     """
     unknown = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
-    failed = port.describe_topics(unknown).failed if unknown else {}
+    return _hidden(port, unknown)
+
+
+def _hidden(port: TopicPort, topics: Collection[str]) -> tuple[str, ...]:
+    failed = port.describe_topics(sorted(topics)).failed if topics else {}
     return tuple(topic for topic, error in sorted(failed.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
 
 
-def _hidden(port: TopicPort, topics: Collection[str]) -> Iterator[str]:
+def _to_see(port: TopicPort, topics: Collection[str]) -> Iterator[str]:
     try:
-        failed = port.describe_topics(sorted(topics)).failed if topics else {}
+        hidden = _hidden(port, topics)
     except ClusterError:
         return
-    if names := [topic for topic, error in failed.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]:
-        yield missing_permission("Describe", names)
+    if hidden:
+        yield missing_permission("Describe", hidden)
 
 
 def _to_reassign(port: ClusterPort) -> Iterator[str]:

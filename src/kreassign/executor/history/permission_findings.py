@@ -39,7 +39,7 @@ NEEDS = (
     Need("run, resume, cancel, rollback without a throttle", (*_LOOK, "Alter"), _LOOK),
     Need("run, resume, cancel, rollback with a throttle", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
     Need("maintenance, decommission", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
-    Need("audit records", ("Describe",), ("Describe", "Read")),
+    Need("audit records", topics=("Describe", "DescribeConfigs", "Read")),
     Need("the lease of the cluster, which runs can do without", group=(LEASE_GROUP, "Read"), topic=_RECORD),
     Need("maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=_RECORD),
     Need(
