@@ -31,6 +31,10 @@ LIST, REASSIGN, CONFIGURE = (
 MOVE_DIRECTORIES = api.ALTER_REPLICA_LOG_DIRS
 
 
+ONLY_ASKS = -1
+"""In place of the key of a request that would change something, and only asks whether it may: it names nothing."""
+
+
 class Request(NamedTuple):
     """A request of the tool: when it was sent, of which partitions it was, and which settings it made."""
 
@@ -44,12 +48,12 @@ def _request(payload: bytes, at_ms: int) -> Request:
     key = request_head(payload).api_key
     if key == REASSIGN.key:
         topics = decode_request(REASSIGN, payload).message.topics
-        return Request(
-            at_ms, key, tuple(TopicPartition(t.name, p.partition_index) for t in topics for p in t.partitions)
-        )
+        names = tuple(TopicPartition(t.name, p.partition_index) for t in topics for p in t.partitions)
+        return Request(at_ms, key if names else ONLY_ASKS, names)
     if key == CONFIGURE.key:
-        found = decode_request(CONFIGURE, payload).message.resources
-        return Request(at_ms, key, (), tuple((r.resource_name, c.name, c.value) for r in found for c in r.configs))
+        asked = decode_request(CONFIGURE, payload).message
+        settings = tuple((r.resource_name, c.name, c.value) for r in asked.resources for c in r.configs)
+        return Request(at_ms, ONLY_ASKS if asked.validate_only else key, (), settings)
     return Request(at_ms, key)
 
 

@@ -41,11 +41,12 @@ def address(asked: Twin) -> Iterator[str]:
         yield found
 
 
-def refused(capsys: pytest.CaptureFixture[str], address: str, *words: str) -> str:
-    """The line that says why."""
+def refused(capsys: pytest.CaptureFixture[str], address: str, *words: str, also: str = "") -> str:
+    """The line that says why; what is said besides on stderr begins with `also`."""
     assert main(["--bootstrap-server", address, *words]) == 1
     said = capsys.readouterr()
-    assert said.err == ""
+    assert said.err.startswith(also)
+    assert said.err.count("\n") == bool(also)
     return next(line for line in said.out.splitlines() if line)
 
 
@@ -106,7 +107,8 @@ def test_who_may_not_is_told_so_and_nothing_changes(
     asked = twin({"foo": [[0, 1], [1, 0]]}, permissions=Permissions({}))
     named = ("--execute", "--throttle", "1000", "--reassignment-json-file", str(plan))
     with served(asked) as address:
-        line = refused(capsys, address, *(named if words[-1] == "--plan" else words))
+        also = "permission is missing: Describe on the cluster; allow it with `kafka-acls "
+        line = refused(capsys, address, *(named if words[-1] == "--plan" else words), also=also)
     assert line.startswith("Error: org.apache.kafka.common.errors.ClusterAuthorizationException: ")
     assert line.endswith(" needs DESCRIBE permission.")
     assert [partition(asked, "foo", number)[0] for number in (0, 1)] == [(0, 1), (1, 0)]

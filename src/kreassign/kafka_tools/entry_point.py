@@ -13,6 +13,7 @@ from typing import TextIO, cast
 from kreassign.errors import ClusterError, KreassignError
 from kreassign.kafka_tools.failures import PlainError, TerseError, ToolError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, help_table
+from kreassign.model.authorization import refused_permission
 from kreassign.model.printable import PrintableStream
 
 FAILED = 1
@@ -54,6 +55,8 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
             print(failure.also_said, flush=True)
         if text := _text(failure, style):
             print(text, file=sys.stdout if style is ErrorStyle.STDOUT else sys.stderr, flush=True)
+        if permission := _missing_permission(failure):
+            print(permission, file=sys.stderr)
     except BrokenPipeError:
         # The reader is gone, as in `--list | head`; keep Python from writing the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,6 +81,15 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
             return str(failure if isinstance(failure, ToolError) else ToolError(_own_words(failure)))
         case _:
             return _own_words(failure)
+
+
+def _missing_permission(failure: BaseException | None) -> str | None:
+    """The permission that the refusal behind a failure asks for: Kafka's own words do not name it."""
+    while failure is not None:
+        if (found := refused_permission(failure)) is not None:
+            return found
+        failure = failure.__cause__
+    return None
 
 
 def _own_words(failure: KreassignError) -> str:

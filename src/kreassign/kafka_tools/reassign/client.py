@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from kreassign.errors import ClusterError, Unsupported
+from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.kafka_tools.failures import ToolError, java_exception, java_failure
 from kreassign.model import (
     Batch,
@@ -20,7 +20,13 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, has_code
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    REPLICA_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    has_code,
+)
 from kreassign.model.override import Override
 
 if TYPE_CHECKING:
@@ -131,6 +137,24 @@ class ToolClient:
             except Unsupported as error:
                 return dict.fromkeys(partitions, error)
         return {}
+
+    def without_permission(self, partitions: Collection[TopicPartition]) -> Failures:
+        """An error for each of these partitions where this client may start no reassignments; changes nothing."""
+        with suppress(ClusterError):
+            try:
+                self._admin.check_reassignment_permission()
+            except Rejected as error:
+                if has_code(error, CLUSTER_AUTHORIZATION_FAILED):
+                    return dict.fromkeys(partitions, error)
+        return {}
+
+    def check_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+        """Raise what `change_configs` would raise of these, where that is a permission; changes nothing."""
+        failed = self._admin.incremental_alter_configs(changes, validate_only=True).failed
+        with _call("incrementalAlterConfigs"):
+            for error in failed.values():
+                if has_code(error, CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED):
+                    raise error
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
         """Move replicas to directories; returns those whose broker has them and accepted the move."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.clock import Clock
-from kreassign.errors import Rejected
+from kreassign.errors import ClusterError, Rejected
 from kreassign.kafka_tools.failures import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
 from kreassign.kafka_tools.reassign.batches import BatchQueue, MoveState, move_states, out_of_sync
@@ -18,11 +18,11 @@ from kreassign.kafka_tools.reassign.log_dirs import current_plan
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
 from kreassign.kafka_tools.reassign.rest_file import RestFile
-from kreassign.model import OngoingReassignment, Partition, Topic, TopicPartition
+from kreassign.model import OngoingReassignment, Partition, Topic, TopicPartition, throttle
 from kreassign.model.expectation import check_expected
 from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_json import format_plan
-from kreassign.model.throttle import move_map
+from kreassign.model.throttle import ThrottledMove, move_map
 
 METADATA_LAG_S = 5.0
 """Brokers learn of the end of a move after the controller does: replicas count as wrong only when they stay so."""
@@ -78,11 +78,30 @@ def _set_throttles(
     if request.throttle < 0 and request.log_dir_throttle < 0:
         return
     say(messages.VERIFY_PERIODICALLY)
+    moves = move_map(ongoing, request.plan.replicas, current) if request.throttle >= 0 else {}
+    brokers = sorted({replica.broker for replica in request.plan.log_dirs}) if request.log_dir_throttle >= 0 else []
+    _check_permissions(client, request, moves, brokers)
     if request.throttle >= 0:
-        throttles.limit_moves(client, move_map(ongoing, request.plan.replicas, current), request.throttle)
+        throttles.limit_moves(client, moves, request.throttle)
     if request.log_dir_throttle >= 0:
-        brokers = sorted({replica.broker for replica in request.plan.log_dirs})
         throttles.limit_directory_moves(client, brokers, request.log_dir_throttle)
+
+
+def _check_permissions(
+    client: ToolClient, request: ExecuteRequest, moves: Mapping[TopicPartition, ThrottledMove], brokers: Collection[int]
+) -> None:
+    """Raise what setting the throttles, or the request after them, would meet for lack of a permission.
+
+    Kafka's tool learns it half way, and leaves throttles behind that nobody needs.
+    """
+    of_brokers = throttle.rate_changes({*throttle.involved_brokers(moves), *brokers}, 1)
+    client.check_configs({**throttle.topic_changes(moves), **of_brokers})
+    if failures := client.without_permission(request.plan.replicas.keys()):
+        raise TerseError(messages.not_started(failures)) from _first(failures)
+
+
+def _first(failures: Mapping[TopicPartition, ClusterError]) -> ClusterError:
+    return next(iter(failures.values()))
 
 
 def warn_about_others(
@@ -201,7 +220,7 @@ class _Submission:
         )
         self.sent |= {key for key in batch if key not in failures or isinstance(failures[key], Rejected)}
         if failures:
-            raise self._failure(messages.not_started(failures))
+            raise self._failure(messages.not_started(failures)) from _first(failures)
         if self.request.batches.batch_size:
             say(messages.batch_started(batch, len(targets) - len(self.queue.waiting), len(targets)))
             self.start_directory_moves(batch)

@@ -87,7 +87,7 @@ def _change_replicas(client: AdminClient, options: Options) -> None:
         print(reassign_texts.started(started.ok.keys()))
         print(replica_changes.next_steps(options.text("bootstrap-server") or ""))
     if started.failed:
-        raise ToolError(reassign_texts.not_started(started.failed))
+        raise ToolError(reassign_texts.not_started(started.failed)) from next(iter(started.failed.values()))
 
 
 def _add_partitions(client: AdminClient, options: Options) -> None:
@@ -159,9 +159,11 @@ def _described(client: AdminClient, options: Options) -> list[Topic]:
 
 def _existing(client: AdminClient, options: Options) -> list[str]:
     """The topics that `--topic` names; raises `ToolError` if it is given and there is none."""
-    names = _topics(client, options)
-    if options.text("topic") and not names and not options.has("if-exists"):
-        raise ToolError(f"Topic '{options.text('topic')}' does not exist as expected")
+    names, wanted = _topics(client, options), options.text("topic")
+    if wanted and not names and not options.has("if-exists"):
+        # A listing hides what this client may not see; asked for by its name, Kafka says so.
+        hidden = client.describe_topics([wanted]).failed.get(wanted)
+        raise ToolError(f"Topic '{wanted}' does not exist as expected") from hidden
     return names
 
 
