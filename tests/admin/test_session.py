@@ -584,6 +584,23 @@ def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen
     assert not strange.times_asked(ALTER)
 
 
+def test_a_connection_on_which_nobody_said_whose_it_is_is_not_used_once_the_cluster_is_known(
+    listen: Listen, connect: Connect
+) -> None:
+    """Its address answered the first question with a refusal, and is listed by the cluster that another one named."""
+    strange, ours = listen(), listen()
+    join(strange, ours)
+    taken_over(strange)
+    strange.answers[api.DESCRIBE_CLUSTER] = in_turn(
+        api.DESCRIBE_CLUSTER.response(error_code=NOT_CONTROLLER, cluster_id="", brokers=[]),
+        strange.answers[api.DESCRIBE_CLUSTER],
+    )
+    client = connect(bootstrap_servers=(), bootstrap_controllers=(strange.address, ours.address))
+    with pytest.raises(Unreachable, match="belongs to cluster other, not to id as expected"):
+        alter(client, timeout_ms=300)
+    assert not strange.times_asked(ALTER)
+
+
 def test_other_nodes_are_asked_meanwhile(listen: Listen, connect: Connect) -> None:
     ours, strange = listen(), listen()
     join(ours, strange)

@@ -272,10 +272,7 @@ class Session:
                 if timeout_s <= 0 and failures:
                     break
                 try:
-                    response = self._link(address).exchange(self._look_up, timeout_s)
-                    with reading(self._look_up.api):
-                        found = self._look_up.read(response)
-                    self._identity.check(address, found.cluster_id)
+                    found = self._asked_who_is_there(self._link(address), timeout_s)
                 except (Unreachable, OutcomeUnknown) as error:
                     failures.setdefault(address, str(error))  # The first try had the most time.
                     no_token = error if isinstance(error, NoToken) else no_token
@@ -293,6 +290,17 @@ class Session:
                     "that the brokers are up, and that security.protocol fits the listener"
                 )
             self._clock.sleep(self._backoff_s)
+
+    def _asked_who_is_there(self, link: Link, timeout_s: float) -> Cluster:
+        response = link.exchange(self._look_up, timeout_s)
+        try:
+            with reading(self._look_up.api):
+                found = self._look_up.read(response)
+            self._identity.check(link.address, found.cluster_id)
+        except ClusterError:
+            link.close()  # It was opened before the client knew its cluster: another one has to say whose it is.
+            raise
+        return found
 
     def _addresses(self) -> list[Address]:
         with self._lock:
