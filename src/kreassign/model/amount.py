@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from kreassign.errors import InputError
 from kreassign.model.printable import shortened
@@ -59,7 +60,7 @@ def parse_amount(text: str) -> int:
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is None or factor is None:
         raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
-    amount = float(match[1]) * factor
+    amount = Decimal(match[1]) * factor  # a float would make 8199999 of 8.2 MB, and refuse the largest amount
     if amount > LARGEST_AMOUNT:
         raise InputError(f"{shortened(text)!r} is too large; the largest amount is {LARGEST_AMOUNT} (2^63 - 1)")
     return int(amount)
