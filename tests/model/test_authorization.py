@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from kreassign.errors import ClusterError, Rejected, Unreachable
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.authorization import missing_permission, refused_permission
+from kreassign.model.authorization import (
+    AllowedOperations,
+    error_text,
+    grant,
+    missing_permission,
+    operation_names,
+    refused_permission,
+)
 
 
 def rejected(api: str, code: int, item: object = None) -> Rejected:
@@ -45,6 +54,9 @@ def test_a_refusal_names_the_permission_and_the_command_that_grants_it(
         rejected("DescribeTopicPartitions", 29),
         rejected("Fetch", 29, "t"),
         rejected("JoinGroup", 30),
+        rejected("JoinGroup", 30, TopicPartition("t", 1)),
+        rejected("ListOffsets", 29, 7),
+        rejected("Fetch", 31),
         Unreachable("no answer"),
         ClusterError("31"),
         ValueError("31"),
@@ -54,11 +66,70 @@ def test_other_errors_and_those_that_do_not_tell_of_what_keep_their_own_words(er
     assert refused_permission(error) is None
 
 
-def test_many_topics_are_counted() -> None:
-    said = missing_permission("Describe", [f"t{number}" for number in range(7)])
-    assert "Describe on topics t0, t1, t2, t3, t4 and 2 more; " in said
+def allow(operation: str, on: str) -> str:
+    return f"allow it with `kafka-acls --add --allow-principal User:NAME --operation {operation} {on}`"
 
 
-@pytest.mark.parametrize(("topics", "named"), [(["a"], "on topic a;"), (["b", "a"], "on topics a, b;")])
-def test_one_topic_is_a_topic_and_two_are_topics(topics: list[str], named: str) -> None:
-    assert named in missing_permission("Describe", topics)
+@pytest.mark.parametrize(("error", "said"), [
+    (rejected("UnregisterBroker", 31, "broker 3"), f"Alter on the cluster; {allow('Alter', '--cluster')}"),
+    (
+        rejected("DescribeConfigs", 29, ConfigResource.topic("t")),
+        f"DescribeConfigs on topic t; {allow('DescribeConfigs', '--topic t')}",
+    ),
+    (rejected("SyncGroup", 30, "g"), f"Read on group g; {allow('Read', '--group g')}"),
+])  # fmt: skip
+def test_of_a_refusal_the_permission_is_told_and_not_what_the_broker_prints(error: Rejected, said: str) -> None:
+    whole = f"permission is missing: {said} ({error.api}, {error.code} DENIED)"
+    assert error_text(error) == whole == refused_permission(error)
+
+
+@pytest.mark.parametrize("error", [Unreachable("no answer"), rejected("Fetch", 29, "t"), ValueError("31")])
+def test_of_any_other_error_its_own_words_are_told(error: Exception) -> None:
+    assert error_text(error) == str(error)
+
+
+@pytest.mark.parametrize(("command", "end"), [
+    (grant("Alter", "cluster"), ("--allow-principal", "User:NAME", "--operation", "Alter", "--cluster")),
+    (grant("Alter", "cluster", ("t",)), ("--allow-principal", "User:NAME", "--operation", "Alter", "--cluster")),
+    (grant("Read", "group", ("g",)), ("--allow-principal", "User:NAME", "--operation", "Read", "--group", "g")),
+    (grant("Read", "topic", ("a", "b")), ("--allow-principal", "User:NAME", "--operation", "Read", "--topic", "*")),
+    (grant("Read", "topic"), ("--allow-principal", "User:NAME", "--operation", "Read", "--topic", "*")),
+    (
+        grant("Read", "topic", ["t"], "User:ann"),
+        ("--allow-principal", "User:ann", "--operation", "Read", "--topic", "t"),
+    ),
+])  # fmt: skip
+def test_a_permission_is_granted_on_one_name_or_on_all_of_a_kind(
+    command: tuple[str, ...], end: tuple[str, ...]
+) -> None:
+    assert command == ("kafka-acls", "--add", *end)
+
+
+@pytest.mark.parametrize(("topics", "said"), [
+    ((), f"Describe on the cluster; {allow('Describe', '--cluster')}"),
+    (["a"], f"Describe on topic a; {allow('Describe', '--topic a')}"),
+    ({"b", "a"}, f"Describe on topics a, b; {allow('Describe', '--topic a')}"),
+    ("edcba", f"Describe on topics a, b, c, d, e; {allow('Describe', '--topic a')}"),
+    ("fedcba", f"Describe on topics a, b, c, d, e and 1 more; {allow('Describe', '--topic a')}"),
+    ("gfedcba", f"Describe on topics a, b, c, d, e and 2 more; {allow('Describe', '--topic a')}"),
+])  # fmt: skip
+def test_topics_without_a_permission_are_named_in_order_and_many_are_counted(
+    topics: Collection[str], said: str
+) -> None:
+    assert missing_permission("Describe", topics) == f"permission is missing: {said}"
+
+
+def test_without_topics_the_permission_is_one_of_the_cluster() -> None:
+    assert missing_permission("Alter") == missing_permission("Alter", ())
+
+
+def test_operations_have_the_names_that_kafka_acls_takes() -> None:
+    assert operation_names(range(3, 13)) == {
+        "Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "DescribeConfigs", "AlterConfigs",
+        "IdempotentWrite",
+    }  # fmt: skip
+    assert operation_names([4, 4, 3, 99, 0]) == {"Read", "Write"}
+
+
+def test_what_a_cluster_does_not_tell_is_not_known_rather_than_nothing() -> None:
+    assert AllowedOperations() == AllowedOperations(cluster=None, topics={}, groups={})

@@ -1,4 +1,7 @@
-from kreassign.model import Broker, Cluster, LogDir
+import pytest
+
+from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, TopicPartition
+from kreassign.model.log_dir_replicas import LogDirReplicas
 
 BROKERS = (Broker(10, "b", 9092), Broker(2, "a", 9092, "rack-1"))
 CLUSTER = Cluster("id", 2, BROKERS)
@@ -25,3 +28,12 @@ def test_a_log_dir_shows_its_error() -> None:
     healthy = LogDir("/data/1", None, 10, 5, False, ())
     offline = LogDir("/data/2", "KAFKA_STORAGE_ERROR", None, None, False, ())
     assert [str(healthy), str(offline)] == ["/data/1", "/data/2 (KAFKA_STORAGE_ERROR)"]
+
+
+COPIES = tuple(LogDirReplica(TopicPartition(topic, 0), 5, 0, is_future=False) for topic in ("b", "a", "b"))
+
+
+@pytest.mark.parametrize("copies", [COPIES, list(COPIES), LogDirReplicas.of(COPIES)], ids=["tuple", "list", "packed"])
+def test_a_log_dir_tells_the_topics_of_its_copies(copies: LogDirReplicas | list[LogDirReplica]) -> None:
+    assert LogDir("/d", None, 1, 1, False, copies).topics == {"a", "b"}
+    assert LogDir("/d", None, 1, 1, False, ()).topics == frozenset()

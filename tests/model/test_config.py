@@ -5,6 +5,8 @@ def test_resources_carry_kafkas_numbers_and_names() -> None:
     assert ConfigResource.topic("orders") == (ResourceType.TOPIC, "orders") == (2, "orders")
     assert ConfigResource.broker(7) == (ResourceType.BROKER, "7") == (4, "7")
     assert [str(ConfigResource.topic("orders")), str(ConfigResource.broker(7))] == ["topic orders", "broker 7"]
+    assert ConfigResource.all_brokers() == (ResourceType.BROKER, "")
+    assert [str(ConfigResource.all_brokers()), str(ConfigResource.topic(""))] == ["all brokers", "topic "]
 
 
 def test_changes_carry_kafkas_numbers_and_only_delete_has_no_value() -> None:

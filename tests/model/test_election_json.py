@@ -34,6 +34,25 @@ def test_a_number_is_called_as_the_tool_calls_it() -> None:
         parse_election('{"partitions": [{"topic": "a", "partition": "0"}]}', integer_name="Int", missing="", empty="")
 
 
+@pytest.mark.parametrize(("entry", "said"), [
+    ('{"topic": "a", "partition": "0"}', 'Expected `Integer` value, received "0"'),
+    ('{"topic": 1, "partition": 0}', "Expected `String` value, received 1"),
+    ('{"partition": 0}', "No such field exists: `topic`"),
+    ('{"topic": "a"}', "No such field exists: `partition`"),
+    ("1", "Expected JSON object, received 1"),
+])  # fmt: skip
+def test_an_entry_without_topic_and_partition_is_refused(entry: str, said: str) -> None:
+    with pytest.raises(MalformedPlan) as refused:
+        read(f'{{"partitions": [{entry}]}}')
+    assert str(refused.value) == said
+
+
+def test_partitions_that_are_no_list_are_refused() -> None:
+    with pytest.raises(MalformedPlan) as refused:
+        read('{"partitions": {}}')
+    assert str(refused.value) == "Expected JSON array, received {}"
+
+
 def test_partitions_named_more_than_once_are_told_once() -> None:
     assert duplicates((B0, A0, A1, A0, B0, A0)) == (A0, B0)
     assert duplicates((A0, A1)) == ()

@@ -13,6 +13,13 @@ A, B, C, D = (TopicPartition("foo", number) for number in range(4))
 
 def test_what_is_as_expected_passes() -> None:
     check_expected({A: (0, 1)}, {A: (0, 1), B: (9,)}, {B: OngoingReassignment((9, 1), (9,), (1,))})
+    check_expected({A: (0, 1)}, {A: (0, 1)})
+    check_expected({}, {})
+
+
+def test_a_partition_that_is_on_its_way_is_not_as_expected_even_with_the_same_list() -> None:
+    with pytest.raises(Drifted, match=r"  foo-0: expected at rest on 1,2, but it is on its way to 1$"):
+        check_expected({A: (1, 2)}, {A: (1, 2)}, {A: OngoingReassignment((1, 2), (), (2,))})
 
 
 def test_every_difference_is_told() -> None:

@@ -17,6 +17,7 @@ LEAST = -(2**31)
     ("The quick brown fox jumps over the lazy dog", -609428141),
     ("polygenelubricants", LEAST),
     ("\u20ac", 0x20AC),
+    ("\ud83d", 0xD83D),
     ("\U0001f600", 31 * 0xD83D + 0xDE00),
 ])  # fmt: skip
 def test_a_text_has_the_hash_that_java_gives_it(text: str, expected: int) -> None:
