@@ -7,11 +7,20 @@ from collections.abc import Callable
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.model.amount import LARGEST_AMOUNT
 from kreassign.model.keyed_table import KeyedTable
+from kreassign.model.whole_number import LARGEST_ID
 
 
 def table(text: str) -> KeyedTable:
     return KeyedTable.from_toml(text, "x.toml")
+
+
+def refused(take: Callable[[KeyedTable], object], text: str = "") -> str:
+    """What is said of a table of this text when a key is taken."""
+    with pytest.raises(InputError) as refusal:
+        take(table(text))
+    return str(refusal.value)
 
 
 @pytest.mark.parametrize(("text", "take", "found"), [
@@ -30,6 +39,29 @@ def table(text: str) -> KeyedTable:
     ("[k]\na = 1", lambda t: t.table("k").whole("a"), 1),
     ("[[k]]\na = 1\n[[k]]\na = 2", lambda t: [each.whole("a") for each in t.tables("k")], [1, 2]),
     ("", lambda t: (t.has("k"), t.tables("k")), (False, ())),
+    ("k = 1", lambda t: t.has("k"), True),
+    ("k = ''", lambda t: t.text("k"), ""),
+    ("", lambda t: t.flag("k", default=True), True),
+    ("k = false", lambda t: t.flag("k", default=True), False),
+    ("k = 0", lambda t: t.whole("k"), 0),
+    ("", lambda t: t.whole("k", 5), 5),
+    ("k = 4", lambda t: t.whole("k", least=2, most=4), 4),
+    (f"k = {LARGEST_AMOUNT}", lambda t: t.whole("k"), LARGEST_AMOUNT),
+    ("k = 0.0", lambda t: t.number("k"), 0.0),
+    ("k = 1e308", lambda t: t.number("k"), 1e308),
+    ("", lambda t: t.number("k", 2.5), 2.5),
+    ("k = 0", lambda t: t.amount("k"), 0),
+    ("k = '0'", lambda t: t.amount("k"), 0),
+    ("", lambda t: t.amount("k", 9), 9),
+    ("k = 3", lambda t: t.amount("k", least=3), 3),
+    (f"k = {LARGEST_AMOUNT}", lambda t: t.amount("k"), LARGEST_AMOUNT),
+    ("", lambda t: t.texts("k"), ()),
+    (f"k = [0, {LARGEST_ID}]", lambda t: t.wholes("k"), (0, LARGEST_ID)),
+    ("k = [-1, 8]", lambda t: t.wholes("k", least=-1, most=8), (-1, 8)),
+    ("", lambda t: t.text_map("k"), {}),
+    ("", lambda t: t.table("k").text("a", "word"), "word"),
+    ("k = [{ a = 1 }, 'b']", lambda t: t.raw_tables("k"), ({"a": 1}, "b")),
+    ("", lambda t: t.raw_tables("k"), ()),
 ])  # fmt: skip
 def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[KeyedTable], object], found: object) -> None:
     with table(text).taken_whole() as top:
@@ -62,6 +94,103 @@ def test_anything_else_is_refused(text: str, take: Callable[[KeyedTable], object
     assert str(refusal.value).startswith(f"x.toml: {allowed}")
 
 
+TEXT = "a text without the character U+0000, which no name and no path has"
+MAP = 'a table of texts such as { "retention.bytes" = "1000000" }'
+AMOUNT = "an amount such as 20MB/s, 1.5 GB or 1000000"
+
+
+@pytest.mark.parametrize(("text", "take", "said"), [
+    ("k = 1", lambda t: t.text("k"), f"'k' is 1; it must be {TEXT}"),
+    (r'k = "\u0000"', lambda t: t.text("k"), rf"'k' is '\x00'; it must be {TEXT}"),
+    ("k = 'yes'", lambda t: t.flag("k", default=False), "'k' is 'yes'; it must be true or false"),
+    ("k = -1", lambda t: t.whole("k"), "'k' is -1; it must be a whole number of at least 0"),
+    ("k = 1", lambda t: t.whole("k", least=2), "'k' is 1; it must be a whole number of at least 2"),
+    ("k = 5", lambda t: t.whole("k", most=4), "'k' is 5; it must be a whole number of at least 0 and at most 4"),
+    (f"k = {LARGEST_AMOUNT + 1}", lambda t: t.whole("k"), f"'k' is {2**63}; it must be a whole number of at least 0"),
+    ("k = 1.0", lambda t: t.whole("k"), "'k' is 1.0; it must be a whole number of at least 0"),
+    ("k = -0.1", lambda t: t.number("k"), "'k' is -0.1; it must be a number of at least 0"),
+    ("k = 7.6", lambda t: t.number("k", most=7.5), "'k' is 7.6; it must be a number of at least 0 and at most 7.5"),
+    ("k = 'a'", lambda t: t.number("k"), "'k' is 'a'; it must be a number of at least 0"),
+    ("k = true", lambda t: t.number("k"), "'k' is True; it must be a number of at least 0"),
+    ("k = -1", lambda t: t.amount("k"), f"'k' is -1; it must be {AMOUNT}"),
+    ("k = 2", lambda t: t.amount("k", least=3), f"'k' is 2; it must be {AMOUNT}, at least 3"),
+    ("k = '2 B'", lambda t: t.amount("k", least=3), f"'k' is '2 B'; it must be {AMOUNT}, at least 3"),
+    ("k = 1.5", lambda t: t.amount("k"), f"'k' is 1.5; it must be {AMOUNT}"),
+    (f"k = {LARGEST_AMOUNT + 1}", lambda t: t.amount("k"), f"'k' is {2**63}; it must be {AMOUNT}"),
+    ("k = '9 EiB'", lambda t: t.amount("k"), f"'k' is '9 EiB'; it must be {AMOUNT}"),
+    ("k = 'a'", lambda t: t.texts("k"), "'k' is 'a'; it must be a list of texts"),
+    (r'k = ["\u0000"]', lambda t: t.texts("k"), rf"'k' is ('\x00',); it must be a list, each {TEXT}"),
+    ("k = [true]", lambda t: t.wholes("k"), "'k' is [True]; it must be a list of whole numbers"),
+    ("k = [-1]", lambda t: t.wholes("k"), f"'k' is (-1,); it must be a list of whole numbers from 0 to {LARGEST_ID}"),
+    (
+        f"k = [{LARGEST_ID + 1}]", lambda t: t.wholes("k", least=1),
+        f"'k' is (2147483648,); it must be a list of whole numbers from 1 to {LARGEST_ID}",
+    ),
+    ("k = 1", lambda t: t.text_map("k"), f"'k' is 1; it must be {MAP}"),
+    ("k = { a = 1 }", lambda t: t.text_map("k"), f"'k' is {{'a': 1}}; it must be {MAP}"),
+    (r'k = { a = "\u0000" }', lambda t: t.text_map("k"), rf"'k' is {{'a': '\x00'}}; it must be {MAP}"),
+    (r'k = { "\u0000" = "a" }', lambda t: t.text_map("k"), rf"'k' is {{'\x00': 'a'}}; it must be {MAP}"),
+    ("k = []", lambda t: t.table("k"), "'k' is []; it must be a table"),
+    ("k = ['a']", lambda t: t.tables("k"), "'k' is ['a']; it must be tables, each beginning with [[k]]"),
+    ("k = [1]", lambda t: t.raw_tables("k"), "'k' is [1]; it must be tables, each beginning with [[k]], or texts"),
+    (f"k = '{'x' * 40}'", lambda t: t.whole("k"), f"'k' is '{'x' * 39}…; it must be a whole number of at least 0"),
+])  # fmt: skip
+def test_a_refusal_says_what_was_found_and_what_is_allowed(
+    text: str, take: Callable[[KeyedTable], object], said: str
+) -> None:
+    assert refused(take, text) == f"x.toml: {said}"
+
+
+@pytest.mark.parametrize(("take", "kind"), [
+    (lambda t: t.text("k"), TEXT),
+    (lambda t: t.whole("k", least=1, most=3), "a whole number of at least 1 and at most 3"),
+    (lambda t: t.number("k"), "a number of at least 0"),
+    (lambda t: t.amount("k", least=1), f"{AMOUNT}, at least 1"),
+])  # fmt: skip
+def test_a_key_without_a_default_must_be_there(take: Callable[[KeyedTable], object], kind: str) -> None:
+    assert refused(take) == f"x.toml: the key 'k' is missing; it must be {kind}"
+
+
+def test_null_is_there_and_is_no_value() -> None:
+    nothing = KeyedTable.from_json('{"k": null}', "x.json")
+    with pytest.raises(InputError) as refusal:
+        nothing.text("k")
+    assert str(refusal.value) == f"x.json: 'k' is None; it must be {TEXT}"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("[]", "x.json: this is JSON, but not an object"),
+    ("{", "x.json: this is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+])  # fmt: skip
+def test_what_is_no_object_of_json_is_said_to_be(text: str, said: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        KeyedTable.from_json(text, "x.json")
+    assert str(refusal.value) == said
+
+
+def test_a_table_within_a_table_is_named_by_both() -> None:
+    nested = table("[a]\n[[a.b]]\n[[a.b]]\nc = 1").table("a").tables("b")
+    assert [one.where for one in nested] == ["x.toml: [a]: [[b]] 1", "x.toml: [a]: [[b]] 2"]
+    with pytest.raises(InputError, match=r"^x\.toml: \[a\]: \[\[b\]\] 2: 'c' is 1; it must be a text without"):
+        nested[1].text("c")
+
+
+def test_keys_that_may_be_there_are_listed_in_order_whoever_asked_for_them() -> None:
+    def take(top: KeyedTable) -> None:
+        with top.taken_whole():
+            top.has("b")
+            top.whole("a", 1)
+
+    assert refused(take, "z = 1\nb = true") == "x.toml: there is no key 'z' here; there are a, b"
+
+
+def test_of_an_error_within_a_block_only_that_is_told() -> None:
+    top = table("z = 1")
+    with pytest.raises(InputError, match=r"^x\.toml: no disks$") as refusal, top.taken_whole():
+        raise InputError("no disks")
+    assert str(refusal.value.__cause__) == "no disks"
+
+
 def test_a_key_that_nobody_asked_for_is_refused() -> None:
     def take(second: KeyedTable) -> None:
         with second.taken_whole():
@@ -86,3 +215,11 @@ def test_what_others_refuse_gets_its_place_once() -> None:
 def test_what_is_not_toml_is_said_to_be() -> None:
     with pytest.raises(InputError, match=r"^x.toml: this is not TOML: "):
         table("a = 1\nb =")
+
+
+def test_a_number_of_toml_that_nothing_can_hold_is_refused_with_its_file() -> None:
+    with pytest.raises(InputError) as refusal:
+        table(f"a = {'9' * 5_000}")
+    assert str(refusal.value) == (
+        "x.toml: this is not TOML: a number in it has more digits than any size, rate or time"
+    )
