@@ -12,12 +12,14 @@ import re
 from decimal import Decimal
 from typing import Any, NoReturn
 
+_UTF_16 = "utf-16-le"
 _SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {line}, column: {column}]"
 _VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 _NAMES = {"{": "Object", "[": "Array"}
 _OPENERS = {"}": "{", "]": "["}
 _CLOSERS = {"{": "}", "[": "]"}
 _BLANKS = " \t\r\n"
+_CONTROLS = frozenset(map(chr, range(0x20)))
 _DEEPEST = 1000
 _LONGEST_NUMBER = 1000
 _LONGEST_TOKEN = 256
@@ -28,7 +30,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 def explain(text: str) -> str | None:
     """Jackson's message about the first fault of `text`, with the place on a second line; None if it finds none."""
-    units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
+    units = memoryview(text.encode(_UTF_16, "surrogatepass")).cast("H")
     try:
         _Scan("".join(map(chr, units))).document()
     except _JacksonError as fault:
@@ -176,7 +178,7 @@ class _Scan:
             option = "enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow"
             self._fail(f"Non-standard token '{word}': {option}", self._at)
         if word not in ("true", "false", "null"):
-            shown = word if len(word) <= _LONGEST_TOKEN else f"{word[:_LONGEST_TOKEN]}..."
+            shown = word if len(word) < _LONGEST_TOKEN else f"{word[:_LONGEST_TOKEN]}..."
             self._fail(f"Unrecognized token '{shown}': was expecting {_VALUES}", start)
 
     def _plus(self) -> NoReturn:
@@ -235,11 +237,11 @@ class _Scan:
     def _token(self, unfinished: str | None = None) -> str:
         """The next character that is no blank; the end of the text is a fault."""
         while self._text[self._at : self._at + 1].strip(_BLANKS) == "":
-            if self._at >= len(self._text):
+            if self._at == len(self._text):
                 self._end(unfinished or f" within/between {_NAMES[self._open[-1][0]]} entries")
             self._at += 1
         character = self._text[self._at]
-        if character < " ":
+        if character in _CONTROLS:
             rule = "only regular white space (\\r, \\n, \\t) is allowed between tokens"
             self._fail(f"Illegal character ({_shown(character)}): {rule}", self._at + 1)
         if character == "/":

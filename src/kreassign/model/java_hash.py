@@ -6,6 +6,7 @@ bits with a sign) and `Utils.abs`, which unlike `Math.abs` has an answer for the
 
 from __future__ import annotations
 
+_UTF_16 = "utf-16-be"
 _FACTOR = 31
 _WORD = 1 << 32
 _LEAST = -(1 << 31)
@@ -13,7 +14,7 @@ _LEAST = -(1 << 31)
 
 def string_hash(text: str) -> int:
     """`String.hashCode`, from -2**31 to 2**31 - 1."""
-    data = text.encode("utf-16-be", "surrogatepass")
+    data = text.encode(_UTF_16, "surrogatepass")
     value = 0
     for high, low in zip(data[::2], data[1::2], strict=True):
         value = (_FACTOR * value + (high << 8 | low)) % _WORD

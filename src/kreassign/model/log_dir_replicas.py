@@ -10,6 +10,9 @@ from typing import Self, overload
 
 from kreassign.model.partition import TopicPartition
 
+# What arrays call numbers with a sign, of so many bits.
+_INT8, _INT32, _INT64 = "b", "i", "q"
+
 
 @dataclass(frozen=True, slots=True)
 class LogDirReplica:
@@ -36,11 +39,11 @@ class LogDirReplicas(Sequence[LogDirReplica]):
 
     def __init__(self) -> None:
         self.topics: list[str] = []
-        self.ends = array("i", [0])
-        self.partitions = array("i")
-        self.sizes_bytes = array("q")
-        self.lags = array("q")
-        self.is_future = array("b")
+        self.ends = array(_INT32, [0])
+        self.partitions = array(_INT32)
+        self.sizes_bytes = array(_INT64)
+        self.lags = array(_INT64)
+        self.is_future = array(_INT8)
 
     @classmethod
     def of(cls, copies: Iterable[LogDirReplica]) -> Self:

@@ -9,6 +9,7 @@ from kreassign.errors import InputError
 from kreassign.model.partition import TopicPartition, TopicPartitionReplica
 
 ANY_LOG_DIR = "any"
+_UTF_16 = "utf-16-be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def check_log_dirs(partition: TopicPartition, replicas: tuple[int, ...], log_dir
 
 def utf16_order(text: str) -> bytes:
     """Sort key that puts strings in the order of their UTF-16 code units, which is Java's."""
-    return text.encode("utf-16-be", "surrogatepass")
+    return text.encode(_UTF_16, "surrogatepass")
 
 
 def partition_order(partition: TopicPartition) -> tuple[bytes, int]:
