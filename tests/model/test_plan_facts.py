@@ -1,28 +1,109 @@
+"""What is known about a plan besides its replica lists, as values."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Reason, Totals, plan_id
+from kreassign.model.plan_facts import (
+    PlanFacts,
+    PlannedPartition,
+    Prediction,
+    RackBytes,
+    Reason,
+    Totals,
+    WorstLoss,
+    plan_id,
+)
 
 ONE = PartitionAssignment(TopicPartition("t", 0), (1, 2))
 OTHER = PartitionAssignment(TopicPartition("t", 1), (2, 1))
 
 
-def test_the_id_of_a_plan_follows_its_content_and_not_its_order():
+def test_the_id_of_a_plan_follows_its_content_and_not_its_order() -> None:
     assert plan_id(Plan((ONE, OTHER))) == plan_id(Plan((OTHER, ONE)))
     assert plan_id(Plan((ONE,))) != plan_id(Plan((OTHER,)))
     assert plan_id(Plan()) == "c4eb806c53c47534"
 
 
-def test_the_gap_is_told_only_where_there_is_a_bound():
-    assert Totals(moved_bytes=110, moves=1, leader_changes=0, least_bytes=100).gap == 110 / 100 - 1
-    assert Totals(moved_bytes=110, moves=1, leader_changes=0).gap is None
+@pytest.mark.parametrize(("least_bytes", "gap"), [(100, 110 / 100 - 1), (110, 0.0), (1, 109.0), (0, None)])
+def test_the_gap_is_told_only_where_there_is_a_bound(least_bytes: int, gap: float | None) -> None:
+    assert Totals(moved_bytes=110, moves=1, leader_changes=0, least_bytes=least_bytes).gap == gap
 
 
-def test_the_expected_state_is_that_of_the_partitions():
+@pytest.mark.parametrize(("seconds", "least_s", "gap"), [
+    (30.0, 20.0, 0.5), (20.0, 20.0, 0.0), (30.0, 0.0, None), (math.inf, 20.0, None), (math.inf, 0.0, None),
+])  # fmt: skip
+def test_the_gap_of_a_time_is_told_only_where_there_is_a_bound_and_an_end(
+    seconds: float, least_s: float, gap: float | None
+) -> None:
+    assert Prediction(1.0, seconds, 1.0, least_s).gap == gap
+
+
+@pytest.mark.parametrize(("load", "limit", "use"), [
+    (9.0, 6.0, 1.5), (6.0, 6.0, 1.0), (0.0, 6.0, 0.0), (0.5, 0.0, math.inf), (0.0, 0.0, 0.0),
+])  # fmt: skip
+def test_the_use_of_a_limit_is_a_part_of_it_and_infinite_where_it_is_nothing(
+    load: float, limit: float, use: float
+) -> None:
+    assert WorstLoss("after", "disk", "rack a", 2, load, limit).use == use
+
+
+@pytest.mark.parametrize(("source", "target", "crosses"), [
+    ("a", "b", True), ("a", "a", False), (None, "a", False), ("a", None, False), (None, None, False),
+])  # fmt: skip
+def test_only_what_goes_between_two_known_racks_crosses(source: str | None, target: str | None, crosses: bool) -> None:
+    assert RackBytes(source, target, 1).crosses is crosses
+
+
+def test_the_expected_state_is_that_of_the_partitions() -> None:
     facts = PlanFacts("id", "hash", "rebalance", Totals(0, 0, 0), partitions=(
         PlannedPartition(TopicPartition("t", 0), (1, 2), 10),
     ))  # fmt: skip
     assert facts.expected == {TopicPartition("t", 0): (1, 2)}
 
 
-def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded():
-    assert [Reason(goal).limit for goal in ("capacity:disk", "capacity", "disk", "drain:disk")] == ["disk", "", "", ""]
+def test_only_a_reason_of_capacity_tells_which_limit_would_be_exceeded() -> None:
+    goals = ("capacity:disk", "capacity", "disk", "drain:disk", "capacity:disk:a")
+    assert [Reason(goal).limit for goal in goals] == ["disk", "", "", "", "disk:a"]
+
+
+@pytest.mark.parametrize(("reason", "sentence"), [
+    (Reason("disk"), "the order of followers changes: without it disk would miss its bands by 0 more"),
+    (Reason("disk", None, 2, 5.0, "B"), "broker 2 gets a copy: without it disk would miss its bands by 5 B more"),
+    (Reason("disk", 1, None, 5e3, "B"), "the copy on broker 1 goes: without it disk would miss its bands by 5 kB more"),
+    (
+        Reason("disk", 0, 0, 1.0),
+        "a copy goes to another log directory of broker 0: without it disk would miss its bands by 1 more",
+    ),
+    (
+        Reason("disk", 0, 1, 2.5),
+        "a copy goes from broker 0 to broker 1: without it disk would miss its bands by 2.5 more",
+    ),
+    (
+        Reason("leaders", 1, 0, 2.0, leading=True),
+        "leading goes from broker 1 to broker 0: without it leaders would miss its bands by 2 more",
+    ),
+    (
+        Reason("capacity:disk", 3, 1, 7e6, "B"),
+        "a copy goes from broker 3 to broker 1: without it broker 3 would exceed its limit of disk by 7 MB",
+    ),
+    (Reason("drain", 3, 1), "a copy goes from broker 3 to broker 1: broker 3 is to be emptied"),
+    (Reason("demote", 3, 1, leading=True), "leading goes from broker 3 to broker 1: broker 3 is to lead nothing"),
+    (Reason("racks", None, 1), "broker 1 gets a copy: too many replicas are in one rack"),
+])  # fmt: skip
+def test_a_reason_says_what_goes_where_and_why(reason: Reason, sentence: str) -> None:
+    assert str(reason) == sentence
+
+
+@pytest.mark.parametrize(("goal", "cause"), [
+    ("disk", "disk nearer to its bands"), ("capacity:disk", "a limit of disk"),
+    ("capacity", "capacity nearer to its bands"),
+    ("drain", "a broker is to be emptied"), ("repair", "a broker is dead"),
+    ("together", "together with others nearer to the bands"),
+])  # fmt: skip
+def test_the_cause_of_a_change_names_no_brokers(goal: str, cause: str) -> None:
+    assert Reason(goal, 1, 2).cause == cause
