@@ -117,8 +117,251 @@ FULL = replace(
 )
 
 
+FULL_TEXT = """\
+{"version": 1,
+ "plan_id": "0123456789abcdef",
+ "input_hash": "fe",
+ "task": "drain broker 3",
+ "cluster_id": "c",
+ "snapshot_id": "s",
+ "topic_ids": {"ä": "id"},
+ "totals": {"moved_bytes": 300, "moves": 2, "leader_changes": 1, "log_dir_bytes": 0, "log_dir_moves": 0, \
+"least_bytes": 200, "binding": "", "gap": 0.5},
+ "prediction": {"rate_bytes_per_s": 10.0, "seconds": 30.0, "longest_move_s": null, "least_s": 0.0},
+ "remaining": ["broker 3 still holds 1 replica"],
+ "loads": {"source": "forecast",
+  "taken_ms": 5,
+  "partitions": 9,
+  "last_hour_ms": 3600000,
+  "reasons": {"short": 1, "unknown": 1},
+  "priors": {"cluster": 2},
+  "unsized": 1,
+  "forecast": {"horizon_days": 30.0, "low_ratio": 0.7, "high_ratio": 1.4, "tested_partitions": 8, \
+"median_error": 0.06, "covered_share": 0.95},
+  "measured_for_s": null,
+  "assumed_reads": 0,
+  "reads_per_write": 1.0,
+  "brokers": [
+  {"broker": 1, "replicas": 2, "write_share": 0.25, "size_share": 0.5}],
+  "doubtful": [
+  {"topic": "ä", "partition": 1, "reason": "short", "prior": "topic", "write_bytes_per_s": 1.5}]},
+ "leader_racks": {"partitions": 9, "before": 3, "after": 5},
+ "topic_leaders": {"topics": 4, "uneven_before": 3, "uneven_after": 1, "missed_before": 7, "missed_after": 2},
+ "losses": [
+  {"state": "after", "goal": "disk", "lost": "rack a", "broker": 2, "load": 9.5, "limit": 8.0, "unit": "B", \
+"offline": 1}],
+ "limits": [
+  {"goal": "disk", "unit": "B", "source": "goals file", "brokers": 3, "least": 10.0, "most": 20.0}],
+ "unknown_goals": ["cpu"],
+ "uneven_topics": [
+  {"partition": "t-1", "size_bytes": 100, "other_bytes": 10, "partitions": 6}],
+ "racks": [
+  {"source": "a", "target": null, "size_bytes": 300, "cost": 0.5},
+  {"source": "a", "target": "b", "size_bytes": 1, "cost": null}],
+ "means": [
+  {"goal": "disk", "unit": "B", "before": 5.0, "after": 6.0}],
+ "brokers": [
+  {"broker": 1, "before": {"disk": 0.0}, "after": {"disk": 300.5}, "bytes_in": 300, "bytes_out": 0, \
+"peak_bytes": 300}],
+ "partitions": [
+  {"topic": "ä", "partition": 1, "replicas": [3, 2], "log_dirs": ["/a", "any"], "size_bytes": 150, \
+"reasons": [{"goal": "drain", "source": 3, "destination": 1, "amount": 150.0, "unit": "B", "leading": false}]}]}"""
+
+
+def test_every_field_of_facts_has_its_place_in_the_text():
+    assert format_facts(FULL) == FULL_TEXT
+
+
+def test_facts_of_which_nothing_else_is_known_have_a_short_text():
+    totals = '"totals": {"moved_bytes": 9, "moves": 1, "leader_changes": 2, "log_dir_bytes": 0, "log_dir_moves": 0, '
+    assert format_facts(PlanFacts("id", "hash", "rebalance", Totals(9, 1, 2))) == (
+        '{"version": 1,\n "plan_id": "id",\n "input_hash": "hash",\n "task": "rebalance",\n "cluster_id": null,\n '
+        f'"snapshot_id": null,\n "topic_ids": {{}},\n {totals}"least_bytes": 0, "binding": "", "gap": null}},\n '
+        '"prediction": null,\n "remaining": [],\n "loads": null,\n "brokers": [],\n "partitions": []}'
+    )
+
+
 def test_facts_with_everything_optional_are_read_back_too():
     assert parse_facts(format_facts(FULL)) == FULL
+
+
+def test_the_same_facts_have_the_same_text_in_whichever_order_they_are():
+    first, second, other = (
+        PlannedPartition(TopicPartition(topic, number), (1,), 5) for topic, number in (("a", 2), ("a", 10), ("b", 0))
+    )
+    one = replace(FACTS, partitions=(first, second, other), topic_ids={"a": "x", "b": "y"})
+    same = replace(FACTS, partitions=(other, second, first), topic_ids={"b": "y", "a": "x"})
+    assert format_facts(one) == format_facts(same)
+    assert parse_facts(format_facts(same)).partitions == (first, second, other)
+
+
+def test_topics_sort_by_code_units_in_the_text_of_facts():
+    last, first = (
+        PlannedPartition(TopicPartition(topic, 0), (1,), 5)
+        for topic in ("\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}")
+    )
+    assert parse_facts(format_facts(replace(FACTS, partitions=(last, first)))).partitions == (first, last)
+
+
+@pytest.mark.parametrize(("value", "written"), [
+    (0.1 + 0.2, 0.3), (1234567890123.4, 1234567890120.0), (1 / 3, 0.333333333333), (math.inf, None), (-math.inf, None),
+])  # fmt: skip
+def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value, written):
+    facts = replace(
+        FULL, prediction=Prediction(1.0, value, 1.0), brokers=(PlannedBroker(1, {"disk": value}, {}),),
+        loads=replace(LOADS, doubtful=(DoubtfulLoad(TopicPartition("a", 0), "short", "topic", value),)),
+    )  # fmt: skip
+    document = json.loads(format_facts(facts))
+    assert document["prediction"]["seconds"] == written
+    assert document["brokers"][0]["before"] == {"disk": written}
+    assert document["loads"]["doubtful"][0]["write_bytes_per_s"] == written
+
+
+def test_of_a_prediction_and_a_limit_null_is_infinite():
+    endless = Prediction(math.inf, math.inf, math.inf, math.inf)
+    facts = replace(FULL, prediction=endless, losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, math.inf),))
+    assert parse_facts(format_facts(facts)) == facts
+
+
+OPTIONAL = {
+    "topic_ids": {}, "loads": None, "leader_racks": None, "topic_leaders": None, "losses": (), "limits": (),
+    "unknown_goals": (), "uneven_topics": (), "racks": (), "means": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", json.loads(format_facts(FULL)))
+def test_a_field_is_there_or_is_one_that_older_kreassigns_did_not_write(name):
+    document = json.loads(format_facts(FULL))
+    del document[name]
+    if name in OPTIONAL:
+        assert parse_facts(json.dumps(document)) == replace(FULL, **{name: OPTIONAL[name]})
+    else:
+        with pytest.raises(MalformedPlan) as refused:
+            parse_facts(json.dumps(document))
+        assert str(refused.value) == f"not the facts file of a plan: it has no '{name}'"
+
+
+@pytest.mark.parametrize("name", ["cluster_id", "snapshot_id", "prediction", "loads", "leader_racks", "topic_leaders"])
+def test_a_field_of_which_nothing_is_known_may_be_null(name):
+    document = json.loads(format_facts(FULL)) | {name: None}
+    assert parse_facts(json.dumps(document)) == replace(FULL, **{name: None})
+
+
+def test_fields_of_a_later_kreassign_and_the_gap_are_ignored():
+    document = json.loads(format_facts(FULL)) | {"weather": "fine"}
+    document["totals"]["gap"] = "wide"
+    assert parse_facts(json.dumps(document)) == FULL
+
+
+def test_a_partition_whose_directories_were_not_known_names_none():
+    facts = replace(FACTS, partitions=(replace(FACTS.partitions[0], log_dirs=()),))
+    document = json.loads(format_facts(facts))
+    assert "log_dirs" not in document["partitions"][0]
+    assert parse_facts(json.dumps(document)) == facts
+
+
+def places(value, path=()):
+    """Where the values are in a document that are no lists and no objects."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return [place for key, one in items for place in places(one, (*path, key))]
+    return [path]
+
+
+def put(value, path, new):
+    """The document with another value in one place."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = put(value[path[0]], path[1:], new)
+    return copy
+
+
+FULL_DOCUMENT = json.loads(format_facts(FULL))
+READ = [place for place in places(FULL_DOCUMENT) if place[-1] not in ("gap", "version")]
+MAPS = {"reasons", "priors", "before", "after", "topic_ids"}
+
+
+@pytest.mark.parametrize("place", READ, ids=[".".join(map(str, place)) for place in READ])
+def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place):
+    names = [name for name in place if isinstance(name, str)]
+    named = names[-2] if len(names) > 1 and names[-2] in MAPS and "partitions" not in names else names[-1]
+    with pytest.raises(MalformedPlan, match=rf"^not the facts file of a plan: {named} is "):
+        parse_facts(json.dumps(put(FULL_DOCUMENT, place, ["a list"])))
+
+
+@pytest.mark.parametrize(("place", "value", "kind"), [
+    (("plan_id",), None, "str"),
+    (("cluster_id",), 5, "str | None"),
+    (("totals", "moves"), 2.0, "int"),
+    (("totals", "moves"), True, "int"),
+    (("totals", "moves"), 2**63, "int"),
+    (("totals", "moves"), -(2**63), "int"),
+    (("totals", "binding"), None, "str"),
+    (("prediction", "seconds"), 2**63, "float"),
+    (("prediction", "seconds"), False, "float"),
+    (("racks", 0, "cost"), "5", "float | None"),
+    (("racks", 0, "source"), 5, "str | None"),
+    (("loads", "last_hour_ms"), 5.0, "int | None"),
+    (("loads", "reasons"), [], "Mapping[str, int]"),
+    (("loads", "reasons"), {"short": 1, "gaps": 1.0}, "Mapping[str, int]"),
+    (("brokers", 0, "before"), 5, "Mapping[str, float]"),
+    (("brokers", 0, "before"), {"disk": 1.0, "cpu": "x"}, "Mapping[str, float]"),
+    (("partitions", 0, "reasons", 0, "leading"), 0, "bool"),
+    (("partitions", 0, "replicas"), "12", "list"),
+    (("partitions", 0, "replicas"), 5, "list"),
+    (("remaining",), None, "list"),
+    (("unknown_goals",), {}, "list"),
+])  # fmt: skip
+def test_a_field_of_another_kind_is_told_with_the_kind_that_it_has(place, value, kind):
+    with pytest.raises(MalformedPlan) as refused:
+        parse_facts(json.dumps(put(FULL_DOCUMENT, place, value)))
+    assert str(refused.value) == f"not the facts file of a plan: {place[-1]} is {value!r}, which is no {kind}"
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 1 - 2**63, 0])
+def test_numbers_are_read_as_far_as_kafka_has_them(value):
+    read = parse_facts(json.dumps(put(FULL_DOCUMENT, ("totals", "moves"), value)))
+    assert read == replace(FULL, totals=replace(FULL.totals, moves=value))
+
+
+@pytest.mark.parametrize(("place", "name"), [
+    (("totals",), "moevs"), (("prediction",), "secnods"), (("loads",), "taken"), (("leader_racks",), "racks"),
+    (("topic_leaders",), "topcis"), (("losses", 0), "los"), (("limits", 0), "lest"), (("racks", 0), "sorce"),
+    (("uneven_topics", 0), "sizes"), (("means", 0), "gaol"), (("brokers", 0), "beforr"),
+    (("loads", "brokers", 0), "brokre"), (("loads", "forecast"), "ratio"), (("partitions", 0, "reasons", 0), "gaol"),
+])  # fmt: skip
+def test_a_field_that_nobody_knows_is_told_by_its_name(place, name):
+    with pytest.raises(MalformedPlan) as refused:
+        parse_facts(json.dumps(added(FULL_DOCUMENT, place, name)))
+    assert str(refused.value) == f"not the facts file of a plan: there is no field '{name}'"
+
+
+def added(value, path, name):
+    """The document with one more field in an object."""
+    if not path:
+        return value | {name: 5}
+    copy = value.copy()
+    copy[path[0]] = added(value[path[0]], path[1:], name)
+    return copy
+
+
+@pytest.mark.parametrize("ids", [{"a": 5}, {"a": None}, {"a": "x", "b": []}])
+def test_ids_of_topics_are_texts(ids):
+    with pytest.raises(MalformedPlan, match=r"^not the facts file of a plan: topic_ids is not an object of texts$"):
+        parse_facts(json.dumps(FULL_DOCUMENT | {"topic_ids": ids}))
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null", '"x"', "{", "", '{"version": 1}'])
+def test_what_is_no_object_with_these_fields_is_no_facts_file(text):
+    with pytest.raises(MalformedPlan, match=r"^not the facts file of a plan: "):
+        parse_facts(text)
+
+
+def test_another_version_is_told_without_looking_further():
+    with pytest.raises(MalformedPlan) as refused:
+        parse_facts('{"version": 2}')
+    assert str(refused.value) == "a facts file of version 2; this kreassign reads 1"
 
 
 @pytest.mark.parametrize("name", [
