@@ -88,21 +88,15 @@ def test_of_any_other_error_its_own_words_are_told(error: Exception) -> None:
     assert error_text(error) == str(error)
 
 
-@pytest.mark.parametrize(("command", "end"), [
-    (grant("Alter", "cluster"), ("--allow-principal", "User:NAME", "--operation", "Alter", "--cluster")),
-    (grant("Alter", "cluster", ("t",)), ("--allow-principal", "User:NAME", "--operation", "Alter", "--cluster")),
-    (grant("Read", "group", ("g",)), ("--allow-principal", "User:NAME", "--operation", "Read", "--group", "g")),
-    (grant("Read", "topic", ("a", "b")), ("--allow-principal", "User:NAME", "--operation", "Read", "--topic", "*")),
-    (grant("Read", "topic"), ("--allow-principal", "User:NAME", "--operation", "Read", "--topic", "*")),
-    (
-        grant("Read", "topic", ["t"], "User:ann"),
-        ("--allow-principal", "User:ann", "--operation", "Read", "--topic", "t"),
-    ),
-])  # fmt: skip
-def test_a_permission_is_granted_on_one_name_or_on_all_of_a_kind(
-    command: tuple[str, ...], end: tuple[str, ...]
-) -> None:
-    assert command == ("kafka-acls", "--add", *end)
+def test_a_permission_is_granted_on_one_name_or_on_all_of_a_kind() -> None:
+    ann = ("kafka-acls", "--add", "--allow-principal", "User:ann", "--operation")
+    someone = ("kafka-acls", "--add", "--allow-principal", "User:NAME", "--operation")
+    assert grant("Alter", "cluster") == (*someone, "Alter", "--cluster")
+    assert grant("Alter", "cluster", ("t",)) == (*someone, "Alter", "--cluster")
+    assert grant("Read", "group", ("g",)) == (*someone, "Read", "--group", "g")
+    assert grant("Read", "topic", ("a", "b")) == (*someone, "Read", "--topic", "*")
+    assert grant("Read", "topic") == (*someone, "Read", "--topic", "*")
+    assert grant("Read", "topic", ["t"], "User:ann") == (*ann, "Read", "--topic", "t")
 
 
 @pytest.mark.parametrize(("topics", "said"), [

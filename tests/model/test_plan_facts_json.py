@@ -1,6 +1,11 @@
+"""Facts files: what is written is read back, and what is none is refused by the name of its field."""
+
+from __future__ import annotations
+
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,6 +28,9 @@ from kreassign.model.plan_facts import (
     WorstLoss,
 )
 from kreassign.model.plan_facts_json import format_facts, parse_facts
+
+Path = tuple[str | int, ...]
+"""Where a value is in a document."""
 
 LOADS = LoadBasis(
     "forecast",
@@ -55,32 +63,32 @@ FACTS = PlanFacts(
 )
 
 
-def test_facts_that_were_written_are_read_back():
+def test_facts_that_were_written_are_read_back() -> None:
     assert parse_facts(format_facts(FACTS)) == FACTS
 
 
-def test_the_text_is_json_with_the_gap_and_without_infinity():
+def test_the_text_is_json_with_the_gap_and_without_infinity() -> None:
     document = json.loads(format_facts(FACTS), parse_constant=pytest.fail)
     assert document["totals"]["gap"] == 0.5
     assert document["prediction"]["longest_move_s"] is None
     assert document["partitions"][0]["topic"] == "ä"
 
 
-def test_facts_without_anything_optional_are_read_back_too():
+def test_facts_without_anything_optional_are_read_back_too() -> None:
     bare = PlanFacts("id", "hash", "rebalance", Totals(0, 0, 0))
     assert parse_facts(format_facts(bare)) == bare
 
 
-def test_facts_of_an_older_kreassign_say_nothing_of_loads():
+def test_facts_of_an_older_kreassign_say_nothing_of_loads() -> None:
     assert parse_facts(without("loads")) == replace(FACTS, loads=None)
 
 
-def test_a_forecast_without_a_backtest_is_read_back_too():
+def test_a_forecast_without_a_backtest_is_read_back_too() -> None:
     bare = replace(FACTS, loads=replace(LOADS, last_hour_ms=None, forecast=ForecastBasis(30.0)))
     assert parse_facts(format_facts(bare)) == bare
 
 
-def without(name):
+def without(name: str) -> str:
     return json.dumps({key: value for key, value in json.loads(format_facts(FACTS)).items() if key != name})
 
 
@@ -97,7 +105,7 @@ def without(name):
     (format_facts(FACTS).replace('"write_share"', '"wirte_share"'), "wirte_share"),
     (format_facts(FACTS).replace('"prior": "topic", ', ""), "it has no 'prior'"),
 ])  # fmt: skip
-def test_what_is_no_facts_file_is_refused(text, words):
+def test_what_is_no_facts_file_is_refused(text: str, words: str) -> None:
     with pytest.raises(MalformedPlan, match=words):
         parse_facts(text)
 
@@ -168,11 +176,11 @@ FULL_TEXT = """\
 "reasons": [{"goal": "drain", "source": 3, "destination": 1, "amount": 150.0, "unit": "B", "leading": false}]}]}"""
 
 
-def test_every_field_of_facts_has_its_place_in_the_text():
+def test_every_field_of_facts_has_its_place_in_the_text() -> None:
     assert format_facts(FULL) == FULL_TEXT
 
 
-def test_facts_of_which_nothing_else_is_known_have_a_short_text():
+def test_facts_of_which_nothing_else_is_known_have_a_short_text() -> None:
     totals = '"totals": {"moved_bytes": 9, "moves": 1, "leader_changes": 2, "log_dir_bytes": 0, "log_dir_moves": 0, '
     assert format_facts(PlanFacts("id", "hash", "rebalance", Totals(9, 1, 2))) == (
         '{"version": 1,\n "plan_id": "id",\n "input_hash": "hash",\n "task": "rebalance",\n "cluster_id": null,\n '
@@ -181,11 +189,11 @@ def test_facts_of_which_nothing_else_is_known_have_a_short_text():
     )
 
 
-def test_facts_with_everything_optional_are_read_back_too():
+def test_facts_with_everything_optional_are_read_back_too() -> None:
     assert parse_facts(format_facts(FULL)) == FULL
 
 
-def test_the_same_facts_have_the_same_text_in_whichever_order_they_are():
+def test_the_same_facts_have_the_same_text_in_whichever_order_they_are() -> None:
     first, second, other = (
         PlannedPartition(TopicPartition(topic, number), (1,), 5) for topic, number in (("a", 2), ("a", 10), ("b", 0))
     )
@@ -195,7 +203,7 @@ def test_the_same_facts_have_the_same_text_in_whichever_order_they_are():
     assert parse_facts(format_facts(same)).partitions == (first, second, other)
 
 
-def test_topics_sort_by_code_units_in_the_text_of_facts():
+def test_topics_sort_by_code_units_in_the_text_of_facts() -> None:
     last, first = (
         PlannedPartition(TopicPartition(topic, 0), (1,), 5)
         for topic in ("\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}")
@@ -206,7 +214,7 @@ def test_topics_sort_by_code_units_in_the_text_of_facts():
 @pytest.mark.parametrize(("value", "written"), [
     (0.1 + 0.2, 0.3), (1234567890123.4, 1234567890120.0), (1 / 3, 0.333333333333), (math.inf, None), (-math.inf, None),
 ])  # fmt: skip
-def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value, written):
+def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value: float, written: float | None) -> None:
     facts = replace(
         FULL, prediction=Prediction(1.0, value, 1.0), brokers=(PlannedBroker(1, {"disk": value}, {}),),
         loads=replace(LOADS, doubtful=(DoubtfulLoad(TopicPartition("a", 0), "short", "topic", value),)),
@@ -217,20 +225,20 @@ def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value, writt
     assert document["loads"]["doubtful"][0]["write_bytes_per_s"] == written
 
 
-def test_of_a_prediction_and_a_limit_null_is_infinite():
+def test_of_a_prediction_and_a_limit_null_is_infinite() -> None:
     endless = Prediction(math.inf, math.inf, math.inf, math.inf)
     facts = replace(FULL, prediction=endless, losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, math.inf),))
     assert parse_facts(format_facts(facts)) == facts
 
 
-OPTIONAL = {
+OPTIONAL: dict[str, Any] = {
     "topic_ids": {}, "loads": None, "leader_racks": None, "topic_leaders": None, "losses": (), "limits": (),
     "unknown_goals": (), "uneven_topics": (), "racks": (), "means": (),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", json.loads(format_facts(FULL)))
-def test_a_field_is_there_or_is_one_that_older_kreassigns_did_not_write(name):
+def test_a_field_is_there_or_is_one_that_older_kreassigns_did_not_write(name: str) -> None:
     document = json.loads(format_facts(FULL))
     del document[name]
     if name in OPTIONAL:
@@ -242,25 +250,26 @@ def test_a_field_is_there_or_is_one_that_older_kreassigns_did_not_write(name):
 
 
 @pytest.mark.parametrize("name", ["cluster_id", "snapshot_id", "prediction", "loads", "leader_racks", "topic_leaders"])
-def test_a_field_of_which_nothing_is_known_may_be_null(name):
+def test_a_field_of_which_nothing_is_known_may_be_null(name: str) -> None:
     document = json.loads(format_facts(FULL)) | {name: None}
-    assert parse_facts(json.dumps(document)) == replace(FULL, **{name: None})
+    unknown: dict[str, Any] = {name: None}
+    assert parse_facts(json.dumps(document)) == replace(FULL, **unknown)
 
 
-def test_fields_of_a_later_kreassign_and_the_gap_are_ignored():
+def test_fields_of_a_later_kreassign_and_the_gap_are_ignored() -> None:
     document = json.loads(format_facts(FULL)) | {"weather": "fine"}
     document["totals"]["gap"] = "wide"
     assert parse_facts(json.dumps(document)) == FULL
 
 
-def test_a_partition_whose_directories_were_not_known_names_none():
+def test_a_partition_whose_directories_were_not_known_names_none() -> None:
     facts = replace(FACTS, partitions=(replace(FACTS.partitions[0], log_dirs=()),))
     document = json.loads(format_facts(facts))
     assert "log_dirs" not in document["partitions"][0]
     assert parse_facts(json.dumps(document)) == facts
 
 
-def places(value, path=()):
+def places(value: Any, path: Path = ()) -> list[Path]:
     """Where the values are in a document that are no lists and no objects."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -268,7 +277,7 @@ def places(value, path=()):
     return [path]
 
 
-def put(value, path, new):
+def put(value: Any, path: Path, new: object) -> Any:
     """The document with another value in one place."""
     if not path:
         return new
@@ -283,7 +292,7 @@ MAPS = {"reasons", "priors", "before", "after", "topic_ids"}
 
 
 @pytest.mark.parametrize("place", READ, ids=[".".join(map(str, place)) for place in READ])
-def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place):
+def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place: Path) -> None:
     names = [name for name in place if isinstance(name, str)]
     named = names[-2] if len(names) > 1 and names[-2] in MAPS and "partitions" not in names else names[-1]
     with pytest.raises(MalformedPlan, match=rf"^not the facts file of a plan: {named} is "):
@@ -313,14 +322,14 @@ def test_a_value_of_a_kind_that_no_field_has_is_told_by_its_field(place):
     (("remaining",), None, "list"),
     (("unknown_goals",), {}, "list"),
 ])  # fmt: skip
-def test_a_field_of_another_kind_is_told_with_the_kind_that_it_has(place, value, kind):
+def test_a_field_of_another_kind_is_told_with_the_kind_that_it_has(place: Path, value: object, kind: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
         parse_facts(json.dumps(put(FULL_DOCUMENT, place, value)))
     assert str(refused.value) == f"not the facts file of a plan: {place[-1]} is {value!r}, which is no {kind}"
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, 1 - 2**63, 0])
-def test_numbers_are_read_as_far_as_kafka_has_them(value):
+def test_numbers_are_read_as_far_as_kafka_has_them(value: int) -> None:
     read = parse_facts(json.dumps(put(FULL_DOCUMENT, ("totals", "moves"), value)))
     assert read == replace(FULL, totals=replace(FULL.totals, moves=value))
 
@@ -331,13 +340,13 @@ def test_numbers_are_read_as_far_as_kafka_has_them(value):
     (("uneven_topics", 0), "sizes"), (("means", 0), "gaol"), (("brokers", 0), "beforr"),
     (("loads", "brokers", 0), "brokre"), (("loads", "forecast"), "ratio"), (("partitions", 0, "reasons", 0), "gaol"),
 ])  # fmt: skip
-def test_a_field_that_nobody_knows_is_told_by_its_name(place, name):
+def test_a_field_that_nobody_knows_is_told_by_its_name(place: Path, name: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
         parse_facts(json.dumps(added(FULL_DOCUMENT, place, name)))
     assert str(refused.value) == f"not the facts file of a plan: there is no field '{name}'"
 
 
-def added(value, path, name):
+def added(value: Any, path: Path, name: str) -> Any:
     """The document with one more field in an object."""
     if not path:
         return value | {name: 5}
@@ -347,18 +356,18 @@ def added(value, path, name):
 
 
 @pytest.mark.parametrize("ids", [{"a": 5}, {"a": None}, {"a": "x", "b": []}])
-def test_ids_of_topics_are_texts(ids):
+def test_ids_of_topics_are_texts(ids: object) -> None:
     with pytest.raises(MalformedPlan, match=r"^not the facts file of a plan: topic_ids is not an object of texts$"):
         parse_facts(json.dumps(FULL_DOCUMENT | {"topic_ids": ids}))
 
 
 @pytest.mark.parametrize("text", ["[]", "5", "null", '"x"', "{", "", '{"version": 1}'])
-def test_what_is_no_object_with_these_fields_is_no_facts_file(text):
+def test_what_is_no_object_with_these_fields_is_no_facts_file(text: str) -> None:
     with pytest.raises(MalformedPlan, match=r"^not the facts file of a plan: "):
         parse_facts(text)
 
 
-def test_another_version_is_told_without_looking_further():
+def test_another_version_is_told_without_looking_further() -> None:
     with pytest.raises(MalformedPlan) as refused:
         parse_facts('{"version": 2}')
     assert str(refused.value) == "a facts file of version 2; this kreassign reads 1"
@@ -368,7 +377,7 @@ def test_another_version_is_told_without_looking_further():
     "plan_id", "input_hash", "task", "cluster_id", "snapshot_id", "remaining", "unknown_goals", "topic", "partition",
     "replicas", "log_dirs", "size_bytes", "reason", "prior", "write_bytes_per_s", "uneven_before", "least", "lost",
 ])  # fmt: skip
-def test_a_field_of_another_kind_is_told_by_its_name(name):
+def test_a_field_of_another_kind_is_told_by_its_name(name: str) -> None:
     text = format_facts(replace(FULL, uneven_topics=(), racks=()))  # they have a size, too
     document = json.loads(text, object_hook=lambda found: found | ({name: True} if name in found else {}))
     with pytest.raises(MalformedPlan, match=f": {name} is True"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.printable import PrintableStream, printable
+from kreassign.model.printable import PrintableStream, printable, shortened
 
 ANY_TEXT = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "C"]))
 
@@ -52,3 +53,18 @@ def test_a_stream_shows_only_printable_text_and_offers_no_way_around() -> None:
     stream.flush()
     assert below.getvalue() == "a\\u001b[1mb\n"
     assert not hasattr(stream, "buffer")
+
+
+def test_a_stream_is_as_the_one_below_for_those_who_ask(tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w", encoding="latin-1", errors="replace") as below:
+        stream = PrintableStream(below)
+        assert (stream.inner, stream.encoding, stream.errors) == (below, "latin-1", "replace")
+        assert (stream.isatty(), stream.fileno()) == (False, below.fileno())
+        stream.write("a\x1b→")
+        stream.flush()
+        assert (tmp_path / "out").read_text(encoding="latin-1") == "a\\u001b?"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(0, ""), (39, "x" * 39), (40, "x" * 40), (41, f"{'x' * 40}…")])
+def test_a_text_that_is_too_long_for_a_message_is_cut(length: int, shown: str) -> None:
+    assert shortened("x" * length) == shown

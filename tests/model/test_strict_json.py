@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.strict_json import finite, loads
+from kreassign.model.strict_json import finite, is_half, loads
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -39,3 +40,58 @@ def test_any_other_document_is_read_as_ever(document: object, is_ascii: bool) ->
 def test_a_number_is_finite(text: str) -> None:
     with pytest.raises(ValueError, match="is not a finite number"):
         finite(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1.5", 1.5), ("-2", -2.0), ("1e308", 1e308), ("0", 0.0)])
+def test_any_other_number_is_read(text: str, value: float) -> None:
+    assert finite(text) == value
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("x", "could not convert string to float: 'x'"),
+    ("1e" + "9" * 38, f"1e{'9' * 38} is not a finite number"),
+    ("1e" + "9" * 39, f"1e{'9' * 38}… is not a finite number"),
+])  # fmt: skip
+def test_a_number_that_is_none_is_named_as_far_as_a_message_has_room(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        finite(text)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("[NaN]", "NaN is not a number in JSON"),
+    ("Infinity", "Infinity is not a number in JSON"),
+    ("[1e400]", "1e400 is not a finite number"),
+    ("9" * 4301, f"{'9' * 40}… is larger than any size, rate or time"),
+    (r'"\uD800"', r"$ is '\ud800', which has half of a surrogate pair and is no text"),
+    (r'{"a": [1, {"b": "\uDbff"}]}', r"$.a[1].b is '\udbff', which has half of a surrogate pair and is no text"),
+    (r'{"\udc00": 1}', r"a key of $ is '\udc00', which has half of a surrogate pair and is no text"),
+    (r'[[], "x", {"a": {"\ude00x": 1}}]',
+     r"a key of $[2].a is '\ude00x', which has half of a surrogate pair and is no text"),
+    ("[" * 100_000, "it is nested too deeply"),
+], ids=range(9))  # fmt: skip
+def test_a_refusal_names_the_number_or_the_place(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        loads(text)
+
+
+def test_numbers_may_have_as_many_digits_as_python_reads() -> None:
+    assert loads("9" * 4300) == int("9" * 4300)
+
+
+def test_what_other_writers_put_for_no_number_is_null_where_that_is_allowed() -> None:
+    assert loads('[NaN, Infinity, {"a": -Infinity}, 1.5]', takes_nan=True) == [None, None, {"a": None}, 1.5]
+    with pytest.raises(ValueError, match=r"^1e400 is not a finite number$"):
+        loads("[1e400]", takes_nan=True)
+    with pytest.raises(ValueError, match=r"^\$\[0\] is '\\ud800', which has half"):
+        loads(r'["\ud800"]', takes_nan=True)
+
+
+@pytest.mark.parametrize(("text", "has_half"), [
+    ("", False), ("a\U0001f600", False), ("\ud7ff\ue000", False), ("a\ud800", True), ("\udfffb", True),
+])  # fmt: skip
+def test_half_of_a_pair_is_found_wherever_it_stands(text: str, has_half: bool) -> None:
+    assert is_half(text) is has_half
+
+
+def test_a_pair_written_as_two_escapes_is_a_text() -> None:
+    assert loads(r'["\ud83d\ude00"]') == ["\U0001f600"]

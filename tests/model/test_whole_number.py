@@ -38,6 +38,36 @@ def test_what_no_number_of_64_bits_can_be_is_none(text: str) -> None:
     assert signed_number(text) is None
 
 
+@pytest.mark.parametrize(("text", "least", "most"), [
+    ("-2", -2, 2), ("2", -2, 2), ("-0", 0, 5), ("5", 5, 5), ("007", 7, 9), ("9223372036854775808", 0, 2**63),
+])  # fmt: skip
+def test_a_number_is_read_up_to_its_bounds(text: str, least: int, most: int) -> None:
+    assert parse_whole(text, least=least, most=most) == int(text)
+
+
+@pytest.mark.parametrize(("text", "least", "most"), [
+    ("-3", -2, 2), ("3", -2, 2), ("4", 5, 5), ("6", 5, 5), ("+1", 0, 5), ("-1", 0, 5),
+])  # fmt: skip
+def test_a_number_beyond_its_bounds_is_refused_with_them(text: str, least: int, most: int) -> None:
+    with pytest.raises(ValueError, match=rf"^'{re.escape(text)}' is not a whole number from {least} to {most}$"):
+        parse_whole(text, least=least, most=most)
+
+
+def test_the_least_and_the_largest_id_are_the_bounds_of_which_nobody_said_others() -> None:
+    assert (parse_whole("0"), parse_whole("2147483647")) == (0, LARGEST_ID)
+    for text in ("-1", "2147483648"):
+        with pytest.raises(ValueError, match=f"'{text}' is not a whole number from 0 to 2147483647"):
+            parse_whole(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [
+    ("9" * 19, 10**19 - 1), ("-" + "9" * 19, 1 - 10**19), ("9" * 20, None), ("1" + "0" * 19, None),
+    ("0" * 30 + "1", 1), ("-000", 0), ("+0012", 12), ("+", None), ("1-2", None),
+])  # fmt: skip
+def test_a_number_has_at_most_nineteen_digits_without_the_zeros_before_it(text: str, number: int | None) -> None:
+    assert signed_number(text) == number
+
+
 # Who asks `isdigit` whether `int` can be called gets an exception for `²`, and for 5,000 digits.
 ASKED = re.compile(r"\.is(digit|decimal|numeric)\(")
 MAY_ASK = (

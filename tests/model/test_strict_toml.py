@@ -1,0 +1,27 @@
+"""TOML that cannot be read is refused by one kind of error."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from kreassign.model.strict_toml import read_toml
+
+
+def test_a_document_is_read_with_the_numbers_that_toml_has() -> None:
+    assert read_toml("a = 1\n[b]\nc = [inf, 'x']") == {"a": 1, "b": {"c": [float("inf"), "x"]}}
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    (f"a = {'9' * 5_000}", "a number in it has more digits than any size, rate or time"),
+    ("a = " + "[" * 100_000, "it is nested too deeply"),
+], ids=["digits", "depth"])  # fmt: skip
+def test_what_python_refuses_otherwise_is_refused_with_words_for_a_user(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        read_toml(text)
+
+
+def test_what_is_no_toml_is_told_with_its_line() -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match=r"^Invalid value \(at line 2, column 5\)$"):
+        read_toml("a = 1\nb = x")
