@@ -179,6 +179,7 @@ def test_keys_that_may_be_there_are_listed_in_order_whoever_asked_for_them() -> 
     def take(top: KeyedTable) -> None:
         with top.taken_whole():
             top.has("b")
+            top.flag("b", default=False)
             top.whole("a", 1)
 
     assert refused(take, "z = 1\nb = true") == "x.toml: there is no key 'z' here; there are a, b"

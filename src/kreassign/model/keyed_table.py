@@ -28,7 +28,7 @@ class KeyedTable:
     def __init__(self, where: str, values: Mapping[str, object]) -> None:
         self.where = where
         self._values = values
-        self._asked: list[str] = []
+        self._asked: set[str] = set()
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Self:
@@ -68,7 +68,7 @@ class KeyedTable:
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
-        self._asked.append(key)
+        self._asked.add(key)
         return key in self._values
 
     # One value
@@ -141,7 +141,7 @@ class KeyedTable:
     # How
 
     def _value(self, key: str, kinds: type | tuple[type, ...], default: object, allowed: str) -> Any:
-        self._asked.append(key)
+        self._asked.add(key)
         found = self._values.get(key, default)
         if key not in self._values and default is None:
             raise self._error(f"the key {key!r} is missing; it must be {allowed}")
