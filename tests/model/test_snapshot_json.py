@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model import Broker, TopicPartition
+from kreassign.model import Broker
 from kreassign.model.snapshot import (
     ClusterSnapshot,
     SnapshotBroker,
@@ -16,6 +19,7 @@ from kreassign.model.snapshot import (
     SnapshotTopic,
 )
 from kreassign.model.snapshot_json import format_head, format_snapshot, parse_head, parse_snapshot
+from kreassign.model.whole_number import LARGEST_ID
 
 MOVING = SnapshotPartition(
     replicas=(2, 0, 1),
@@ -48,13 +52,50 @@ SNAPSHOT = ClusterSnapshot(
         SnapshotBroker(Broker(1, "host", 9093, is_fenced=True)),
         SnapshotBroker(Broker(2, "höst", 9094)),
     ),
-    (SnapshotTopic("t", (MOVING, UNKNOWN), {"retention.bytes": "1"}), SnapshotTopic("u", (UNKNOWN,))),
+    (SnapshotTopic("t", (MOVING, UNKNOWN), {"retention.bytes": "1"}), SnapshotTopic("u", (UNKNOWN,), topic_id="AAAA")),
     {"min.insync.replicas": "1"},
 )
 
 
 def test_what_is_written_is_read_back() -> None:
     assert parse_snapshot(format_snapshot(SNAPSHOT), "x.json") == SNAPSHOT
+
+
+TEXT = """\
+{"format": "kreassign-snapshot", "version": 1, "taken_ms": 12, "cluster_id": "id", \
+"broker_defaults": {"min.insync.replicas": "1"},
+"brokers": [
+{"id": 0, "host": "host", "port": 9092, "rack": "a", "is_fenced": false, "log_dirs": [\
+{"path": "/d0", "total_bytes": 100, "usable_bytes": 50, "is_offline": false, "is_cordoned": false}, \
+{"path": "/d1", "is_offline": true, "is_cordoned": false}, {"path": "/d2", "is_offline": false, "is_cordoned": true}], \
+"configs": {"leader.replication.throttled.rate": "5"}},
+{"id": 1, "host": "host", "port": 9093, "is_fenced": true, "log_dirs": [], "configs": {}},
+{"id": 2, "host": "h\\u00f6st", "port": 9094, "is_fenced": false, "log_dirs": [], "configs": {}}
+],
+"topics": [
+{"name": "t", "configs": {"retention.bytes": "1"}, "partitions": [
+ {"leader": 0, "leader_epoch": 7, "replicas": [2, 0, 1], "isr": [0, 1], "adding": [2], "removing": [1], \
+"log_dirs": ["/d0", "/d1", ""], "sizes_bytes": [10, 100, -1], "future_log_dirs": {"0": "/d0"}, \
+"start_offset": 3, "end_offset": 5, "write_bytes_per_s": 1.5},
+ {"leader": -1, "leader_epoch": -1, "replicas": [0], "isr": [], "adding": [], "removing": [], "log_dirs": [""], \
+"sizes_bytes": [-1], "future_log_dirs": {}}]},
+{"name": "u", "topic_id": "AAAA", "configs": {}, "partitions": [
+ {"leader": -1, "leader_epoch": -1, "replicas": [0], "isr": [], "adding": [], "removing": [], "log_dirs": [""], \
+"sizes_bytes": [-1], "future_log_dirs": {}}]}
+]}
+"""
+
+
+def test_every_field_of_a_snapshot_has_its_place_in_the_text() -> None:
+    assert format_snapshot(SNAPSHOT) == TEXT
+
+
+def test_a_head_is_the_same_in_one_line_with_counts_instead_of_partitions() -> None:
+    document = json.loads(TEXT)
+    for topic, count in zip(document["topics"], (2, 1), strict=True):
+        del topic["partitions"]
+        topic["partition_count"] = count
+    assert format_head(SNAPSHOT, (2, 1)) == json.dumps(document)
 
 
 def test_an_empty_cluster_is_written_and_read_back() -> None:
@@ -65,15 +106,6 @@ def test_an_empty_cluster_is_written_and_read_back() -> None:
 def test_every_partition_has_a_line_of_its_own() -> None:
     lines = format_snapshot(SNAPSHOT).splitlines()
     assert [line.count('"leader"') for line in lines if '"leader"' in line] == [1, 1, 1]
-
-
-def test_a_partition_is_as_large_as_the_copy_of_its_leader_or_the_largest() -> None:
-    assert MOVING.size_bytes == 100
-    assert SnapshotPartition((0, 1), (0,), 0, 0, (None, "/d"), (None, 30)).size_bytes == 30
-    assert UNKNOWN.size_bytes is None
-    assert [key for key, _ in SNAPSHOT.partitions] == [
-        TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "complaint"), [
@@ -114,3 +146,217 @@ def test_a_broker_or_a_topic_that_is_there_twice_is_refused_with_the_file() -> N
 def test_a_head_is_read_back_without_partitions_and_with_their_counts() -> None:
     bare = replace(SNAPSHOT, topics=tuple(replace(topic, partitions=()) for topic in SNAPSHOT.topics))
     assert parse_head(format_head(SNAPSHOT, (2, 1)), "x.json") == (bare, (2, 1))
+
+
+def snapshot_with(change: Callable[[Any], object]) -> ClusterSnapshot:
+    """What is read of the text above after something in it was changed."""
+    document = json.loads(TEXT)
+    change(document)
+    return parse_snapshot(json.dumps(document), "x.json")
+
+
+def without(place: Callable[[Any], Any], name: str) -> ClusterSnapshot:
+    return snapshot_with(lambda document: place(document).pop(name))
+
+
+def first_partition(document: Any) -> Any:
+    return document["topics"][0]["partitions"][0]
+
+
+def first_log_dir(document: Any) -> Any:
+    return document["brokers"][0]["log_dirs"][0]
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("isr", ()), ("adding", ()), ("removing", ()), ("future_log_dirs", {}), ("start_offset", None),
+    ("end_offset", None), ("write_bytes_per_s", None),
+])  # fmt: skip
+def test_what_is_not_known_of_a_partition_may_be_left_out(name: str, value: Any) -> None:
+    changed = replace(SNAPSHOT.topics[0], partitions=(replace(MOVING, **{name: value}), UNKNOWN))
+    assert without(first_partition, name) == replace(SNAPSHOT, topics=(changed, SNAPSHOT.topics[1]))
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("total_bytes", None), ("usable_bytes", None), ("is_offline", False), ("is_cordoned", False),
+])  # fmt: skip
+def test_what_is_not_known_of_a_log_directory_may_be_left_out(name: str, value: Any) -> None:
+    first = SNAPSHOT.brokers[0]
+    changed = replace(first, log_dirs=(replace(first.log_dirs[0], **{name: value}), *first.log_dirs[1:]))
+    assert without(first_log_dir, name) == replace(SNAPSHOT, brokers=(changed, *SNAPSHOT.brokers[1:]))
+
+
+@pytest.mark.parametrize(("name", "changed"), [
+    ("rack", replace(SNAPSHOT.brokers[0], broker=Broker(0, "host", 9092))),
+    ("is_fenced", SNAPSHOT.brokers[0]),
+    ("log_dirs", replace(SNAPSHOT.brokers[0], log_dirs=())),
+    ("configs", replace(SNAPSHOT.brokers[0], configs={})),
+])  # fmt: skip
+def test_what_is_not_known_of_a_broker_may_be_left_out(name: str, changed: SnapshotBroker) -> None:
+    found = without(lambda document: document["brokers"][0], name)
+    assert found == replace(SNAPSHOT, brokers=(changed, *SNAPSHOT.brokers[1:]))
+
+
+@pytest.mark.parametrize(("name", "changed"), [
+    ("topic_id", replace(SNAPSHOT.topics[1], topic_id=None)),
+    ("configs", SNAPSHOT.topics[1]),
+    ("partitions", replace(SNAPSHOT.topics[1], partitions=())),
+])  # fmt: skip
+def test_what_is_not_known_of_a_topic_may_be_left_out(name: str, changed: SnapshotTopic) -> None:
+    found = without(lambda document: document["topics"][1], name)
+    assert found == replace(SNAPSHOT, topics=(SNAPSHOT.topics[0], changed))
+
+
+@pytest.mark.parametrize(("name", "changed"), [
+    ("broker_defaults", replace(SNAPSHOT, broker_defaults={})),
+    ("brokers", replace(SNAPSHOT, brokers=())),
+    ("topics", replace(SNAPSHOT, topics=())),
+])  # fmt: skip
+def test_what_is_not_known_of_a_cluster_may_be_left_out(name: str, changed: ClusterSnapshot) -> None:
+    assert without(lambda document: document, name) == changed
+
+
+TEXT_KIND = "a text without the character U+0000, which no name and no path has"
+COUNT = f"a whole number of at least 0 and at most {LARGEST_ID}"
+NUMBER = "a whole number of at least 0"
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "x.json": lambda document: document,
+    "x.json: [[brokers]] 1": lambda document: document["brokers"][0],
+    "x.json: [[brokers]] 1: [[log_dirs]] 1": first_log_dir,
+    "x.json: [[topics]] 1": lambda document: document["topics"][0],
+    "x.json: [[topics]] 1: [[partitions]] 1": first_partition,
+}
+
+
+@pytest.mark.parametrize(("place", "name", "kind"), [
+    ("x.json", "version", NUMBER),
+    ("x.json", "taken_ms", NUMBER),
+    ("x.json", "cluster_id", TEXT_KIND),
+    ("x.json: [[brokers]] 1", "id", COUNT),
+    ("x.json: [[brokers]] 1", "host", TEXT_KIND),
+    ("x.json: [[brokers]] 1", "port", COUNT),
+    ("x.json: [[brokers]] 1: [[log_dirs]] 1", "path", TEXT_KIND),
+    ("x.json: [[topics]] 1", "name", TEXT_KIND),
+    ("x.json: [[topics]] 1: [[partitions]] 1", "leader", f"a whole number of at least -1 and at most {LARGEST_ID}"),
+    (
+        "x.json: [[topics]] 1: [[partitions]] 1", "leader_epoch",
+        f"a whole number of at least -1 and at most {LARGEST_ID}",
+    ),
+])  # fmt: skip
+def test_what_has_to_be_there_is_named_where_it_is_not(place: str, name: str, kind: str) -> None:
+    with pytest.raises(InputError) as refused:
+        without(PLACES[place], name)
+    assert str(refused.value) == f"{place}: the key '{name}' is missing; it must be {kind}"
+
+
+PARTITION = "x.json: [[topics]] 1: [[partitions]] 1"
+
+
+@pytest.mark.parametrize(("place", "name", "value", "kind"), [
+    ("x.json", "taken_ms", -1, NUMBER),
+    ("x.json: [[brokers]] 1", "id", LARGEST_ID + 1, COUNT),
+    ("x.json: [[brokers]] 1", "port", LARGEST_ID + 1, COUNT),
+    ("x.json: [[brokers]] 1", "is_fenced", 1, "true or false"),
+    ("x.json: [[brokers]] 1", "rack", None, TEXT_KIND),
+    ("x.json: [[brokers]] 1: [[log_dirs]] 1", "total_bytes", -1, NUMBER),
+    ("x.json: [[brokers]] 1: [[log_dirs]] 1", "usable_bytes", 0.5, NUMBER),
+    ("x.json: [[brokers]] 1: [[log_dirs]] 1", "is_offline", 0, "true or false"),
+    ("x.json: [[brokers]] 1: [[log_dirs]] 1", "is_cordoned", "no", "true or false"),
+    ("x.json: [[topics]] 1", "topic_id", 5, TEXT_KIND),
+    (PARTITION, "leader", -2, f"a whole number of at least -1 and at most {LARGEST_ID}"),
+    (PARTITION, "leader", LARGEST_ID + 1, f"a whole number of at least -1 and at most {LARGEST_ID}"),
+    (PARTITION, "leader_epoch", -2, f"a whole number of at least -1 and at most {LARGEST_ID}"),
+    (PARTITION, "leader_epoch", LARGEST_ID + 1, f"a whole number of at least -1 and at most {LARGEST_ID}"),
+    (PARTITION, "start_offset", -1, NUMBER),
+    (PARTITION, "end_offset", True, NUMBER),
+    (PARTITION, "write_bytes_per_s", -0.5, "a number of at least 0"),
+    (PARTITION, "replicas", 5, "a list of whole numbers"),
+    (PARTITION, "log_dirs", [1], "a list of texts"),
+])  # fmt: skip
+def test_a_value_that_a_field_cannot_have_is_named_with_its_place(
+    place: str, name: str, value: object, kind: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        snapshot_with(lambda document: PLACES[place](document).update({name: value}))
+    assert str(refused.value) == f"{place}: '{name}' is {value!r}; it must be {kind}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_that_nobody_knows_is_named_with_its_place(place: str) -> None:
+    with pytest.raises(InputError) as refused:
+        snapshot_with(lambda document: PLACES[place](document).update({"zeal": 1}))
+    assert str(refused.value).startswith(f"{place}: there is no key 'zeal' here; there are ")
+
+
+def test_the_largest_values_that_kafka_has_are_read() -> None:
+    largest = replace(
+        MOVING, replicas=(LARGEST_ID,), isr=(0, LARGEST_ID), leader=LARGEST_ID, leader_epoch=LARGEST_ID,
+        log_dirs=("/d",), sizes_bytes=(2**63 - 1,), future_log_dirs={LARGEST_ID: "/e"}, start_offset=0,
+        end_offset=2**63 - 1, write_bytes_per_s=0.0,
+    )  # fmt: skip
+    snapshot = replace(
+        SNAPSHOT,
+        brokers=(SnapshotBroker(Broker(LARGEST_ID, "h", LARGEST_ID), (SnapshotLogDir("/d", 0, 2**63 - 1),)),),
+        topics=(SnapshotTopic("t", (largest,)),),
+    )
+    assert parse_snapshot(format_snapshot(snapshot), "x.json") == snapshot
+
+
+@pytest.mark.parametrize(("sizes", "said"), [
+    ([10, 100, -2], f"(10, 100, -2); it must be a list of whole numbers from -1 to {2**63 - 1}"),
+    ([2**63, 1, 1], f"({2**63}, 1, 1); it must be a list of whole numbers from -1 to {2**63 - 1}"),
+])  # fmt: skip
+def test_sizes_are_known_or_not(sizes: list[int], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        snapshot_with(lambda document: first_partition(document).update(sizes_bytes=sizes))
+    assert str(refused.value) == f"{PARTITION}: 'sizes_bytes' is {said}"
+
+
+@pytest.mark.parametrize("broker", ["x", "-1", "", "2147483648", "y" * 41])
+def test_a_broker_that_gets_a_copy_into_another_directory_is_an_id(broker: str) -> None:
+    named = broker if len(broker) <= 40 else f"{broker[:40]}…"
+    with pytest.raises(InputError) as refused:
+        snapshot_with(lambda document: first_partition(document).update(future_log_dirs={broker: "/d"}))
+    assert str(refused.value) == (
+        f"{PARTITION}: 'future_log_dirs' names broker '{named}'; it must be a whole number of at least 0"
+    )
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"format": "other"}, "x.json is not a snapshot file; make one with `kreassign snapshot --out FILE`"),
+    ({"format": ""}, "x.json is not a snapshot file; make one with `kreassign snapshot --out FILE`"),
+    ({"version": 0}, "x.json has version 0 of the format; this kreassign reads version 1"),
+])  # fmt: skip
+def test_another_format_or_version_is_refused_in_heads_too(changes: dict[str, object], said: str) -> None:
+    for document in (json.loads(TEXT), json.loads(format_head(SNAPSHOT, (2, 1)))):
+        with pytest.raises(InputError) as refused:
+            parse_head(json.dumps(document | changes), "x.json")
+        assert str(refused.value) == said
+
+
+def test_any_other_file_of_json_is_no_snapshot() -> None:
+    with pytest.raises(InputError, match=r"^x\.json is not a snapshot file; make one with"):
+        parse_snapshot("{}", "x.json")
+
+
+def head_with(**changes: object) -> str:
+    document = json.loads(format_head(SNAPSHOT, (2, 1)))
+    document["topics"][1] |= changes
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"partition_count": -1}, f"'partition_count' is -1; it must be {COUNT}"),
+    ({"partition_count": LARGEST_ID + 1}, f"'partition_count' is {LARGEST_ID + 1}; it must be {COUNT}"),
+    ({"partitions": []}, "there is no key 'partitions' here; there are configs, name, partition_count, topic_id"),
+])  # fmt: skip
+def test_a_topic_of_a_head_has_a_count_instead_of_partitions(changes: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_head(head_with(**changes), "x.json")
+    assert str(refused.value) == f"x.json: [[topics]] 2: {said}"
+    assert parse_head(head_with(partition_count=LARGEST_ID), "x.json")[1] == (2, LARGEST_ID)
+
+
+def test_a_long_name_that_is_there_twice_is_named_as_far_as_a_message_has_room() -> None:
+    topics = (SnapshotTopic("t" * 41, ()), SnapshotTopic("t" * 41, ()))
+    with pytest.raises(InputError, match=rf"^x\.json: topic {'t' * 40}… is there more than once$"):
+        parse_head(format_head(replace(SNAPSHOT, topics=topics), (0, 0)), "x.json")
