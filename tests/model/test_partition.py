@@ -19,7 +19,7 @@ def test_a_topic_may_hold_dashes() -> None:
     assert str(TopicPartition("orders-eu", 3)) == "orders-eu-3"
 
 
-@pytest.mark.parametrize("text", ["", "orders", "-3", "orders-", "orders-x", "orders-٣", "orders-1.0"])
+@pytest.mark.parametrize("text", ["", "orders", "3", "-3", "orders-", "orders-x", "orders-٣", "orders-1.0"])
 def test_a_text_that_is_no_partition_is_refused_with_the_form_it_should_have(text: str) -> None:
     with pytest.raises(InputError, match=r"is not a partition; write topic-partition, for example orders-3") as refused:
         TopicPartition.parse(text)
@@ -64,3 +64,20 @@ def test_under_replicated_means_that_a_replica_is_out_of_sync(
 def test_a_partition_reads_as_a_sentence() -> None:
     assert str(partition((2, 1), (1,))) == "orders-3: replicas 2,1, isr 1, leader 1"
     assert str(partition((2, 1), (), NO_LEADER)) == "orders-3: replicas 2,1, isr , leader none"
+
+
+def test_a_text_that_is_no_partition_is_named_as_far_as_a_message_has_room() -> None:
+    with pytest.raises(InputError) as refused:
+        TopicPartition.parse("x" * 41)
+    said = "is not a partition; write topic-partition, for example orders-3"
+    assert str(refused.value) == f"'{'x' * 40}…' {said}"
+
+
+def test_the_largest_number_of_a_partition_is_kafkas() -> None:
+    assert TopicPartition.parse("t-2147483647") == TopicPartition("t", 2**31 - 1)
+    with pytest.raises(InputError):
+        TopicPartition.parse("t-2147483648")
+
+
+def test_what_a_cluster_does_not_report_of_a_partition_is_not_known() -> None:
+    assert partition((1,), (1,)) == Partition(TopicPartition("orders", 3), (1,), (1,), 1, -1, (), None, None)
