@@ -20,7 +20,7 @@ from kreassign.model.error_codes import (
 from kreassign.model.partition import Partition, Topic, TopicPartition
 from kreassign.model.topic_changes import texts
 from kreassign.model.topic_changes.refusal import Refusal
-from kreassign.model.topic_changes.view import BrokerView, TopicsView
+from kreassign.model.topic_changes.view import TopicsView
 
 Targets = dict[TopicPartition, tuple[int, ...]]
 
@@ -68,7 +68,7 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
     usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
     for partition in topic.partitions:
         possible = len(usable.union(partition.replicas))
-        if factor > max(possible, len(partition.replicas)):
+        if factor > possible:
             text = (
                 f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot "
                 f"be reached because only {possible} broker(s) are registered or some brokers have all their log "
@@ -94,8 +94,8 @@ class _Loads:
     def __init__(self, view: TopicsView) -> None:
         self._brokers = view.brokers
         self._sizes = view.sizes_bytes
-        self._bytes = {broker.id: broker.size_bytes for broker in view.brokers.values()}
-        self._counts = {broker.id: broker.replica_count for broker in view.brokers.values()}
+        self._bytes = Counter({broker.id: broker.size_bytes for broker in view.brokers.values()})
+        self._counts = Counter({broker.id: broker.replica_count for broker in view.brokers.values()})
 
     def grown(self, partition: Partition, factor: int) -> tuple[int, ...]:
         replicas = partition.replicas
@@ -125,11 +125,12 @@ class _Loads:
         return Counter(rack for rack in map(self._rack, replicas) if rack is not None)
 
     def _rack(self, broker: int) -> str | None:
-        return self._brokers.get(broker, BrokerView(broker)).rack
+        known = self._brokers.get(broker)
+        return known.rack if known else None
 
     def _weight(self, broker: int) -> tuple[int, int]:
-        return self._bytes.get(broker, 0), self._counts.get(broker, 0)
+        return self._bytes[broker], self._counts[broker]
 
     def _book(self, partition: Partition, broker: int, sign: int) -> None:
-        self._bytes[broker] = self._bytes.get(broker, 0) + sign * self._sizes.get(partition.topic_partition, 0)
-        self._counts[broker] = self._counts.get(broker, 0) + sign
+        self._bytes[broker] += sign * self._sizes.get(partition.topic_partition, 0)
+        self._counts[broker] += sign

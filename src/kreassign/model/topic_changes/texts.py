@@ -18,13 +18,13 @@ def unfit_assignment(replicas: tuple[int, ...], registered: Container[int]) -> s
     """Why a replica list given by hand is illegal; None if it is not. Brokers that are down are fine."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
-    previous = None
+    seen: set[int] = set()
     for broker in sorted(replicas):
         if broker not in registered:
             return f"The manual partition assignment includes broker {broker}, but no such broker is registered."
-        if broker == previous:
+        if broker in seen:
             return f"The manual partition assignment includes the broker {broker} more than once."
-        previous = broker
+        seen.add(broker)
     return None
 
 
