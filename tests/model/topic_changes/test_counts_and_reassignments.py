@@ -8,7 +8,14 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import INVALID_REPLICATION_FACTOR, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from kreassign.model.topic_changes import Refusal, decide_partition_counts, decide_reassignments, min_in_sync_undercut
+from kreassign.model.topic_changes import (
+    Refusal,
+    decide_partition_counts,
+    decide_reassignments,
+    min_in_sync_undercut,
+    unfit_assignment,
+    unfit_count,
+)
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
 TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}))
@@ -43,6 +50,9 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
         ((FOO, -1), (0,), 39, "Unable to find partition foo:-1."),
         ((FOO, 0), (), 39, "The manual partition assignment includes an empty replica list."),
         ((FOO, 0), (1, 1), 39, "The manual partition assignment includes the broker 1 more than once."),
+        ((FOO, 0), (2, 1, 0, 1), 39, "The manual partition assignment includes the broker 1 more than once."),
+        ((FOO, 0), (9, 9), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
+        ((FOO, 1), (9,), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
         ((FOO, 0), (0, 9), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
         ((FOO, 1), (0,), 60, "A partition reassignment is in progress."),
     ],
@@ -72,3 +82,38 @@ def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
 def test_a_topic_whose_least_in_sync_nobody_knows_may_shrink_to_one_replica() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
     assert min_in_sync_undercut(seen, {FOO_0: (4,)}) == {}
+
+
+def test_each_partition_has_an_outcome_of_its_own() -> None:
+    assert decide_reassignments(TWO, [(FOO_1, (1,)), (FOO_0, (1,))]) == {
+        FOO_0: (1,),
+        FOO_1: Refusal(60, "A partition reassignment is in progress."),
+    }
+
+
+@pytest.mark.parametrize(("topic", "present", "wanted", "said"), [
+    ("t", 2, 3, None),
+    ("t", 2, 2, "Topic already has 2 partition(s)."),
+    ("t", 2, 0, "The topic t currently has 2 partition(s); 0 would not be an increase."),
+])  # fmt: skip
+def test_only_more_partitions_than_there_are_can_be_had(
+    topic: str, present: int, wanted: int, said: str | None
+) -> None:
+    assert unfit_count(topic, present, wanted) == said
+
+
+@pytest.mark.parametrize(("replicas", "said"), [
+    ((1, 0), None),
+    ((), "The manual partition assignment includes an empty replica list."),
+    ((0, 1, 0), "The manual partition assignment includes the broker 0 more than once."),
+    ((2,), "The manual partition assignment includes broker 2, but no such broker is registered."),
+])  # fmt: skip
+def test_a_list_of_replicas_names_registered_brokers_once(replicas: tuple[int, ...], said: str | None) -> None:
+    assert unfit_assignment(replicas, {0, 1}) == said
+
+
+def test_of_a_list_that_undercuts_the_present_number_of_replicas_counts_too() -> None:
+    seen = view(partition(0, (0, 1)), min_in_sync=3)
+    text = "Replication factor 1 is below min.insync.replicas=3 of topic foo."
+    assert min_in_sync_undercut(seen, {FOO_0: (4,)}) == {FOO_0: Refusal(38, text)}
+    assert min_in_sync_undercut(seen, {FOO_0: (4, 5)}) == {}

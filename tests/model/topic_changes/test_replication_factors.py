@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,18 +109,111 @@ def test_what_is_refused(wanted: list[tuple[str, int]], code: int, text: str) ->
     assert decided == {wanted[0][0]: Refusal(code, text)}
 
 
+def too_many(factor: int, possible: int) -> Refusal:
+    return Refusal(
+        INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
+        f"reached because only {possible} broker(s) are registered or some brokers have all their log directories "
+        "cordoned.",
+    )
+
+
 def test_more_replicas_than_brokers_are_refused_in_kafkas_words() -> None:
-    (refusal,) = decide_replication_factors(view(partition(0, (0, 1))), [(FOO, 7)]).values()
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == INVALID_REPLICATION_FACTOR
-    assert refusal.message.startswith("Unable to replicate the partition 7 time(s): The target replication factor of 7")
-    assert "only 6 broker(s) are registered" in refusal.message
+    two = view(partition(0, (0, 1)))
+    assert decide_replication_factors(two, [(FOO, 7)]) == {FOO: too_many(7, 6)}
+    assert decide_replication_factors(two, [(FOO, 6)]) == {FOO: {FOO_0: (0, 1, 2, 3, 4, 5)}}
+
+
+def test_brokers_that_have_a_replica_count_even_if_they_may_receive_nothing_or_are_gone() -> None:
+    brokers = (BrokerView(0), BrokerView(1, may_receive=False), BrokerView(2, may_receive=False))
+    seen = view(partition(0, (9, 1)), brokers=brokers)
+    assert decide_replication_factors(seen, [(FOO, 3)]) == {FOO: {FOO_0: (9, 1, 0)}}
+    assert decide_replication_factors(seen, [(FOO, 4)]) == {FOO: too_many(4, 3)}
 
 
 def test_a_topic_of_which_something_moves_is_refused_and_the_partition_named() -> None:
     moving = view(partition(0, (0, 1)), partition(1, (0, 1)), ongoing=frozenset({FOO_1}))
     text = "A partition reassignment is in progress: foo-1."
     assert decide_replication_factors(moving, [(FOO, 3)]) == {FOO: Refusal(60, text)}
+    both = view(partition(0, (0, 1)), partition(1, (0, 1)), ongoing=frozenset({FOO_1, FOO_0}))
+    text = "A partition reassignment is in progress: foo-0, foo-1."
+    assert decide_replication_factors(both, [(FOO, 2)]) == {FOO: Refusal(60, text)}
+
+
+def test_each_topic_has_an_outcome_of_its_own() -> None:
+    decided = decide_replication_factors(view(partition(0, (0, 1))), [("nope", 1), (FOO, 1), ("gone", 2)])
+    assert decided == {
+        "nope": Refusal(17, "Unable to find a topic named nope."),
+        FOO: {FOO_0: (0,)},
+        "gone": Refusal(17, "Unable to find a topic named gone."),
+    }
+
+
+def test_the_least_in_sync_itself_is_no_undercut() -> None:
+    seen = view(partition(0, (0, 1, 2)), min_in_sync=2)
+    assert decide_replication_factors(seen, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
+
+
+def test_a_topic_whose_least_in_sync_nobody_knows_may_have_one_replica() -> None:
+    seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
+    assert decide_replication_factors(seen, [(FOO, 1)]) == {FOO: {FOO_0: (0,)}}
+
+
+def test_brokers_without_a_rack_share_none() -> None:
+    brokers = (BrokerView(0), BrokerView(1), BrokerView(2, "a", size_bytes=1))
+    assert decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
+
+
+SIX = {TopicPartition(FOO, number): 10 for number in range(6)}
+
+
+def spread(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
+    """Which of two brokers gets the second replica of each of so many partitions of 10 bytes."""
+    partitions = (partition(number, (0,)) for number in range(count))
+    seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
+    targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]
+    assert not isinstance(targets, Refusal)
+    return [replicas[1] for replicas in targets.values()]
+
+
+def test_what_was_placed_counts_with_its_bytes_and_as_a_replica() -> None:
+    assert spread(BrokerView(1), BrokerView(2, size_bytes=15), 4) == [1, 1, 2, 1]
+    assert spread(BrokerView(1), BrokerView(2, size_bytes=20, replica_count=3), 4) == [1, 1, 1, 2]
+    assert spread(BrokerView(1), BrokerView(2, replica_count=2), 5, are_sized=False) == [1, 1, 1, 2, 1]
+
+
+def shrunk(first: BrokerView, second: BrokerView, count: int, *, are_sized: bool = True) -> list[int]:
+    """Which of two brokers keeps its replica of each of so many partitions of 10 bytes."""
+    partitions = (partition(number, (0, first.id, second.id)) for number in range(count))
+    seen = view(*partitions, brokers=(BrokerView(0), first, second), sizes_bytes=SIX if are_sized else {})
+    targets = decide_replication_factors(seen, [(FOO, 2)])[FOO]
+    assert not isinstance(targets, Refusal)
+    return [replicas[1] for replicas in targets.values()]
+
+
+def test_what_goes_counts_no_more() -> None:
+    assert shrunk(BrokerView(1, size_bytes=30), BrokerView(2, size_bytes=15), 4) == [2, 2, 1, 2]
+    assert shrunk(BrokerView(1, size_bytes=9, replica_count=3), BrokerView(2, size_bytes=9, replica_count=1), 4,
+                  are_sized=False) == [2, 2, 1, 2]  # fmt: skip
+
+
+def test_of_equal_brokers_that_with_the_highest_id_loses_its_replica() -> None:
+    assert shrunk(BrokerView(1), BrokerView(2), 1) == [1]
+
+
+def test_a_broker_that_is_gone_is_as_empty_as_can_be_and_in_no_rack() -> None:
+    gone = view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(2, size_bytes=1)))
+    assert decide_replication_factors(gone, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
+    gone = view(partition(0, (0, 1, 2)), brokers=(BrokerView(0), BrokerView(2)))
+    assert decide_replication_factors(gone, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
+    out_of_sync = view(partition(0, (0, 9, 2), isr=(0, 2)), brokers=(BrokerView(0), BrokerView(2, size_bytes=5)))
+    assert decide_replication_factors(out_of_sync, [(FOO, 2)]) == {FOO: {FOO_0: (0, 2)}}
+
+
+def test_a_rack_is_counted_again_after_each_replica_that_goes() -> None:
+    brokers = tuple(BrokerView(number, rack, size_bytes=number) for number, rack in enumerate("abbaab"))
+    decided = decide_replication_factors(view(partition(0, (0, 1, 2, 3, 4, 5)), brokers=brokers), [(FOO, 3)])
+    assert decided == {FOO: {FOO_0: (0, 1, 2)}}
 
 
 @st.composite

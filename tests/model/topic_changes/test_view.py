@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.model import Broker, LogDir, LogDirReplica, Topic
-from kreassign.model.topic_changes import BrokerView, topics_view
+from kreassign.model import Broker, LogDir, LogDirReplica, Topic, TopicPartition
+from kreassign.model.topic_changes import BrokerView, TopicsView, topics_view
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition
 
 TOPICS = {FOO: Topic(FOO, None, is_internal=False, partitions=(partition(0, (1, 2)), partition(1, (2,))))}
@@ -40,3 +40,10 @@ def test_what_is_down_or_cordoned_altogether_may_receive_nothing(
     seen = topics_view((Broker(1, "h", 9092, is_fenced=is_fenced),), dirs, TOPICS, min_in_sync={FOO: 2})
     assert seen.brokers[1].may_receive == may_receive
     assert (seen.topics, seen.min_in_sync, seen.ongoing) == (TOPICS, {FOO: 2}, frozenset())
+
+
+def test_what_moves_is_kept_and_only_the_copy_of_a_leader_has_the_size() -> None:
+    stranger = LogDirReplica(TopicPartition("bar", 0), 3, 0, False)
+    dirs = {2: (log_dir("/a", LogDirReplica(FOO_0, 60, 0, False), stranger),), 7: (log_dir("/a", stranger),)}
+    seen = topics_view((Broker(2, "h", 9092),), dirs, TOPICS, ongoing=frozenset({FOO_1}), min_in_sync={})
+    assert seen == TopicsView({2: BrokerView(2, None, 63, 2)}, TOPICS, {}, frozenset({FOO_1}), {})
