@@ -60,3 +60,64 @@ def test_a_damaged_order_is_named_by_its_path(content: bytes) -> None:
         parse_reassignments(content)
     with pytest.raises(DamagedZnode, match="/admin/preferred_replica_election is damaged"):
         parse_election(content)
+
+
+def test_a_sentence_for_each_entry_that_would_harm_the_cluster() -> None:
+    targets = {
+        TopicPartition("a", 0): (), TopicPartition("a", 1): (1, 0), TopicPartition("b", 0): (2, 1, 2),
+        TopicPartition("b", 1): (0, -1), TopicPartition("b", 2): (0,), TopicPartition("b", 3): (-1, -1),
+    }  # fmt: skip
+    never = "so that it is never fulfilled and stays"
+    lines = (
+        "a-0: an empty list of replicas, after which no controller stays in office",
+        f"b-0: [2, 1, 2] names a broker twice, {never} in the znode for ever",
+        f"b-1: [0, -1] has a negative broker id, {never} for ever",
+        f"b-3: [-1, -1] names a broker twice, {never} in the znode for ever",
+    )
+    assert find_poison(targets) == lines
+    with pytest.raises(InputError) as refused:
+        format_reassignments(targets)
+    assert str(refused.value) == "\n  - ".join(("nothing was written to ZooKeeper:", *lines))
+
+
+def test_orders_keep_their_order_and_name_each_partition_of_an_election_once() -> None:
+    one, two = TopicPartition("b", 1), TopicPartition("a", 2)
+    assert list(parse_reassignments(format_reassignments({one: (1,), two: (2,)}))) == [one, two]
+    assert parse_election(format_election((one, two, one))) == (one, two)
+
+
+def test_an_order_without_entries_names_nothing() -> None:
+    assert parse_reassignments(b"{}") == {}
+    assert parse_election(b"{}") == ()
+    assert format_reassignments({}) == format_election(()) == b'{"version":1,"partitions":[]}'
+
+
+@pytest.mark.parametrize(("entries", "reason"), [
+    ("{}", "{} is not a list of objects"),
+    ('[{"topic":"a","partition":0},5]', "[{'topic': 'a', 'partition': 0}, 5] is not a list of objects"),
+    ('[{"partition":0}]', "it has no 'topic'"),
+    ('[{"topic":"a"}]', "it has no 'partition'"),
+    ('[{"topic":1,"partition":0}]', "1 is not a text"),
+    ('[{"topic":"a","partition":"0"}]', "'0' is not a whole number"),
+])  # fmt: skip
+def test_what_is_wrong_with_an_entry_is_told_with_the_path(entries: str, reason: str) -> None:
+    content = f'{{"partitions":{entries}}}'.encode()
+    said = f"is damaged: {reason}; look at it with zookeeper-shell before anything else"
+    with pytest.raises(DamagedZnode) as refused:
+        parse_election(content)
+    assert str(refused.value) == f"znode /admin/preferred_replica_election {said}"
+    with pytest.raises(DamagedZnode) as refused:
+        parse_reassignments(content)
+    assert str(refused.value) == f"znode /admin/reassign_partitions {said}"
+
+
+@pytest.mark.parametrize(("replicas", "reason"), [
+    ("", "it has no 'replicas'"), (',"replicas":1', "1 is not a list of brokers"),
+    (',"replicas":["1"]', "'1' is not a whole number"),
+])  # fmt: skip
+def test_a_reassignment_has_a_list_of_brokers(replicas: str, reason: str) -> None:
+    content = f'{{"partitions":[{{"topic":"a","partition":0{replicas}}}]}}'.encode()
+    with pytest.raises(DamagedZnode) as refused:
+        parse_reassignments(content)
+    assert refused.value.path == "/admin/reassign_partitions"
+    assert f"is damaged: {reason}; " in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -30,6 +31,14 @@ from kreassign.model.znodes import (
 A1 = ConfigResource.topic("a1")
 
 
+def refusal(read: Callable[[], object]) -> tuple[str, str]:
+    """The path and the reason of what is told of a damaged znode."""
+    with pytest.raises(DamagedZnode) as refused:
+        read()
+    told = str(refused.value).removeprefix(f"znode {refused.value.path} is damaged: ")
+    return refused.value.path, told.removesuffix("; look at it with zookeeper-shell before anything else")
+
+
 def test_a_partition_state() -> None:
     text = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":1,"isr":[0,1]}'
     state = PartitionStateZnode(controller_epoch=1, leader=0, leader_epoch=1, isr=(0, 1))
@@ -47,8 +56,8 @@ def test_the_controller() -> None:
 def test_the_controller_epoch_is_a_plain_number() -> None:
     assert format_controller_epoch(96) == b"96"
     assert parse_controller_epoch(b"96") == 96
-    with pytest.raises(DamagedZnode, match="/controller_epoch"):
-        parse_controller_epoch(b"x")
+    assert refusal(lambda: parse_controller_epoch(b"x")) == ("/controller_epoch", "b'x' is not a number")
+    assert refusal(lambda: parse_controller_epoch(b"-1")) == ("/controller_epoch", "b'-1' is not a number")
 
 
 def test_a_broker() -> None:
@@ -62,7 +71,8 @@ def test_a_broker() -> None:
 
 
 def test_a_broker_in_a_rack_and_one_without_a_plain_text_listener() -> None:
-    assert json.loads(format_broker(BrokerZnode(0, "h", 1, "r1"), 7))["rack"] == "r1"
+    in_a_rack = json.loads(format_broker(BrokerZnode(0, "h", 1, "r1", ("SSL://h:2",)), 7))
+    assert (in_a_rack["rack"], in_a_rack["endpoints"]) == ("r1", ["SSL://h:2"])
     secure = b'{"endpoints":["SSL://h:1"],"host":null,"port":-1,"rack":"r1","version":5}'
     assert parse_broker(3, secure) == BrokerZnode(3, "", -1, "r1", ("SSL://h:1",))
 
@@ -80,6 +90,9 @@ def test_paths() -> None:
     assert paths.config_path(A1) == "/config/topics/a1"
     assert paths.config_path(ConfigResource.broker(1)) == "/config/brokers/1"
     assert paths.partition_state_path(TopicPartition("a", 3)) == "/brokers/topics/a/partitions/3/state"
+    assert paths.config_path(ConfigResource.all_brokers()) == "/config/brokers/<default>"
+    assert paths.config_entity(A1) == "topics/a1"
+    assert paths.topic_path("a") == "/brokers/topics/a"
     assert paths.broker_path(4) == "/brokers/ids/4"
 
 
@@ -94,3 +107,73 @@ def test_a_damaged_state_is_told_with_the_path_of_its_partition(text: bytes) -> 
     with pytest.raises(DamagedZnode) as refusal:
         parse_partition_state(TopicPartition("a", 3), text)
     assert refusal.value.path == "/brokers/topics/a/partitions/3/state"
+
+
+STATE = b'{"controller_epoch":1,"leader":0,"version":1,"leader_epoch":1,"isr":[0,1]}'
+CONTROLLER = b'{"version":2,"brokerid":2,"timestamp":"5","kraftControllerEpoch":-1}'
+
+
+@pytest.mark.parametrize("name", ["controller_epoch", "leader", "leader_epoch", "isr"])
+def test_every_field_of_a_state_must_be_there_and_be_of_its_kind(name: str) -> None:
+    path = "/brokers/topics/a/partitions/3/state"
+    document = json.loads(STATE)
+    wrong = json.dumps(document | {name: "x"}).encode()
+    missing = json.dumps({key: value for key, value in document.items() if key != name}).encode()
+    kind = "list of brokers" if name == "isr" else "whole number"
+    partition = TopicPartition("a", 3)
+    assert refusal(lambda: parse_partition_state(partition, missing)) == (path, f"it has no '{name}'")
+    assert refusal(lambda: parse_partition_state(partition, wrong)) == (path, f"'x' is not a {kind}")
+
+
+def test_a_state_that_is_no_json_is_told_with_its_path() -> None:
+    path, reason = refusal(lambda: parse_partition_state(TopicPartition("a", 3), b""))
+    assert (path, reason.partition(":")[0]) == ("/brokers/topics/a/partitions/3/state", "it is not JSON")
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"[]", "it is not a JSON object"),
+    (b'{"brokerid":1}', "it has no 'timestamp'"),
+    (b'{"timestamp":"1"}', "it has no 'brokerid'"),
+    (b'{"brokerid":1,"timestamp":1}', "1 is not a text"),
+    (b'{"brokerid":"1","timestamp":"1"}', "'1' is not a whole number"),
+    (b'{"brokerid":1,"timestamp":"-1"}', "its timestamp '-1' is not a number of milliseconds"),
+    ('{"brokerid":1,"timestamp":"\u00b2"}'.encode(), "its timestamp '\u00b2' is not a number of milliseconds"),
+    (b'{"brokerid":1,"timestamp":""}', "its timestamp '' is not a number of milliseconds"),
+])  # fmt: skip
+def test_a_damaged_controller_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
+    assert refusal(lambda: parse_controller(content)) == ("/controller", reason)
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"[]", "it is not a JSON object"),
+    (b'{"host":5}', "5 is not a text"),
+    (b'{"port":"9092"}', "'9092' is not a whole number"),
+    (b'{"rack":5}', "5 is not a text"),
+    (b'{"endpoints":[5]}', "5 is not a text"),
+])  # fmt: skip
+def test_a_damaged_broker_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
+    assert refusal(lambda: parse_broker(3, content)) == ("/brokers/ids/3", reason)
+
+
+def test_what_a_broker_does_not_say_is_not_known() -> None:
+    assert parse_broker(3, b"{}") == BrokerZnode(3, "", -1, None, ())
+    assert parse_broker(3, b'{"host":"h","port":1,"rack":null}') == BrokerZnode(3, "h", 1)
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"[]", "it is not a JSON object"), (b'{"config":[]}', "[] does not map names to texts"),
+    (b'{"config":{"a":"b","c":1}}', "1 is not a text"),
+])  # fmt: skip
+def test_a_damaged_configuration_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
+    assert refusal(lambda: parse_config(ConfigResource.broker(2), content)) == ("/config/brokers/2", reason)
+
+
+def test_a_configuration_without_values_has_none() -> None:
+    assert parse_config(A1, b"{}") == {}
+
+
+@pytest.mark.parametrize(("content", "reason"), [
+    (b"[]", "it is not a JSON object"), (b"{}", "it has no 'entity_path'"), (b'{"entity_path":5}', "5 is not a text"),
+])  # fmt: skip
+def test_a_damaged_notification_is_told_with_what_is_wrong(content: bytes, reason: str) -> None:
+    assert refusal(lambda: parse_change("/config/changes/x", content)) == ("/config/changes/x", reason)

@@ -44,37 +44,77 @@ def test_the_camel_case_of_the_design_document_is_read_too() -> None:
 
 
 def test_a_partition_without_replicas_is_never_written() -> None:
-    with pytest.raises(InputError, match=r"\[1\] would have no replicas; nothing was written"):
-        format_topic(TopicZnode({0: (1,), 1: ()}))
+    with pytest.raises(InputError, match=r"^partitions \[1, 3\] would have no replicas; nothing was written$"):
+        format_topic(TopicZnode({0: (1,), 1: (), 3: ()}))
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"{bad", "not JSON"),
-        (b"[]", "not a JSON object"),
-        (b'{"partitions":{}}', "no 'version'"),
-        (b'{"version":4,"partitions":{}}', "version 4"),
-        (b'{"version":2}', "no 'partitions'"),
-        (b'{"version":2,"partitions":{"x":[1]}}', "does not map partitions to replicas"),
-        (b'{"version":2,"partitions":{"0":1}}', "not a list of brokers"),
-        (b'{"version":2,"partitions":{"0":["1"]}}', "not a whole number"),
+        (b"{bad", "it is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        (b"[]", "it is not a JSON object"),
+        (b'{"partitions":{}}', "it has no 'version'"),
+        (b'{"version":"3","partitions":{}}', "'3' is not a whole number"),
+        (b'{"version":4,"partitions":{}}', "its version 4 is not one of (1, 2, 3)"),
+        (b'{"version":0,"partitions":{}}', "its version 0 is not one of (1, 2, 3)"),
+        (b'{"version":2}', "it has no 'partitions'"),
+        (b'{"version":2,"partitions":{"x":[1]}}', "{'x': [1]} does not map partitions to replicas"),
+        (b'{"version":2,"partitions":{"0":1}}', "1 is not a list of brokers"),
+        (b'{"version":2,"partitions":{"0":["1"]}}', "'1' is not a whole number"),
+        (b'{"version":2,"partitions":{},"adding_replicas":[]}', "[] does not map partitions to replicas"),
+        (b'{"version":2,"partitions":{},"removing_replicas":[]}', "[] does not map partitions to replicas"),
+        (b'{"version":3,"partitions":{},"topic_id":5}', "5 is not a text"),
     ],
 )
 def test_a_damaged_znode_is_named_with_what_is_wrong(content: bytes, reason: str) -> None:
-    with pytest.raises(DamagedZnode, match=reason) as caught:
+    with pytest.raises(DamagedZnode) as caught:
         parse_topic("orders", content)
     assert caught.value.path == "/brokers/topics/orders"
+    advice = "look at it with zookeeper-shell before anything else"
+    assert str(caught.value) == f"znode /brokers/topics/orders is damaged: {reason}; {advice}"
+
+
+def test_of_two_spellings_that_of_kafka_counts_and_empty_lists_are_none() -> None:
+    text = (
+        b'{"version":2,"partitions":{"0":[4,1]},"adding_replicas":{"0":[4],"1":[]},"addingReplicas":{"0":[5]},'
+        b'"removing_replicas":{"0":[]},"removingReplicas":{"0":[1]}}'
+    )
+    assert parse_topic("a", text) == TopicZnode({0: (4, 1)}, {0: (4,)})
+
+
+def test_an_id_may_be_null() -> None:
+    assert parse_topic("a", b'{"version":3,"partitions":{"0":[1]},"topic_id":null}') == TopicZnode({0: (1,)})
+
+
+def test_partitions_are_written_by_their_numbers() -> None:
+    lists = {10: (1,), 9: (2,)}
+    text = (
+        b'"partitions":{"9":[2],"10":[1]},"adding_replicas":{"9":[2],"10":[1]},"removing_replicas":{"9":[2],"10":[1]}}'
+    )
+    assert format_topic(TopicZnode(lists, lists, lists)) == b'{"version":2,' + text
 
 
 def test_a_partition_that_moves_is_told_from_one_that_rests() -> None:
     assert PARSED.ongoing(0) == OngoingReassignment((2, 1, 0), adding=(2,), removing=(0,))
     assert PARSED.ongoing(1) is None
+    growing, shrinking = (TopicZnode({0: (1, 2)}, {0: (2,)}), TopicZnode({0: (1, 2)}, {}, {0: (2,)}))
+    assert growing.ongoing(0) == OngoingReassignment((1, 2), adding=(2,), removing=())
+    assert shrinking.ongoing(0) == OngoingReassignment((1, 2), adding=(), removing=(2,))
 
 
 def test_ending_a_move_takes_its_lists_away() -> None:
     done = PARSED.with_partition(0, OngoingReassignment((2, 1), (), ()))
     assert done == TopicZnode({0: (2, 1), 1: (0, 1)}, topic_id="Gd6h8JxiTEGoxrJKWZHfcA")
+
+
+def test_other_lists_for_a_partition_leave_all_others_as_they_are() -> None:
+    begun = PARSED.with_partition(1, OngoingReassignment((2, 0, 1), (2,), (1,)))
+    assert begun == TopicZnode(
+        {0: (2, 1, 0), 1: (2, 0, 1)}, {0: (2,), 1: (2,)}, {0: (0,), 1: (1,)}, "Gd6h8JxiTEGoxrJKWZHfcA"
+    )
+    assert PARSED.with_partition(0, OngoingReassignment((5, 1), (5,), ())) == TopicZnode(
+        {0: (5, 1), 1: (0, 1)}, {0: (5,)}, {}, "Gd6h8JxiTEGoxrJKWZHfcA"
+    )
 
 
 lists = st.dictionaries(st.integers(0, 2**31), st.lists(st.integers(0, 2**31), min_size=1, unique=True).map(tuple))
