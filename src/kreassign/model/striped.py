@@ -39,9 +39,23 @@ def place(
 
     Raises `Infeasible`, in Kafka's words, if the replication factor cannot be had from these brokers.
     """
-    stripes = _Stripes(tuple(brokers), random)
-    stripes.check(replication_factor)
+    usable = tuple(brokers)
+    _check(usable, replication_factor)
+    stripes = _Stripes(usable, random)
     return tuple(stripes.next_partition(replication_factor) for _ in range(partition_count))
+
+
+def _check(brokers: tuple[UsableBroker, ...], replication_factor: int) -> None:
+    """Raise unless that many replicas can be placed."""
+    if replication_factor <= 0:
+        raise _impossible(f"Invalid replication factor {replication_factor}: the replication factor must be positive.")
+    if all(broker.is_fenced for broker in brokers):
+        raise _impossible("All brokers are currently fenced, or have all their log directories cordoned.")
+    if replication_factor > len(brokers):
+        raise _impossible(
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
+            "broker(s) are registered or some brokers have all their log directories cordoned."
+        )
 
 
 class BrokerRing:
@@ -82,13 +96,12 @@ class _Stripes:
 
     def __init__(self, brokers: tuple[UsableBroker, ...], random: RandomSource) -> None:
         self._random = random
-        self._broker_count = len(brokers)
         self._leader_count = sum(not broker.is_fenced for broker in brokers)
-        names = sorted({broker.rack for broker in brokers}, key=lambda name: (name is not None, name or ""))
+        names = sorted({broker.rack for broker in brokers}, key=lambda name: (name is not None, str(name)))
         # Chance is asked in a fixed order (racks by name, fenced brokers first), so that a seed gives one placement.
         self._racks = [self._rack([broker for broker in brokers if broker.rack == name]) for name in names]
         self._order = list(self._racks)
-        self._first_rack = random.randrange(len(self._racks)) if self._racks else 0
+        self._first_rack = random.randrange(len(self._racks))
         self._epoch = 0
 
     def _rack(self, brokers: list[UsableBroker]) -> _Rack:
@@ -97,21 +110,6 @@ class _Stripes:
 
     def _ring(self, brokers: list[int]) -> BrokerRing:
         return BrokerRing(brokers, self._random.randrange(len(brokers)) if brokers else 0)
-
-    def check(self, replication_factor: int) -> None:
-        """Raise unless that many replicas can be placed."""
-        if replication_factor <= 0:
-            raise _impossible(
-                f"Invalid replication factor {replication_factor}: the replication factor must be positive."
-            )
-        if not self._leader_count:
-            raise _impossible("All brokers are currently fenced, or have all their log directories cordoned.")
-        if replication_factor > self._broker_count:
-            raise _impossible(
-                f"The target replication factor of {replication_factor} cannot be reached because only "
-                f"{self._broker_count} broker(s) are registered "
-                "or some brokers have all their log directories cordoned."
-            )
 
     def next_partition(self, replication_factor: int) -> tuple[int, ...]:
         """The replicas of one more partition, leader first."""
@@ -140,7 +138,7 @@ class _Stripes:
             broker = self._order[rack].unfenced.next(self._epoch)
             if broker != NOBODY:
                 return rack, broker
-        raise InvariantBroken("check() saw an unfenced broker")
+        raise InvariantBroken("there is an unfenced broker")
 
     def _shuffle(self) -> None:
         _shuffle(self._order, self._random)
