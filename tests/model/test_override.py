@@ -49,6 +49,26 @@ def test_each_risk_is_said(before: Brokers, first: Brokers, second: Brokers, sen
     assert found.is_risky == bool(sentence)
 
 
+def test_of_an_override_every_list_is_known_and_ascends() -> None:
+    found = Override(OngoingReassignment((5, 4, 1, 0), (4, 5), (0, 1)), (6, 1, 5))
+    assert found.listed == OngoingReassignment((6, 1, 5, 0, 4), (6,), (0, 4))
+    assert (found.dropped, found.left_over, found.can_never_complete, found.is_risky) == ((), (4, 5), False, True)
+    found = Override(OngoingReassignment((5, 4, 1, 0), (4, 5), (0, 1)), (1, 0, 5, 4))
+    assert found.listed == OngoingReassignment((1, 0, 5, 4), (4, 5), (0, 1))
+    assert (found.dropped, found.left_over, found.can_never_complete, found.is_risky) == ((0, 1), (), False, True)
+
+
+def test_several_risks_are_said_one_after_the_other() -> None:
+    found = Override(OngoingReassignment((3, 2, 1), (3,), (1, 2)), (2, 1))
+    assert str(found) == "it can never end (Kafka 4.3): broker 3 would be both added and removed"
+    found = Override(OngoingReassignment((4, 3, 2, 1), (3, 4), (1, 2)), (4, 3, 2, 1, 5))
+    assert str(found) == (
+        "it ends without the target's replicas on brokers 1,2; "
+        "copies for the former target stay on brokers 3,4 until it ends, even if cancelled"
+    )
+    assert (found.can_never_complete, found.is_risky) == (False, True)
+
+
 def submit(cluster: Twin, replicas: Brokers | None) -> None:
     command = AlterReassignments((TopicTargets("foo", (Target(0, replicas),)),))
     cluster.commit(alter_reassignments(cluster.context, command))

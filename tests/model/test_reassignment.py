@@ -33,6 +33,17 @@ def test_what_is_added_and_removed_is_also_known_in_the_order_of_the_lists() -> 
     assert (change.adding_in_order, change.removing_in_order) == ((5, 4), (2, 0))
 
 
+def test_a_broker_that_a_list_names_twice_is_added_or_removed_once() -> None:
+    change = Reassignment((3, 1, 3), (5, 1, 4, 5))
+    assert (change.adding_in_order, change.removing_in_order) == ((5, 4), (3,))
+    assert (change.adding, change.removing, change.replicas) == ((4, 5), (3,), (5, 1, 4, 5, 3))
+
+
+def test_the_full_list_keeps_its_order_without_what_comes_or_goes() -> None:
+    ongoing = OngoingReassignment((4, 2, 3, 1), adding=(2, 4), removing=(3,))
+    assert (ongoing.target, ongoing.sources) == ((4, 2, 1), (3, 1))
+
+
 @given(REPLICAS, REPLICAS)
 def test_target_and_sources_are_read_back_from_what_is_stored(
     original: tuple[int, ...], target: tuple[int, ...]
@@ -64,6 +75,7 @@ def test_a_replica_both_adding_and_removing_can_never_complete(
     [
         (OngoingReassignment((2, 3, 0), (3,), (0,)), "replicas: 2,3,0. adding: 3. removing: 0."),
         (OngoingReassignment((2, 3), (3,), ()), "replicas: 2,3. adding: 3."),
+        (OngoingReassignment((2,), (), ()), "replicas: 2."),
         (OngoingReassignment((2, 3), (), (2, 3)), "replicas: 2,3. removing: 2,3."),
     ],
 )

@@ -1,5 +1,7 @@
 """Which replicas and brokers a throttle is about."""
 
+from __future__ import annotations
+
 import pytest
 
 from kreassign.model.config import ConfigChange, ConfigResource
@@ -18,8 +20,10 @@ from kreassign.model.throttle import (
     topic_changes,
 )
 
+Moves = dict[TopicPartition, ThrottledMove]
 
-def foo(number):
+
+def foo(number: int) -> TopicPartition:
     return TopicPartition("foo", number)
 
 
@@ -45,11 +49,11 @@ CURRENT = {partition: move.replicas for partition, move in ONGOING.items()} | {
 
 
 @pytest.fixture
-def moves():
+def moves() -> Moves:
     return move_map(ONGOING, PLAN, CURRENT)
 
 
-def test_a_plan_over_running_moves_flows_from_where_they_began(moves):
+def test_a_plan_over_running_moves_flows_from_where_they_began(moves: Moves) -> None:
     assert moves == {
         BAR_0: ThrottledMove((2, 3, 4), (1,)),
         foo(0): ThrottledMove((1, 2, 3), (5,)),
@@ -61,7 +65,7 @@ def test_a_plan_over_running_moves_flows_from_where_they_began(moves):
     }
 
 
-def test_the_lists_of_a_topic_hold_all_its_moves(moves):
+def test_the_lists_of_a_topic_hold_all_its_moves(moves: Moves) -> None:
     assert leader_lists(moves) == {
         "foo": "0:1,0:2,0:3,1:4,1:5,1:6,2:1,2:2,3:1,3:2,4:1,4:2,5:1,5:2",
         "bar": "0:2,0:3,0:4",
@@ -69,16 +73,16 @@ def test_the_lists_of_a_topic_hold_all_its_moves(moves):
     assert follower_lists(moves) == {"foo": "0:5,1:7,1:8,2:3,2:4,3:5,3:6,4:3,5:3,5:4,5:5,5:6", "bar": "0:1"}
 
 
-def test_every_sender_and_receiver_is_involved(moves):
+def test_every_sender_and_receiver_is_involved(moves: Moves) -> None:
     assert involved_brokers(moves) == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
-def test_lists_are_sorted_as_text():
+def test_lists_are_sorted_as_text() -> None:
     moves = {foo(2): ThrottledMove((1, 10), (3,)), foo(10): ThrottledMove((1,), (2,))}
     assert leader_lists(moves) == {"foo": "10:1,2:1,2:10"}
 
 
-def test_a_planned_partition_that_stays_has_senders_and_an_empty_receiving_list():
+def test_a_planned_partition_that_stays_has_senders_and_an_empty_receiving_list() -> None:
     moves = move_map({}, {foo(0): (2, 1)}, {foo(0): (1, 2)})
     assert topic_changes(moves) == {
         ConfigResource.topic("foo"): (
@@ -88,7 +92,7 @@ def test_a_planned_partition_that_stays_has_senders_and_an_empty_receiving_list(
     }
 
 
-def test_rates_are_set_for_both_directions():
+def test_rates_are_set_for_both_directions() -> None:
     assert rate_changes((3,), 1000) == {
         ConfigResource.broker(3): (
             ConfigChange.set("leader.replication.throttled.rate", "1000"),
@@ -97,7 +101,7 @@ def test_rates_are_set_for_both_directions():
     }
 
 
-def test_reassign_log_dirs_have_a_rate_of_their_own():
+def test_reassign_log_dirs_have_a_rate_of_their_own() -> None:
     key = "replica.alter.log.dirs.io.max.bytes.per.second"
     assert log_dir_rate_changes((0, 2), 5) == {
         ConfigResource.broker(0): (ConfigChange.set(key, "5"),),
@@ -105,7 +109,7 @@ def test_reassign_log_dirs_have_a_rate_of_their_own():
     }
 
 
-def test_clearing_deletes_every_key_that_setting_sets():
+def test_clearing_deletes_every_key_that_setting_sets() -> None:
     set_keys = {change.name for change in rate_changes((1,), 1)[ConfigResource.broker(1)]}
     set_keys |= {change.name for change in log_dir_rate_changes((1,), 1)[ConfigResource.broker(1)]}
     cleared = clear_broker_changes((1,))[ConfigResource.broker(1)]
@@ -114,3 +118,39 @@ def test_clearing_deletes_every_key_that_setting_sets():
         change.name for change in topic_changes({foo(0): ThrottledMove((1,), (2,))})[ConfigResource.topic("foo")]
     }
     assert set(clear_topic_changes(("foo",))[ConfigResource.topic("foo")]) == set(map(ConfigChange.delete, topic_keys))
+
+
+def test_moves_are_in_the_order_of_partitions(moves: Moves) -> None:
+    assert list(moves) == [BAR_0, *(foo(number) for number in range(6))]
+
+
+def test_a_move_that_is_not_planned_flows_as_it_is() -> None:
+    assert move_map({foo(1): OngoingReassignment((3, 1, 2), (3,), (1, 2))}, {}, {}) == {
+        foo(1): ThrottledMove((1, 2), (3,))
+    }
+
+
+def test_every_broker_and_every_topic_has_its_changes(moves: Moves) -> None:
+    assert set(rate_changes((3, 1), 5)) == {ConfigResource.broker(1), ConfigResource.broker(3)}
+    assert set(clear_broker_changes((3, 1))) == {ConfigResource.broker(1), ConfigResource.broker(3)}
+    assert set(clear_topic_changes(("a", "b"))) == {ConfigResource.topic("a"), ConfigResource.topic("b")}
+    assert topic_changes(moves)[ConfigResource.topic("bar")] == (
+        ConfigChange.set("leader.replication.throttled.replicas", "0:2,0:3,0:4"),
+        ConfigChange.set("follower.replication.throttled.replicas", "0:1"),
+    )
+
+
+def test_throttles_are_cleared_by_deleting_their_keys() -> None:
+    assert clear_broker_changes((7,)) == {
+        ConfigResource.broker(7): (
+            ConfigChange.delete("leader.replication.throttled.rate"),
+            ConfigChange.delete("follower.replication.throttled.rate"),
+            ConfigChange.delete("replica.alter.log.dirs.io.max.bytes.per.second"),
+        )
+    }
+    assert clear_topic_changes(("foo",)) == {
+        ConfigResource.topic("foo"): (
+            ConfigChange.delete("leader.replication.throttled.replicas"),
+            ConfigChange.delete("follower.replication.throttled.replicas"),
+        )
+    }
