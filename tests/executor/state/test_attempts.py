@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,9 @@ from kreassign.executor.state.attempts import (
     Attempts,
     delay_ms,
 )
+
+PAUSES_MS = [1_039, 1_606, 3_944, 16_790, 24_309, 29_324, 29_760]
+"""Of the run `run-1`, after these attempts: 1, 2, 3, 5, 6, 7 and the millionth."""
 
 
 @given(st.integers(1, 10_000), st.text(max_size=30))
@@ -43,6 +48,37 @@ def test_attempts_are_in_vain_only_after_enough_of_them_over_enough_time_and_whe
     once = Attempts()
     once.begin(0, "run-1")
     assert not once.is_in_vain(10 * PATIENCE_MS)
+
+
+def test_pauses_are_the_same_in_every_version_for_the_same_run_and_attempt() -> None:
+    """A journal is read back with them."""
+    assert [delay_ms(attempt, "run-1") for attempt in (1, 2, 3, 5, 6, 7, 1_000_000)] == PAUSES_MS
+    assert delay_ms(1, "run-2") == 1_042
+
+
+def test_an_attempt_changes_its_own_times_and_the_first_one_begins_them() -> None:
+    attempts = Attempts(answer="no")
+    attempts.begin(1_000, "run-1")
+    assert attempts == Attempts(1, 1_000, 1_000, 1_000 + PAUSES_MS[0], 1, "no")
+    attempts.begin(9_000, "run-1")
+    assert attempts == Attempts(2, 1_000, 9_000, 9_000 + PAUSES_MS[1], 2, "no")
+    attempts.restart(20_000)
+    assert attempts == Attempts(2, 20_000, 20_000, 20_000, 2, "no")
+
+
+def test_of_more_answers_than_attempts_the_last_words_are_kept() -> None:
+    attempts = Attempts()
+    attempts.answered("no")
+    assert attempts == Attempts(answer="no")
+
+
+def test_an_attempt_is_in_vain_after_so_many_and_so_long_and_not_one_or_one_ms_less() -> None:
+    enough = Attempts(LEAST_ATTEMPTS, 0, PATIENCE_MS - LAST_WORD_MS)
+    assert enough.is_in_vain(PATIENCE_MS)
+    assert not enough.is_in_vain(PATIENCE_MS - 1)
+    assert not replace(enough, count=LEAST_ATTEMPTS - 1).is_in_vain(PATIENCE_MS)
+    assert not replace(enough, first_ms=1).is_in_vain(PATIENCE_MS)
+    assert not replace(enough, last_ms=enough.last_ms + 1).is_in_vain(PATIENCE_MS)
 
 
 def test_an_attempt_is_open_until_an_answer_tells_what_became_of_it() -> None:

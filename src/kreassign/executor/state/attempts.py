@@ -16,6 +16,8 @@ from zlib import crc32
 FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 30_000
 JITTER = 0.2
+_DOUBLINGS = 5
+"""After so many the longest pause is reached."""
 
 LEAST_ATTEMPTS = 3
 PATIENCE_MS = 120_000
@@ -67,6 +69,6 @@ class Attempts:
 
 def delay_ms(attempt: int, seed: str) -> int:
     """How long to wait after this attempt, the first being 1."""
-    whole = min(LONGEST_DELAY_MS, FIRST_DELAY_MS * (1 << min(attempt - 1, 30)))
+    whole = min(LONGEST_DELAY_MS, FIRST_DELAY_MS << min(attempt - 1, _DOUBLINGS))
     chance = crc32(f"{seed}:{attempt}".encode()) / 2**32
     return round(whole * (1 - JITTER + 2 * JITTER * chance))
