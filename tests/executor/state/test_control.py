@@ -1,5 +1,6 @@
 """What people ask of a run, as events."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from kreassign.executor.events import (
     BrokersForgotten,
     CancelIntended,
     CancelRequested,
+    ClockStepped,
     ConfigsRead,
     Event,
     HoldRequested,
@@ -27,8 +29,10 @@ from kreassign.executor.events import (
     TimePassed,
     Verified,
 )
+from kreassign.executor.guards.settings import reactions, settings
 from kreassign.executor.instructions import (
     CancelMoves,
+    CheckThrottle,
     ElectLeaders,
     ObserveMoves,
     ReadConfigs,
@@ -37,10 +41,31 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
+from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase, WindDown
 from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.state.phases import Resuming, Throttling
+from kreassign.executor.state.run import Doubt
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.ledger import ConfigValue
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
-from tests.executor.run_events import A0, A1, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, replayed, started
+from tests.executor.run_events import (
+    A0,
+    A1,
+    ARRIVED,
+    LISTED,
+    LISTS,
+    LIVE,
+    MOVES,
+    OVERRIDES,
+    PREPARED,
+    RATES,
+    SUBMITTED,
+    look,
+    replayed,
+    started,
+)
+from tests.executor.state.run_changes import Changes, handled, run_after
 
 UNTOUCHED = look(5_000, PlacementState.UNTOUCHED)
 CANCELLING: tuple[Event, ...] = (
@@ -172,7 +197,97 @@ def test_a_step_of_elections_that_is_changed_while_it_is_asked_for_skips_nobody(
     assert instructions == (ElectLeaders(tuple(move.topic_partition for move in moves[2:])),)
 
 
-def test_what_stays_on_brokers_that_are_given_up_is_told_with_who_gave_them_up():
+DURING_MOVES = run_after(*SUBMITTED)
+
+
+@pytest.mark.parametrize(("event", "changes"), [
+    (HoldRequested(5_000, 7), {"control.is_held": True}),
+    (CancelRequested(5_000, 7, is_now=True), {"control.wind_down": WindDown.CANCEL}),
+    (CancelRequested(5_000, 7, is_now=False), {"control.wind_down": WindDown.FINISH}),
+    (PaceRequested(5_000, 7, PaceChange(elections_per_step=3)), {"control.pace": Pace(elections_per_step=3)}),
+    (ReleaseRequested(5_000, 7), {}),
+], ids=lambda one: type(one).__name__)  # fmt: skip
+def test_a_request_changes_what_it_asks_for_and_its_number_and_orders_nothing(event: Event, changes: Changes) -> None:
+    assert handled(deepcopy(DURING_MOVES), event) == ((), {"control.last_request": 7, **changes})
+
+
+def test_requests_take_back_what_was_asked_before_but_a_cancellation() -> None:
+    run = run_after(*SUBMITTED, HoldRequested(5_000, 1), CancelRequested(5_000, 2, is_now=False))
+    assert handled(run, ReleaseRequested(5_000, 3)) == ((), {"control.last_request": 3, "control.is_held": False})
+    now = {"control.last_request": 4, "control.wind_down": WindDown.CANCEL}
+    assert handled(run, CancelRequested(5_000, 4, is_now=True)) == ((), now)
+    assert handled(run, CancelRequested(5_000, 5, is_now=False)) == ((), {"control.last_request": 5})
+
+
+def test_a_clock_that_was_set_changes_only_how_far_ahead_it_is() -> None:
+    assert handled(deepcopy(DURING_MOVES), ClockStepped(5_000, -60_000)) == ((), {"wall_ahead_ms": -60_000})
+
+
+def test_another_throttle_is_taken_in_whole_after_the_moves_and_set_while_they_go_on() -> None:
+    adaptive = AdaptiveThrottle(9_000)
+    run = run_after(*ARRIVED)
+    asked = (
+        (ThrottleRequested(8_000, 7, 5), ThrottleRates(5)),
+        (ThrottleRequested(8_000, 7, 6, (2,)), ThrottleRates(5, (BrokerRate(2, 6),))),
+        (ThrottleRequested(8_000, 7, None, (), adaptive), ThrottleRates(None, (), adaptive)),
+    )
+    for event, rates in asked:
+        assert handled(run, event)[0] == ()
+        assert run.control.rates == rates
+    again = ThrottleRequested(8_000, 8, None, (), adaptive)
+    assert handled(run, again) == ((), {"control.last_request": 8})
+
+
+def test_a_run_that_is_guarded_sees_its_throttle_again_before_another_one_is_set() -> None:
+    run = deepcopy(DURING_MOVES)
+    run.identity.reactions, run.identity.rereads_first = reactions(settings()), True
+    run.throttle.doubts = {LISTS[0].key: Doubt(ConfigValue(LISTS[0].key, "5"), 4_000)}
+    assert handled(run, ThrottleRequested(5_000, 7, 5)) == (
+        (CheckThrottle(OVERRIDES),),
+        {
+            "state": Resuming(),
+            "control.last_request": 7,
+            "control.rates": ThrottleRates(5),
+            "throttle.unseen": {one.key for one in OVERRIDES},
+            "throttle.due": {LISTS[0].key, *(one.key for one in RATES)},
+            "throttle.is_asked_for": True,
+        },
+    )
+
+
+def test_a_run_without_guards_sets_another_throttle_at_once() -> None:
+    faster = tuple(replace(one, value="5", unconfirmed=(str(one.value),)) for one in RATES)
+    assert handled(deepcopy(DURING_MOVES), ThrottleRequested(5_000, 7, 5)) == (
+        (SetThrottle(faster),),
+        {"state": Throttling(), "control.last_request": 7, "control.rates": ThrottleRates(5)},
+    )
+
+
+def test_settings_of_brokers_that_are_given_up_are_not_waited_for_or_restored_any_more() -> None:
+    run = deepcopy(DURING_MOVES)
+    run.throttle.awaited = frozenset({2, 4})
+    (lost,) = (one for one in RATES if one.key.broker == 2)
+    kept = {one.key: one for one in OVERRIDES if one is not lost}
+    run.throttle.due, run.throttle.unseen = {one.key for one in OVERRIDES}, {one.key for one in OVERRIDES}
+    run.throttle.doubts = {lost.key: Doubt(ConfigValue(lost.key, "5"), 4_000)}
+    assert handled(run, BrokersForgotten(5_000, (2,), Operator("ann", "host"))) == (
+        (),
+        {
+            "throttle.pending": kept,
+            "throttle.in_force": {*kept},
+            "throttle.due": {*kept},
+            "throttle.unseen": {*kept},
+            "throttle.doubts": {},
+            "throttle.carried": {lost.key},
+            "throttle.awaited": {4},
+            "problems.noted": [
+                f"{lost.then}; that broker was given up as lost by ann@host, so nothing was restored there"
+            ],
+        },
+    )
+
+
+def test_what_stays_on_brokers_that_are_given_up_is_told_with_who_gave_them_up() -> None:
     named = replayed(*SUBMITTED, BrokersForgotten(5_000, (2,), Operator("ann", "host")))[0]
     unnamed = replayed(*SUBMITTED, BrokersForgotten(5_000, (2,)))[0]
     assert {key.broker for key in named.pending_restores} == {None, 0, 1, 3}

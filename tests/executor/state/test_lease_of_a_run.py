@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kreassign.executor.events import (
     Event,
     LeaseForgone,
@@ -11,13 +13,16 @@ from kreassign.executor.events import (
     StopRequested,
     TimePassed,
 )
-from kreassign.executor.instructions import TakeLease, Wait
+from kreassign.executor.instructions import SetThrottle, TakeLease, Wait
 from kreassign.executor.state import Phase
 from kreassign.executor.state.lease import ASK_EVERY_MS, LOST
-from kreassign.executor.state.run import Run
-from tests.executor.run_events import SUBMITTED, machine_after, replayed
+from kreassign.executor.state.phases import AwaitingLease, Paused, Throttling
+from kreassign.executor.state.run import PassingProblem, Run
+from tests.executor.run_events import OVERRIDES, SUBMITTED, machine_after, replayed
+from tests.executor.state.run_changes import Changes, handled, run_after
 
 LOSING: tuple[Event, ...] = (*SUBMITTED, LeaseLost(5_000, "another member has it"))
+SENTENCE = "another member has it; nothing is changed until it is had again"
 
 
 def over(run: Run) -> list[int | None]:
@@ -53,3 +58,53 @@ def test_a_run_without_its_lease_that_is_stopped_writes_nothing_back() -> None:
     view, instructions = replayed(*LOSING, StopRequested(7_000))
     assert (view.phase, instructions) == (Phase.PAUSED, ())
     assert view.pending_restores
+
+
+def test_a_lease_that_is_had_or_forgone_is_noted_and_changes_nothing_else() -> None:
+    run = run_after(*SUBMITTED)
+    taken = {"control.lease": "held since generation 3 of the group"}
+    assert handled(run, LeaseTaken(5_000, 3)) == ((), taken)
+    assert handled(run, LeaseForgone(6_000, "nobody asked")) == ((), {"control.lease": "none: nobody asked"})
+
+
+def test_a_lease_that_is_lost_is_told_and_asked_for() -> None:
+    run = run_after(*SUBMITTED)
+    assert handled(run, LeaseLost(5_000, "another member has it")) == (
+        (TakeLease(),),
+        {
+            "state": AwaitingLease(5_000),
+            "control.lease": "another member has it",
+            "problems.passing": {LOST: {SENTENCE: PassingProblem(SENTENCE, 5_000)}},
+        },
+    )
+    refused = {"state": AwaitingLease(6_000), "control.lease": "not yet"}
+    assert handled(run, LeaseRefused(6_000, "not yet")) == ((Wait(),), refused)
+    assert handled(run, TimePassed(6_000 + ASK_EVERY_MS - 1)) == ((Wait(),), {})
+    assert handled(run, TimePassed(6_000 + ASK_EVERY_MS)) == ((TakeLease(),), {})
+    assert handled(run, StopRequested(7_000)) == ((), {"state": Paused()})
+
+
+AGAIN: Changes = {
+    **{f"a-{move}.progressed_ms": 7_000 for move in (0, 1)},
+    **{
+        f"a-{move}.{attempts}.{time}_ms": 7_000
+        for move in (0, 1)
+        for attempts in ("submissions", "cancellations")
+        for time in ("first", "last", "due")
+    },
+    "state": Throttling(),
+    "problems.passing": {LOST: {SENTENCE: PassingProblem(SENTENCE, 5_000, 7_000)}},
+    "throttle.in_force": set(),
+}
+"""What comes of having it again, or of going on without it: time begins anew, and all that was set is set again."""
+
+
+@pytest.mark.parametrize(("event", "changes"), [
+    (LeaseTaken(7_000, 3), {"control.lease": "held since generation 3 of the group"}),
+    (LeaseForgone(7_000, "allowed"), {
+        "control.lease": "none: allowed",
+        "problems.noted": ["the run went on without the lease of the cluster: allowed"],
+    }),
+], ids=["had again", "forgone"])  # fmt: skip
+def test_a_run_that_goes_on_sets_its_throttle_again_without_asking(event: Event, changes: Changes) -> None:
+    assert handled(run_after(*LOSING), event) == ((SetThrottle(OVERRIDES),), {**AGAIN, **changes})
