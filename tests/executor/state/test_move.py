@@ -140,6 +140,15 @@ def test_a_move_that_is_given_up_fails_with_that_once_there_is_nothing_to_cancel
     assert (record.status, record.completed_ms, record.problem) == (MoveStatus.FAILED, 5, "no broker has space")
 
 
+def test_a_doubt_of_before_does_not_shorten_the_one_after_a_cancellation() -> None:
+    """The move under way was in doubt while its copies were in sync; then brokers lag behind its cancellation."""
+    record = MoveRecord(MOVE, MoveStatus.CANCELLING, doubtful_since_ms=0)
+    record.see(shown(PlacementState.UNCONFIRMED, 2, 3), 14_000)
+    conclude(record, 14_000)
+    record.see(shown(PlacementState.SETTLING, 2, 3, 0, 1), DOUBT_MS)
+    assert (conclude(record, DOUBT_MS), record.status) == (NextAction.NOTHING, MoveStatus.CANCELLING)
+
+
 def test_of_a_move_in_flight_the_copies_that_lag_are_left() -> None:
     record = MoveRecord(MOVE, MoveStatus.MOVING)
     copies = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))

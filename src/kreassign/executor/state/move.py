@@ -437,6 +437,7 @@ def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: i
 
 def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """The active controller answers a cancellation: where it has nothing to cancel, the move is over."""
+    record.doubtful_since_ms = None
     if not record.is_idle:
         return _cancel_again(record, observation, at_ms)
     if record.given_up is not None:
