@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.events import PlannedMove
+from kreassign.executor.events import LogDirTarget, PlannedMove
 from kreassign.executor.state.move_steps import move_steps
 from kreassign.model import TopicPartition
 
@@ -50,3 +52,18 @@ def test_each_step_adds_one_replica_at_most_and_the_last_makes_the_order_of_the_
     smallest = min(len(original), len(target))
     assert all(len(step.target) >= smallest for step in steps)
     assert {step.original[0] for step in steps} == {original[0]}
+
+
+def test_each_step_names_the_directory_of_its_copy_and_the_last_one_those_that_only_change() -> None:
+    log_dirs = (LogDirTarget(2, "/b", "/a"), LogDirTarget(4, "/c"), LogDirTarget(5, "/d"))
+    whole = PlannedMove(TopicPartition("t", 0), (1, 2), (4, 2, 5), 7, 3.0, is_urgent=True, log_dirs=log_dirs)
+    assert move_steps(whole) == (
+        replace(whole, target=(1, 2, 4), log_dirs=log_dirs[1:2]),
+        replace(whole, original=(1, 2, 4), log_dirs=(log_dirs[0], log_dirs[2])),
+    )
+
+
+def test_a_move_of_one_copy_is_one_step() -> None:
+    log_dirs = (LogDirTarget(2, "/b", "/a"), LogDirTarget(4, "/c"))
+    whole = PlannedMove(TopicPartition("t", 0), (1, 2), (4, 2), 7, log_dirs=log_dirs)
+    assert move_steps(whole) == (whole,)
