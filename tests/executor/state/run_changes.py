@@ -35,7 +35,7 @@ def changed(run: Run, act: Callable[[], T]) -> tuple[T, Changes]:
     """What comes of something that is done to a run, and what that changes of it."""
     before = deepcopy(dict(_facts(run)))
     found = act()
-    return found, {path: value for path, value in _facts(run) if before[path] != value}
+    return found, {path: value for path, value in _facts(run) if path not in before or before[path] != value}
 
 
 def record_changes(record: MoveRecord, act: Callable[[], object]) -> Changes:

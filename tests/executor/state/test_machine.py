@@ -129,6 +129,26 @@ def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
     assert sizes == [1_000, 1_000, 500]
 
 
+def test_what_was_refused_in_a_first_request_leaves_the_lists_before_the_next_one_is_sent() -> None:
+    many = [PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 0) for number in range(1_001)]
+    machine, (order,) = machine_after(
+        started(*many), ConfigsRead(1_000, BEFORE), ThrottleIntended(1_000, ()), ThrottleSet(2_000),
+        look(3_000, PlacementState.UNTOUCHED, *many),
+    )  # fmt: skip
+    assert isinstance(order, SetThrottle)
+    machine.replay(ThrottleIntended(3_000, order.overrides))
+    (order,) = machine.replay(ThrottleSet(3_000))
+    assert isinstance(order, SubmitMoves)
+    first, *others = names = tuple(order.targets)
+    machine.replay(SubmissionIntended(3_000, names))
+    (order,) = machine.replay(MovesSubmitted(3_000, tuple(others), (Refusal(first, "no"),)))
+    assert isinstance(order, SetThrottle)
+    assert f"{first.partition}:2" not in str(order.overrides[0].value).split(",")
+    machine.replay(ThrottleIntended(3_000, order.overrides))
+    (last,) = {move.topic_partition for move in many} - set(names)
+    assert machine.replay(ThrottleSet(3_000)) == (SubmitMoves({last: (2, 1)}),)
+
+
 def test_when_the_lists_cannot_be_set_nothing_is_sent_and_it_looks_again() -> None:
     execution, instructions = replayed(*LISTED[:-1], ThrottleSet(4_000, ("topic a: not authorized",)))
     assert instructions == (Wait(),)

@@ -476,7 +476,7 @@ ROWS: Rows = {
     (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
     (SettingLists, ThrottleSet): row(_after_listing, *SENT),
     (Submitting, SubmissionIntended): row(_note_sending, Submitting),
-    (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, *SENT, Observing),
+    (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
     (Submitting, CallFailed): row(_call_failed, Waiting),
     (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
     (Cancelling, MovesCancelled): row(_after_cancelling, Observing),
