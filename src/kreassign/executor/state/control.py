@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from kreassign.executor.events import (
     BrokersForgotten,
     CancelRequested,
@@ -32,7 +29,7 @@ from kreassign.executor.state.phases import (
     Throttling,
 )
 from kreassign.executor.state.run import Run, WindDown
-from kreassign.executor.state.transition import Key, Next, Row, Rows, row
+from kreassign.executor.state.transition import Handler, Next, Rows, row
 
 
 def _hold(run: Run, state: RunState, event: HoldRequested) -> Next:
@@ -90,21 +87,18 @@ _GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW
 _AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)
 
 
-def _everywhere() -> dict[Key, Row]:
-    """A request that changes only what is decided next is accepted in every state of a run that goes on."""
-    requests: tuple[tuple[type[Event], Callable[[Run, Any, Any], Next]], ...] = (
-        (HoldRequested, _hold),
-        (ReleaseRequested, _release),
-        (CancelRequested, _cancel),
-        (PaceRequested, _change_pace),
-        (ClockStepped, _set_clock),
-    )
-    return {(state, event): row(handler, state) for state in _GOING_ON for event, handler in requests}
-
+_REQUESTS: tuple[tuple[type[Event], Handler], ...] = (
+    (HoldRequested, _hold),
+    (ReleaseRequested, _release),
+    (CancelRequested, _cancel),
+    (PaceRequested, _change_pace),
+    (ClockStepped, _set_clock),
+)
+"""They change only what is decided next, and are accepted in every state of a run that goes on."""
 
 ROWS: Rows = {
     **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
-    **_everywhere(),
+    **{(state, event): row(handler, state) for state in _GOING_ON for event, handler in _REQUESTS},
     **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_AFTER_A_CHANGE) for state in _WITH_MOVES_LEFT},
     **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
     **{

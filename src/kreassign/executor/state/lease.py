@@ -35,7 +35,7 @@ from kreassign.executor.state.phases import (
     WritingBack,
 )
 from kreassign.executor.state.run import Run
-from kreassign.executor.state.transition import Key, Next, Row, Rows, row
+from kreassign.executor.state.transition import Next, Rows, row
 
 LOST = "lease"
 """The kind of what is told of a lease that was lost."""
@@ -94,16 +94,10 @@ _WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBa
 """The other states in which a run waits, or changes the cluster; the rest only ask, which needs no lease."""
 
 
-def _elsewhere() -> dict[Key, Row]:
-    return {
-        **{(state, LeaseTaken): row(_note_lease, state) for state in _RESUMED},
-        **{(state, LeaseForgone): row(_note_none, state) for state in _RESUMED},
-        **{(state, LeaseLost): row(_lost, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
-    }
-
-
 ROWS: Rows = {
-    **_elsewhere(),
+    **{(state, LeaseTaken): row(_note_lease, state) for state in _RESUMED},
+    **{(state, LeaseForgone): row(_note_none, state) for state in _RESUMED},
+    **{(state, LeaseLost): row(_lost, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_refused, AwaitingLease),
     (AwaitingLease, LeaseTaken): row(_go_on, *_RESUMED),
