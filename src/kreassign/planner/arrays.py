@@ -19,3 +19,10 @@ BytesArray = npt.NDArray[np.int64]
 
 IndexArray = npt.NDArray[np.int64]
 """Whole numbers of the search: all have one type, so that every function is compiled once."""
+
+
+def sums(
+    places: npt.NDArray[np.integer], amounts: npt.NDArray[np.bool_ | np.integer | np.floating], count: int
+) -> FloatArray:
+    """What all amounts at each place come to, for places 0 to `count` - 1; shape (count,)."""
+    return np.bincount(places, amounts, count).astype(np.float64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import FloatArray, IntArray, sums
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.problem import Problem
 
@@ -54,11 +54,11 @@ def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
     """
     problem = _demanded(problem)
     partitions, staying = problem.partitions, problem.brokers.staying
-    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
-    held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
+    sizes = _sizes(problem)
+    held = sums(partitions.replicas, sizes, len(problem.brokers))
     kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
     # What may not move, or cannot be copied, has what it has, whatever is wanted of it.
-    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost, len(partitions))
+    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost)
     changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
     wanted = float((partitions.size_bytes * np.where(changeable, partitions.wanted_factors, usable)).sum())
     return BytesBound(
@@ -76,16 +76,21 @@ def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
     problem = _demanded(problem)
-    partitions, receivers = problem.partitions, int(problem.brokers.receiving.sum())
-    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
-    held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
-    spread = bytes_bound(problem).total / max(1, receivers)
-    return max(float(_lacks(problem, held).max(initial=0.0)), spread) / rate_bytes_per_s
+    held = sums(problem.partitions.replicas, _sizes(problem), len(problem.brokers))
+    spread = bytes_bound(problem).total / max(1, int(problem.brokers.receiving.sum()))
+    return max(float(_lacks(problem, held).max()), spread) / rate_bytes_per_s
 
 
 def _demanded(problem: Problem) -> Problem:
     """Without the bands where no byte is to be copied for them."""
     return replace(problem, bands=()) if problem.rules.only_forced else problem
+
+
+def _sizes(problem: Problem) -> FloatArray:
+    """Bytes of each present replica, (S,): of one that is lost there are none."""
+    partitions = problem.partitions
+    sizes: FloatArray = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners])
+    return sizes
 
 
 def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
@@ -107,14 +112,10 @@ def forced_copies(problem: Problem) -> FloatArray:
         key = partitions.owners[usable].astype(np.int64) * width + racks[partitions.replicas[usable]]
         crowded, counts = np.unique(key, return_counts=True)
         owners = crowded // width
-        # What may not move keeps its racks, crowded or not.
-        kept = np.bincount(
-            owners, np.where(partitions.may_move[owners], np.minimum(counts, limits[owners]), counts), len(partitions)
-        )
+        kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
     else:
-        kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
-    within_reach = partitions.within_reach(problem.brokers.is_live)
-    changeable = within_reach & partitions.may_move
+        kept = np.bincount(partitions.owners, usable)
+    changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
     missing: FloatArray = np.where(changeable, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
     return missing
 
@@ -128,7 +129,7 @@ def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatAr
         lighter = (following if leaders_stay else np.minimum(leading, following))[partitions.owners]
         if leaders_stay:
             lighter[partitions.offsets[:-1]] = leading
-        lighter = np.where(partitions.is_lost, 0.0, lighter)
+        # A copy that is lost has no bytes, so that it goes before any other and takes its load along.
         load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
         excess = np.maximum(load - limits.high[:, column], 0.0)
         over = excess > 0
@@ -142,8 +143,7 @@ def _knapsacks(places: IntArray, sizes: FloatArray, loads: FloatArray, excess: F
     """Per broker, the fewest bytes of its replicas, the last one in part, that bring as much load as its excess."""
     order = np.lexsort((sizes / loads, places))
     places, sizes, loads = places[order], sizes[order], loads[order]
-    before = np.cumsum(loads) - loads
-    first: BoolArray = np.concatenate(([True], places[1:] != places[:-1])) if len(places) else np.zeros(0, bool)
-    before -= np.maximum.accumulate(np.where(first, before, 0.0)) if len(places) else before
+    running = np.concatenate(([0.0], np.cumsum(loads)))[:-1]
+    before = running - running[np.searchsorted(places, places)]
     part = np.clip((excess[places] - before) / loads, 0.0, 1.0)
-    return np.bincount(places, part * sizes, len(excess)).astype(float)
+    return sums(places, part * sizes, len(excess))

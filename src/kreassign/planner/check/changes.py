@@ -44,12 +44,11 @@ def changes_of(problem: Problem, assignment: Assignment) -> Changes:
     log directory that is not there.
     """
     _check(problem, assignment)
-    now, count = problem.partitions, len(problem.partitions)
-    owners = np.repeat(np.arange(count, dtype=np.int32), np.diff(assignment.offsets))
+    now, owners = problem.partitions, assignment.owners
     present = _places(problem, owners, assignment.replicas)
     stays = present != NOWHERE
-    before = np.where(stays, now.log_dirs[present], NOWHERE)
-    changes_dir = stays & (assignment.log_dirs != NOWHERE) & (before != assignment.log_dirs)
+    other_dir = (assignment.log_dirs != NOWHERE) & (assignment.log_dirs != now.log_dirs[present])
+    changes_dir = stays & other_dir
     removed = np.ones(len(now.replicas), bool)
     removed[present[stays]] = False
     place = np.arange(len(owners)) - assignment.offsets[owners]
@@ -64,7 +63,7 @@ def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
     """Where each (partition, broker) stands among the present replicas."""
     brokers, now = len(problem.brokers), problem.partitions
     known = now.owners.astype(np.int64) * brokers + now.replicas
-    order = np.argsort(known, kind="stable")
+    order = np.argsort(known)
     wanted = owners.astype(np.int64) * brokers + replicas
     found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
     places = order[found]
@@ -104,7 +103,7 @@ def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -
     leaders = now.replicas[now.offsets[:-1]][changes.owners[added]]
     out = np.bincount(leaders, seconds, count)
     longest = float(seconds.max(initial=0.0))
-    return Prediction(rate_bytes_per_s, max(float(into.max()), float(out.max()), longest), longest)
+    return Prediction(rate_bytes_per_s, max(float(into.max()), float(out.max())), longest)
 
 
 def copy_seconds(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -> FloatArray:

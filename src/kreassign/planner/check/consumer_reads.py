@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kreassign.planner.arrays import NOWHERE, FloatArray
+from kreassign.planner.arrays import FloatArray, sums
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -19,17 +19,16 @@ def bytes_sent(problem: Problem, assignment: Assignment) -> FloatArray:
     whole = now.read_bytes_per_s + now.follower_read_bytes_per_s * (now.factors - 1)
     to_followers = np.minimum(now.write_bytes_per_s * (now.factors - 1), whole)
     consumed = whole - to_followers
-    heads, counts = assignment.offsets[:-1], np.diff(assignment.offsets)
-    owners = np.repeat(np.arange(len(now)), counts)
+    heads, owners = assignment.offsets[:-1], assignment.owners
     racks = brokers.racks[assignment.replicas]
     sent = np.zeros(len(owners))
     led_from = np.ones(len(now))
     for rack, name in enumerate(brokers.rack_names):
         part = np.array([problem.rules.consumer_racks.get(topic, {}).get(name, 0.0) for topic in now.topic_names])
-        here = (racks == rack) & (racks[heads][owners] != rack) & (racks != NOWHERE)
+        here = (racks == rack) & (racks[heads][owners] != rack)
         beside = np.bincount(owners[here], minlength=len(now))
         wanted = part[now.topics]
         sent[here] += (wanted * consumed)[owners[here]] / beside[owners[here]]
         led_from -= np.where(beside > 0, wanted, 0.0)
     sent[heads] += to_followers + consumed * np.maximum(led_from, 0.0)
-    return np.bincount(assignment.replicas, sent, len(brokers)).astype(np.float64)
+    return sums(assignment.replicas, sent, len(brokers))

@@ -42,7 +42,6 @@ _LOADS: dict[str, tuple[Column, Column]] = {
     "coordinators": (lambda p: p.coordinated_count, _zeros),
     "potential-net-out": (lambda p: p.read_bytes_per_s, lambda p: p.read_bytes_per_s),
 }
-_ONLY_LEADING = frozenset({"leaders", "coordinators"})
 _COUNTED = frozenset({"replicas", "leaders", "coordinators"})
 
 
@@ -132,7 +131,7 @@ class Evaluation:
         """The widest miss of any band, as a fraction of the middle of that band; 0.0 when all are met."""
         middle = (self.low + np.where(np.isfinite(self.high), self.high, self.low)) / 2
         off = np.maximum(self.after - self.high, self.low - self.after)
-        wide = np.where(np.abs(off) > ROUNDING * np.maximum(1.0, self.after), off, 0.0).clip(min=0.0)
+        wide = np.where(off > ROUNDING * np.maximum(1.0, self.after), off, 0.0)
         relative = np.divide(wide, middle, out=np.where(wide > 0, np.inf, 0.0), where=middle > 0)
         return float(relative.max(initial=0.0))
 
@@ -173,14 +172,15 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
 def case_of(problem: Problem, assignment: Assignment, changes: Changes) -> Case:
     """What the rules are asked about."""
     limited = _limited(problem)
+    columns = tuple(limited.values())
     return Case(
         problem,
         assignment,
         changes,
-        tuple(goal.name for goal in limited),
-        before=_loads(problem, Assignment.current(problem.partitions), limited),
-        after=_loads(problem, assignment, limited),
-        loads=tuple(map(loads_by_role, limited)),
+        tuple(limited),
+        before=_loads(problem, Assignment.current(problem.partitions), columns),
+        after=_loads(problem, assignment, columns),
+        loads=columns,
     )
 
 
@@ -203,14 +203,13 @@ def loads_by_role(goal: Goal) -> tuple[Column, Column]:
     return _LOADS.get(goal.name, (goal.leader, goal.follower))
 
 
-def _loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
+def _loads(problem: Problem, assignment: Assignment, columns: tuple[tuple[Column, Column], ...]) -> FloatArray:
     count = len(problem.brokers)
-    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    owners = assignment.owners
     leads = np.zeros(len(owners), bool)
     leads[assignment.offsets[:-1]] = True
-    loads = np.zeros((count, len(goals)))
-    for column, goal in enumerate(goals):
-        leading, following = loads_by_role(goal)
+    loads = np.zeros((count, len(columns)))
+    for column, (leading, following) in enumerate(columns):
         weight = np.where(leads, leading(problem.partitions)[owners], following(problem.partitions)[owners])
         loads[:, column] = np.bincount(assignment.replicas, weight, count)
     return loads
@@ -218,18 +217,17 @@ def _loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) ->
 
 def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
     """The loads, with reads where they go if consumers fetch from followers; limits are judged without."""
-    loads = _loads(problem, assignment, goals)
+    loads = _loads(problem, assignment, tuple(map(loads_by_role, goals)))
     for column, goal in enumerate(goals if problem.rules.consumer_racks else ()):
         if goal.name == "net-out":
             loads[:, column] = bytes_sent(problem, assignment)
     return loads
 
 
-def _limited(problem: Problem) -> tuple[Goal, ...]:
-    """The loads that have a hard limit, with a band or without."""
-    own = {band.goal.name: band.goal for band in problem.bands}
-    known = own | {name: Goal(name, "", *columns) for name, columns in _LOADS.items() if name not in own}
-    return tuple(known[name] for name in problem.brokers.capacity if name in known)
+def _limited(problem: Problem) -> dict[str, tuple[Column, Column]]:
+    """The loads that have a hard limit, with a band or without, as leaders and as followers bring them."""
+    known = _LOADS | {band.goal.name: loads_by_role(band.goal) for band in problem.bands}
+    return {name: known[name] for name in problem.brokers.capacity if name in known}
 
 
 def _bands(problem: Problem, goals: tuple[Goal, ...]) -> tuple[FloatArray, FloatArray]:
@@ -272,11 +270,11 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
     limit = brokers.capacity.get(goal.name)
     stays = brokers.is_live & ~brokers.must_empty
     if goal.name in brokers.shares:
-        part = brokers.shares[goal.name].astype(float)
+        part = brokers.shares[goal.name]
     elif limit is not None and np.isfinite(limit[stays]).all():
-        part = limit.astype(float)
+        part = limit
     else:
         part = np.ones(len(brokers))
-    only_leading = goal.name in _ONLY_LEADING or not goal.follower(problem.partitions).any()
-    part = np.where(stays & (brokers.may_lead | (not only_leading)), part, 0.0)
+    following = loads_by_role(goal)[1](problem.partitions)
+    part = np.where(stays & (brokers.may_lead | following.any()), part, 0.0)
     return part / part.sum() if part.sum() else part

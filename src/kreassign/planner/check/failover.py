@@ -154,11 +154,10 @@ def _rack_rows(problem: Problem, first: int) -> IndexArray:
 def _usable(problem: Problem, assignment: Assignment) -> BoolArray:
     """Replicas of the assignment that may be elected: their brokers live, and have not lost their copy."""
     now, count = problem.partitions, len(problem.brokers)
-    owners = np.repeat(np.arange(len(now), dtype=np.int64), np.diff(assignment.offsets))
     bad = now.is_lost if problem.gone is None else now.is_lost | problem.gone.replicas
     keys = now.owners[bad].astype(np.int64) * count + now.replicas[bad]
     usable: BoolArray = problem.brokers.is_live[assignment.replicas] & ~np.isin(
-        owners * count + assignment.replicas, keys
+        assignment.owners.astype(np.int64) * count + assignment.replicas, keys
     )
     return usable
 
@@ -189,7 +188,7 @@ def _adds(problem: Problem, column: int) -> FloatArray:
 def _base(problem: Problem, assignment: Assignment, leaders: IndexArray) -> FloatArray:
     """What every broker carries before any loss, (N, R)."""
     count, bands = len(problem.brokers), problem.failover_bands
-    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    owners = assignment.owners
     base, led = np.zeros((count, len(bands))), leaders != NOWHERE
     for column, band in enumerate(bands):
         following = loads_by_role(band.goal)[1](problem.partitions)

@@ -32,8 +32,7 @@ def full_log_dirs(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
 def _sentences(problem: Problem, assignment: Assignment) -> Iterator[str]:
     dirs = problem.log_dirs
     assert dirs is not None
-    lists = np.diff(assignment.offsets)
-    sizes = np.repeat(problem.partitions.size_bytes, lists).astype(float)
+    sizes = problem.partitions.size_bytes[assignment.owners]
     placed = assignment.log_dirs != NOWHERE
     held = np.bincount(assignment.log_dirs[placed], sizes[placed], minlength=len(dirs))
     known = np.isfinite(dirs.capacity_bytes) & (dirs.capacity_bytes > 0) & ~dirs.must_empty

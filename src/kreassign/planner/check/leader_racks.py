@@ -56,7 +56,7 @@ def _ranks(problem: Problem, assignment: Assignment) -> IntArray:
     may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
     if problem.gone is not None:
         may_lead &= ~problem.gone.brokers
-    topics = np.repeat(problem.partitions.topics, np.diff(assignment.offsets))
+    topics = problem.partitions.topics[assignment.owners]
     found: IntArray = np.where(may_lead[assignment.replicas], table[topics, assignment.replicas], NEVER)
     return found
 

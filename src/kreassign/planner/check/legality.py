@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from kreassign.model.amount import format_amount, format_load
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, sums
 from kreassign.planner.check.bounds import forced_copies
 from kreassign.planner.check.changes import Changes
 from kreassign.planner.goals import Column
@@ -252,12 +252,11 @@ def _racks_repaired(case: Case) -> Iterator[str]:
 
 def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
     """By how many replicas each partition exceeds what its racks may hold; shape (P,)."""
-    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
     if problem.rules.racks is RackRule.NONE:
         return np.zeros(len(problem.partitions), np.int32)
     racks = _racks_of_brokers(problem)
     width = int(racks.max()) + 1
-    key, held = np.unique(owners * width + racks[assignment.replicas], return_counts=True)
+    key, held = np.unique(assignment.owners.astype(np.int64) * width + racks[assignment.replicas], return_counts=True)
     partitions = key // width
     excess = np.maximum(0, held - _allowed_per_rack(problem, racks)[partitions])
     return np.bincount(partitions, excess, len(problem.partitions)).astype(np.int32)
@@ -318,10 +317,9 @@ def _rise(amount: str, excess: str, limit: str) -> str:
 
 
 def _dir_bytes(case: Case, assignment: Assignment) -> FloatArray:
-    owners = np.repeat(np.arange(len(case.problem.partitions)), np.diff(assignment.offsets))
     known = assignment.log_dirs != NOWHERE
-    size = case.problem.partitions.size_bytes[owners[known]]
-    return np.bincount(assignment.log_dirs[known], size, len(case.problem.log_dirs or ())).astype(np.float64)
+    size = case.problem.partitions.size_bytes[assignment.owners[known]]
+    return sums(assignment.log_dirs[known], size, len(case.problem.log_dirs or ()))
 
 
 def _drained_log_dirs(case: Case) -> Iterator[str]:

@@ -27,7 +27,7 @@ def topics_outside(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
 
 def _sentences(problem: Problem, assignment: Assignment, tolerance: float) -> Iterator[str]:
     partitions, brokers = problem.partitions, problem.brokers
-    topics = np.repeat(partitions.topics, np.diff(assignment.offsets))
+    topics = partitions.topics[assignment.owners]
     order = np.argsort(topics, kind="stable")
     bounds = np.searchsorted(topics[order], np.arange(len(partitions.topic_names) + 1))
     tenants = dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True))
@@ -66,7 +66,7 @@ def _parts(problem: Problem) -> FloatArray:
     limit = brokers.capacity.get("replicas")
     part = np.ones(len(brokers))
     if "replicas" in brokers.shares:
-        part = brokers.shares["replicas"].astype(float)
+        part = brokers.shares["replicas"]
     elif limit is not None and np.isfinite(limit[stays]).all():
-        part = limit.astype(float)
+        part = limit
     return np.where(stays, part, 0.0)

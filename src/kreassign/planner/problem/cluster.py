@@ -185,6 +185,12 @@ class Assignment:
         """Everything where it is now."""
         return cls(partitions.offsets, partitions.replicas, partitions.log_dirs)
 
+    @property
+    def owners(self) -> IntArray:
+        """The partition of each replica, as in `Partitions`."""
+        factors = np.diff(self.offsets)
+        return np.repeat(np.arange(len(factors), dtype=np.int32), factors)
+
     def lists(self) -> list[list[int]]:
         """The replica list of every partition, as broker indices."""
         replicas, offsets = self.replicas.tolist(), self.offsets.tolist()
