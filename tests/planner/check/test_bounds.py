@@ -5,9 +5,19 @@ import pytest
 
 from bench.random_clusters import random_cluster
 from kreassign.errors import InputError
-from kreassign.planner import Assignment, Band, BrokerFacts, Budget, Rules, bytes_bound, least_seconds, solve
+from kreassign.planner import (
+    Assignment,
+    Band,
+    BrokerFacts,
+    Budget,
+    BytesBound,
+    Rules,
+    bytes_bound,
+    least_seconds,
+    solve,
+)
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.goals import DISK, NET_IN, REPLICAS
+from kreassign.planner.goals import CPU, DISK, NET_IN, REPLICAS
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 
@@ -111,3 +121,87 @@ def test_bytes_that_carry_the_excess_of_several_goals_count_once() -> None:
     loads = [partition(number, 1, gigabytes=10, write_bytes_per_s=1e6) for number in range(4)]
     problem = posed(brokers(1, 2), loads, bands=(Band(DISK, 0.0), Band(NET_IN, 0.0)))
     assert bytes_bound(problem).excess == 20 * GIGABYTE
+
+
+def test_with_only_forced_no_band_demands_a_byte() -> None:
+    assert gigabytes((30, (1,)), (30, (1,)), rules=Rules(only_forced=True)) == (0, 0, 0)
+    uneven = posed(brokers(1, 2), [partition(0, 1), partition(1, 1)], bands=(Band(DISK),))
+    assert least_seconds(replace(uneven, rules=Rules(only_forced=True)), 1e9) == 0.0
+
+
+def test_a_broker_that_receives_nothing_lacks_nothing() -> None:
+    hosts = [*brokers(1, 2), BrokerFacts(3, may_receive=False)]
+    assert gigabytes((30, (1,)), (30, (1,)), hosts=hosts) == (0, 38, 18)
+
+
+def test_what_no_live_broker_has_is_not_copied_whatever_is_wanted_of_it() -> None:
+    dead = [*brokers(1, 2), BrokerFacts(3, is_live=False)]
+    assert bytes_bound(posed(dead, [partition(0, 3, wanted_factor=2)], bands=())).total == 0
+
+
+@pytest.mark.parametrize("repair_racks", [False, True])
+def test_a_partition_whose_brokers_are_all_drained_is_copied_as_a_whole(repair_racks: bool) -> None:
+    hosts = [*brokers(1, 2), BrokerFacts(3, must_empty=True), BrokerFacts(4, must_empty=True)]
+    rules = Rules(repair_racks=repair_racks)
+    assert gigabytes((10, (1, 2)), (20, (3, 4)), hosts=hosts, bands=(), rules=rules) == (40, 40, 0)
+
+
+def test_racks_force_no_copy_where_they_hold_as_many_as_they_may() -> None:
+    repaired = {"hosts": brokers(1, 2, 3, 4, racks="aaab"), "bands": (), "rules": Rules(repair_racks=True)}
+    assert gigabytes((10, (1, 2, 4)), **repaired) == (0, 0, 0)
+    assert gigabytes((10, (1, 2, 3)), **repaired) == (10, 0, 0)
+
+
+@pytest.mark.parametrize(("leaders_stay", "excess"), [(True, 9_333_333_333), (False, 0)])
+def test_leaders_that_stay_carry_what_they_lead_and_others_their_lighter_role(leaders_stay: bool, excess: int) -> None:
+    # 2.1 of a CPU, 0.7 a broker; broker 1 has 1.3. Where it follows costs 1 GB for 0.1; 0.5 of 0.6 are 8.3 of 10 GB.
+    lists = ((10, (1, 2)), (20, (1, 2)), (1, (3, 1)))
+    loads = [
+        partition(number, *replicas, gigabytes=size, leader_cpu=0.6, follower_cpu=0.1)
+        for number, (size, replicas) in enumerate(lists)
+    ]
+    problem = posed(brokers(1, 2, 3), loads, bands=(Band(CPU, 0.0),))
+    assert bytes_bound(problem, leaders_stay=leaders_stay) == BytesBound(forced=0, excess=excess, lack=0)
+    if not leaders_stay:
+        assert bytes_bound(problem) == BytesBound(0, 0, 0)
+
+
+def written(*lists: tuple[float, float, int]) -> BytesBound:
+    """The bound of bytes written, tolerance 0: each partition has so many GB, is written so fast, and on a broker."""
+    loads = [
+        partition(number, broker, gigabytes=size, write_bytes_per_s=rate)
+        for number, (size, rate, broker) in enumerate(lists)
+    ]
+    return bytes_bound(posed(brokers(1, 2, 3), loads, bands=(Band(NET_IN, 0.0),)))
+
+
+def test_each_broker_sheds_first_what_brings_most_load_for_its_bytes() -> None:
+    # The mean is 5. Broker 1 has 6: a quarter of what is written at 4. Broker 2 has 8: all at 2, and a sixth of 6.
+    found = written((8, 4, 1), (6, 2, 1), (30, 6, 2), (2, 2, 2), (1, 1, 3))
+    assert found == BytesBound(forced=0, excess=(2 + 2 + 5) * GIGABYTE, lack=0)
+
+
+def test_what_brings_no_load_is_never_shed() -> None:
+    # The mean is 2; of broker 1, which has 3, a third goes.
+    assert written((9, 3, 1), (1, 0, 1), (5, 2, 2), (5, 1, 3)).excess == 3 * GIGABYTE
+
+
+def test_a_copy_that_is_lost_has_no_load_to_shed() -> None:
+    # Four replicas of broker 1, of which one is lost, and no broker is to have more than three.
+    loads = [partition(0, 1, 2, lost_on=(1,)), *(partition(number, 1) for number in (1, 2, 3)), partition(4, 2)]
+    problem = posed(brokers(1, 2), loads, bands=(Band(REPLICAS, 0.0),))
+    assert bytes_bound(problem) == BytesBound(forced=10 * GIGABYTE, excess=10 * GIGABYTE, lack=0)
+
+
+def test_one_replica_too_many_is_an_excess_and_told_as_binding() -> None:
+    loads = [*(partition(number, 1, gigabytes=size) for number, size in enumerate((1, 2, 40))), partition(3, 2)]
+    bound = bytes_bound(posed(brokers(1, 2), loads, bands=(Band(REPLICAS, 0.0),)))
+    assert (bound.excess, bound.binding) == (GIGABYTE, "excess")
+
+
+def test_seconds_count_what_is_lost_as_lacking_and_only_brokers_that_receive() -> None:
+    lost = posed(brokers(1, 2), [partition(0, 1, 2, lost_on=(2,))], bands=(Band(DISK, 0.0),))
+    assert least_seconds(lost, 1e9) == 10.0
+    hosts = [BrokerFacts(1, may_receive=False), BrokerFacts(2)]
+    assert least_seconds(posed(hosts, [partition(0, 1, wanted_factor=2)], bands=()), 1e9) == 10.0
+    assert least_seconds(posed(brokers(1, 2), [partition(0, 1, 2)], bands=(Band(DISK),)), 0.5) == 0.0

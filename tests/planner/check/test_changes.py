@@ -6,7 +6,9 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import Prediction
 from kreassign.planner import Assignment, LogDirFacts, assignment_of, changes_of
+from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.changes import copy_seconds, predict
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
@@ -51,6 +53,30 @@ def test_a_change_of_directory_is_no_copy_to_a_broker() -> None:
     assert not found.added.any()
 
 
+def test_every_replica_is_told_its_partition_and_its_place_of_now() -> None:
+    found = changes_of(PROBLEM, moved(PROBLEM, (0, (2, 3)), (2, (1, 2))))
+    assert found.owners.tolist() == [0, 0, 1, 1, 2, 2]
+    assert found.present.tolist() == [1, NOWHERE, 2, 3, 5, NOWHERE]
+    assert found.removed.tolist() == [True, False, False, False, True, False]
+    assert found.leader_changes.tolist() == [True, False, True]
+
+
+def test_the_last_partition_may_go_to_the_last_broker() -> None:
+    problem = posed(brokers(1, 2, 3), [partition(0, 3), partition(1, 1)])
+    assert changes_of(problem, moved(problem, (1, (3,)))).added.tolist() == [False, True]
+
+
+def test_who_names_no_directory_changes_none_and_neither_does_a_copy_to_a_broker() -> None:
+    anywhere = Assignment.current(PROBLEM.partitions)
+    anywhere = Assignment(anywhere.offsets, anywhere.replicas, np.full(6, NOWHERE, np.int32))
+    found = changes_of(PROBLEM, anywhere)
+    assert (found.changes_dir.tolist(), found.differs.tolist()) == ([False] * 6, [False] * 3)
+    entry = PartitionAssignment(TopicPartition("t", 1), (2, 1), ("/a", "/b"))
+    copied = changes_of(PROBLEM, assignment_of(PROBLEM, Plan((entry,))))
+    assert not copied.changes_dir.any()
+    assert copied.added.tolist() == [False, False, False, True, False, False]
+
+
 INTS = np.int32
 BAD = (
     (Assignment(np.array([0, 1], INTS), np.array([0], INTS), np.array([-1], INTS)), "of 1 partitions"),
@@ -61,6 +87,16 @@ BAD = (
     (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, 3], INTS), np.full(3, -1, INTS)), "names a broker"),
     (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, -1], INTS), np.full(3, -1, INTS)), "names a broker"),
     (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, 2], INTS), np.full(3, 6, INTS)), "names a log directory"),
+    (
+        Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, 2], INTS), np.full(3, -2, INTS)),
+        "names a log directory",
+    ),
+    (
+        Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1], INTS), np.full(3, -1, INTS)),
+        "names a broker .*one per",
+    ),
+    (Assignment(np.array([0, 1, 2, 3], INTS), np.zeros(4, INTS), np.full(3, -1, INTS)), "names a broker"),
+    (Assignment(np.array([0, 1, 2, 3], INTS), np.zeros(3, INTS), np.full(2, -1, INTS)), "names a log directory"),
 )
 
 
@@ -68,6 +104,13 @@ BAD = (
 def test_an_assignment_of_another_problem_is_refused(assignment: Assignment, words: str) -> None:
     with pytest.raises(InputError, match=words):
         changes_of(PROBLEM, assignment)
+
+
+def test_without_log_directories_none_can_be_named() -> None:
+    plain = posed(brokers(1), [partition(0, 1)])
+    first = Assignment(np.array([0, 1], INTS), np.array([0], INTS), np.array([0], INTS))
+    with pytest.raises(InputError, match="names a log directory"):
+        changes_of(plain, first)
 
 
 LOADS = [partition(0, 1, gigabytes=10), partition(1, 1, gigabytes=20), partition(2, 2, gigabytes=30)]
@@ -89,7 +132,7 @@ def test_a_copy_has_to_catch_up_with_what_is_written_meanwhile() -> None:
 
 def test_a_plan_that_copies_nothing_takes_no_time() -> None:
     problem = posed(brokers(1, 2), [partition(0, 1, 2)])
-    assert predict(problem, moved(problem, (0, (2, 1))), 1.0).seconds == 0.0
+    assert predict(problem, moved(problem, (0, (2, 1))), 1.0) == Prediction(1.0, seconds=0.0, longest_move_s=0.0)
 
 
 def test_without_a_rate_there_is_nothing_to_predict() -> None:
@@ -103,3 +146,11 @@ def test_what_is_written_faster_than_it_is_copied_never_arrives_unless_there_is_
     problem = posed(brokers(1, 2), [*busy, partition(2, 1, write_bytes_per_s=5.0)])
     there = moved(problem, (0, (2,)), (1, (2,)), (2, (2,)))
     assert copy_seconds(problem, there, 10.0).tolist() == [float("inf"), 0.0, 2e9]
+
+
+def test_the_last_byte_of_a_small_copy_takes_its_time_too() -> None:
+    slow = [partition(0, 1, gigabytes=1, write_bytes_per_s=0.5), partition(1, 1, gigabytes=1e-9, write_bytes_per_s=2.0)]
+    problem = posed(brokers(1, 2), slow)
+    there = moved(problem, (0, (2,)), (1, (2,)))
+    assert copy_seconds(problem, there, 1.0).tolist() == [2e9, math.inf]
+    assert predict(problem, there, 4.0) == Prediction(4.0, 1e9 / 3.5 + 0.5, 1e9 / 3.5)

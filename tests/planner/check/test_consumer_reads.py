@@ -1,0 +1,57 @@
+"""Who sends how much where consumers fetch from followers, by hand; more in `tests/planner/problem/test_consumers`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kreassign.planner import Assignment, PartitionFacts, Rules
+from kreassign.planner.check.consumer_reads import bytes_sent
+from tests.planner.small_problems import brokers, moved, partition, posed
+
+HOSTS = brokers(1, 2, 3, 4, racks="abbc")
+RULES = Rules(consumer_racks={"t": {"b": 0.5, "c": 0.25}})
+FIRST = partition(0, 1, 2, 3, write_bytes_per_s=10.0, read_bytes_per_s=110.0)
+OTHER = partition(0, 4, 1, topic="u", write_bytes_per_s=5.0, read_bytes_per_s=25.0)
+
+
+def sent(*loads: PartitionFacts) -> list[float]:
+    problem = posed(HOSTS, loads, rules=RULES)
+    found: list[float] = bytes_sent(problem, Assignment.current(problem.partitions)).tolist()
+    return found
+
+
+def test_followers_of_a_rack_share_what_it_reads_and_the_leader_sends_the_rest() -> None:
+    # 20 of 110 go to followers. Of the other 90 half go to rack b, which has two; of c there is no replica.
+    assert sent(FIRST) == [20 + 45, 22.5, 22.5, 0]
+
+
+def test_each_partition_is_read_in_the_racks_that_it_has() -> None:
+    # 10 of 50 go to the follower. Of the other 40 a quarter is for rack c.
+    last = partition(1, 1, 4, write_bytes_per_s=10.0, read_bytes_per_s=50.0)
+    assert sent(FIRST, last) == [65 + 40, 22.5, 22.5, 10]
+    assert sent(FIRST, last, partition(2, 1, read_bytes_per_s=7.0)) == [65 + 40 + 7, 22.5, 22.5, 10]
+
+
+def test_of_topics_and_racks_that_are_not_named_leaders_send_all() -> None:
+    assert sent(OTHER) == [0, 0, 0, 25]
+    assert sent(FIRST, OTHER) == [65, 22.5, 22.5, 25]
+    near = partition(1, 4, 1, write_bytes_per_s=5.0, read_bytes_per_s=25.0)
+    assert sent(near) == [0, 0, 0, 25]
+
+
+def test_more_is_written_than_read_while_nobody_consumes() -> None:
+    assert sent(partition(0, 1, 2, write_bytes_per_s=100.0, read_bytes_per_s=50.0)) == [50, 0, 0, 0]
+
+
+def test_what_followers_send_now_is_part_of_what_is_read() -> None:
+    problem = posed(HOSTS, [replace(FIRST, read_bytes_per_s=50.0)], rules=RULES)
+    problem = replace(problem, partitions=replace(problem.partitions, follower_reads=np.array([30.0])))
+    assert bytes_sent(problem, Assignment.current(problem.partitions)).tolist() == [65, 22.5, 22.5, 0]
+
+
+def test_readers_follow_the_replicas_of_a_plan() -> None:
+    problem = posed(HOSTS, [FIRST], rules=RULES)
+    # Now led in b: its half comes from the leader, though 3 is there too. What is copied to c is read there.
+    assert bytes_sent(problem, moved(problem, (0, (2, 3, 4)))).tolist() == [0, 20 + 67.5, 0, 22.5]
