@@ -58,7 +58,7 @@ def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
     held = sums(partitions.replicas, sizes, len(problem.brokers))
     kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
     # What may not move, or cannot be copied, has what it has, whatever is wanted of it.
-    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost)
+    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost, len(partitions))
     changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
     wanted = float((partitions.size_bytes * np.where(changeable, partitions.wanted_factors, usable)).sum())
     return BytesBound(
@@ -114,7 +114,7 @@ def forced_copies(problem: Problem) -> FloatArray:
         owners = crowded // width
         kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
     else:
-        kept = np.bincount(partitions.owners, usable)
+        kept = np.bincount(partitions.owners, usable, len(partitions))
     changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
     missing: FloatArray = np.where(changeable, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
     return missing
