@@ -102,3 +102,14 @@ def test_text_of_a_cluster_cannot_control_the_terminal(monkeypatch: pytest.Monke
     shown = r"\u009b2J\u001b]0;title\u0007all is well\u000d"
     assert result.stdout == f"{shown}\n{shown}\n"
     assert result.stderr == f"{shown}\nerror: {shown}\n"
+
+
+@pytest.mark.parametrize(("umask", "kept"), [(0o777, 0o077), (0o227, 0o027), (0o022, 0o022), (0, 0)])
+def test_an_umask_takes_no_rights_from_the_owner(umask: int, kept: int) -> None:
+    """Tables lie in folders that libraries make, which nobody could enter."""
+    program = (
+        "import os, sys\nfrom kreassign.cli.main import main\nsys.argv = ['kreassign', '--version']\n"
+        "try:\n    main()\nfinally:\n    print(os.umask(0))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, umask=umask)
+    assert done.stdout.splitlines()[-1] == str(kept)

@@ -6,6 +6,7 @@ real brokers.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -234,3 +235,24 @@ def test_a_broker_whose_settings_cannot_be_read_is_not_called_dead(asked: Asked)
     assert refused.exit_code == 2
     assert lines_with("broker 3 cannot be read: permission is missing: DescribeConfigs on the cluster", refused)
     assert "not live" not in refused.output
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+def test_nobody_else_can_read_what_commands_leave_in_directories_that_they_made(asked: Asked, umask: int) -> None:
+    assert asked.give("plan rebalance --measure-for 0 --out found.json").exit_code == 0
+    before = os.umask(umask)
+    try:
+        for words in (
+            "collect --data data --rounds 1",
+            f"run found.json --yes --measure-for 0 --throttle 1GB/s {STATE}",
+            f"maintenance enter 0 --yes {STATE} --poll-interval 0.1",
+            f"maintenance exit 0 --yes {STATE} --poll-interval 0.1",
+            f"rollback --yes {STATE}",
+        ):
+            assert asked.give(words).exit_code == 0, words
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in Path("state").rglob("*")}
+    assert {path.suffix for path in modes} >= {".sqlite", ".gz", ".json"}
+    assert {modes[path] for path in modes if path.is_file()} == {0o600}
+    assert {Path(name).stat().st_mode & 0o777 for name in ("state", "state/twin", "data")} == {0o700}

@@ -24,6 +24,9 @@ from kreassign.model.printable import shortened
 from kreassign.model.strict_json import is_half
 from kreassign.startup import defer_kafka_clients
 
+_OF_OTHERS = 0o077
+"""The rights of the group and of all others."""
+
 
 class LazyCommand(NamedTuple):
     """Where a sub-command lives (`module:function`) and what the list of commands says of it."""
@@ -272,5 +275,7 @@ def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> No
 
 def main() -> None:
     """Entry point of the `kreassign` script."""
+    # What an umask takes from the owner would only be missed by us: folders of tables that cannot be entered.
+    os.umask(os.umask(_OF_OTHERS) & _OF_OTHERS)
     defer_kafka_clients()
     kreassign.main(prog_name="kreassign")

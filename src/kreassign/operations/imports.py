@@ -7,6 +7,7 @@ Rows whose key is in a table already are not added: to import a file again, alon
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from itertools import islice
-from os import getuid
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -262,9 +262,13 @@ def _alone(data: Path | str) -> Iterator[None]:
 
     The log of a table takes what two add at the same time: to it, equal rows are two rows.
     """
-    with _lock_file(data).open("w") as lock:
+    # The folder of an address may be writable for all: what somebody put there under this name is not followed.
+    lock = os.open(_lock_file(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
         flock(lock, LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def _lock_file(data: Path | str) -> Path:
@@ -273,7 +277,7 @@ def _lock_file(data: Path | str) -> Path:
         make_private_folder(data)
         return data / LOCK
     name = sha256(for_log(data.rstrip("/")).encode()).hexdigest()[:16]
-    return Path(gettempdir()) / f"kreassign-{getuid()}-{name}{LOCK}"
+    return Path(gettempdir()) / f"kreassign-{os.getuid()}-{name}{LOCK}"
 
 
 def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:

@@ -11,7 +11,7 @@ from kreassign.pipeline.tables.delta import log_to_write
 from kreassign.pipeline.tables.schemas import METRICS
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
 def test_only_the_owner_may_enter_a_folder_of_tables_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     data = tmp_path / "far" / "data"
     before = os.umask(umask)
