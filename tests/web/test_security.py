@@ -13,10 +13,14 @@ import trustme
 
 from kreassign.clock import VirtualClock
 from kreassign.errors import InputError
+from kreassign.web import api
 from kreassign.web.api import CALLS, PREFIX
-from kreassign.web.pages import report_policy
+from kreassign.web.guard import HEADERS, POLICY, Access
+from kreassign.web.operations import Served
+from kreassign.web.pages import Pages, report_policy
 from kreassign.web.sessions import LONGEST_S, MOST, Sessions
 from kreassign.web.settings import Tls, Token, WebSettings
+from kreassign.web.streams import Streams
 from tests.web.conftest import Place
 from tests.web.runs import HOSTILE
 from tests.web.site import TOKEN, Site, serving_page
@@ -26,6 +30,8 @@ READ = tuple(f"{PREFIX}{call.path}".replace("{run_id}", "run-1").replace("{name}
              for call in CALLS if call.request is None)  # fmt: skip
 CHANGES = tuple(call.path.replace("{run_id}", "run-1").replace("{name}", "plan.json")
                 for call in CALLS if call.request is not None)  # fmt: skip
+WITHOUT_TOKEN = {"/login", "/logout"}
+"""What those see who have none; and the files of the page itself."""
 STATIC = Path(__file__).parents[2] / "src/kreassign/web/static"
 
 
@@ -125,6 +131,15 @@ def test_what_would_let_others_in_is_refused_before_anything_is_served(
         WebSettings(Path("state"), allows_control=True)
 
 
+def every_path(settings: WebSettings) -> list[str]:
+    """Every path that is answered, but for files of the page itself."""
+    served, sessions, streams = Served(settings), Sessions(VirtualClock()), Streams()
+    access = Access(settings, sessions)
+    routes = [*api.routes(served, access), *Pages(settings, served, access, sessions, streams).routes()]
+    found = (route.path for route in routes)
+    return [path.replace("{run_id}", "run-1").replace("{name}", "plan.json") for path in (*found, api.STREAM_PATH)]
+
+
 def test_elsewhere_even_reading_needs_the_token_or_a_session_that_began_with_it(place: Place, tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
@@ -139,9 +154,16 @@ def test_elsewhere_even_reading_needs_the_token_or_a_session_that_began_with_it(
     with serving_page(settings, "ops.example", trust) as site:
         assert site.ask("/login", host="127.0.0.1").status == 421, "only by the name that was given"
         assert site.ask("/login").headers["strict-transport-security"].startswith("max-age=")
-        for path in (*READ, "/api/v1/openapi.json", "/api/v1/runs/run-1/stream", "/metrics", "/runs/run-1/live"):
-            assert site.ask(path).status == 401, path
-            assert site.ask(path, authorization="Bearer wrong").status == 401, path
+        paths = {*every_path(settings)} - {f"{PREFIX}{path}" for path in CHANGES}
+        assert {*READ, "/", "/plans", "/metrics", "/runs/run-1/live", "/runs/run-1/report"} <= paths
+        for path in sorted(paths - WITHOUT_TOKEN):
+            for refused in (
+                site.ask(path),
+                site.ask(path, authorization="Bearer wrong"),
+                site.ask(path, cookie=f"__Host-kreassign={TOKEN}"),
+            ):
+                assert refused.status == 401, path
+                assert not [name for name in (*HOSTILE, "run-1", "plan.json") if name in refused.text], path
         for path in READ:
             assert site.ask(path, authorization=f"Bearer {TOKEN}").status == 200, path
         led = site.ask("/runs/run-1", accept="text/html")
@@ -246,6 +268,56 @@ def test_every_answer_forbids_what_this_page_does_not_need(site: Site, path: str
     assert headers["cache-control"] == "no-store"
     assert headers["referrer-policy"] == "no-referrer"
     assert "server" not in headers
+
+
+ANY_ANSWER = {
+    "a report of a run": ("GET", "/runs/run-1/report", {}, 200),
+    "a report of a plan": ("GET", "/plans/plan.json/report", {}, 200),
+    "the document": ("GET", "/api/v1/openapi.json", {}, 200),
+    "a stream for programs": ("GET", "/api/v1/runs/run-1/stream", {}, 200),
+    "a stream for the page": ("GET", "/runs/run-1/live", {}, 200),
+    "a picture": ("GET", "/static/icon.svg", {}, 200),
+    "a head": ("HEAD", "/", {}, 200),
+    "another name": ("GET", "/", {"host": "evil.example"}, 421),
+    "a wrong token": ("POST", "/login", {}, 401),
+    "no session any more": ("POST", "/logout", {}, 303),
+    "another site": ("POST", "/api/v1/runs/run-1/pause", {"origin": "null"}, 403),
+    "no token": ("POST", "/api/v1/runs/run-1/pause", {}, 401),
+    "no JSON": ("POST", "/api/v1/runs/run-1/pause", {"authorization": f"Bearer {TOKEN}"}, 415),
+    "another method": ("DELETE", "/api/v1/runs", {}, 405),
+    "an odd parameter": ("GET", "/api/v1/runs?x=1", {}, 422),
+    "no file": ("GET", "/static/nothing.js", {}, 404),
+    "a run that has ended": (
+        "POST", "/api/v1/runs/run-1/pause",
+        {"authorization": f"Bearer {TOKEN}", "content_type": "application/json"}, 422,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ANY_ANSWER)
+def test_no_kind_of_answer_lacks_the_headers(site: Site, what: str) -> None:
+    method, path, headers, status = ANY_ANSWER[what]
+    answer = site.ask(path, method, b"" if method == "POST" else None, **headers)
+    assert answer.status == status
+    for name, value in HEADERS.items():
+        given = answer.headers[name.lower()]
+        assert given == value or (what.startswith("a report") and name == "Content-Security-Policy"), name
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_bug_is_answered_with_the_headers_and_without_its_words(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("planted-0nly-here")
+
+    monkeypatch.setattr("kreassign.web.operations.plan_of", broken)
+    for path in ("/api/v1/plans/plan.json", "/plans/plan.json"):
+        answer = site.ask(path)
+        assert answer.status == 500
+        assert answer.headers["content-security-policy"] == POLICY
+        assert "planted-0nly-here" not in answer.text
+    assert "planted-0nly-here" in caplog.text, "the log says what"
 
 
 class Markup(HTMLParser):

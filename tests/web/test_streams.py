@@ -12,7 +12,9 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.operations.live_runs import LiveRun, RunFollower
-from kreassign.web.streams import Followed, Look, Streams
+from kreassign.web.guard import LARGEST_BODY
+from kreassign.web.server import MOST_CONNECTIONS
+from kreassign.web.streams import MOST_STREAMS, Followed, Look, Streams
 from testbed.waiting import wait_until
 from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
@@ -118,3 +120,10 @@ def test_who_comes_while_a_run_is_read_waits_for_it_and_a_run_that_is_not_there_
     anyio.run(come)
     assert read == [journal.stem, "gone"]
     assert not streams._followed
+
+
+def test_the_page_about_security_says_how_many_there_may_be() -> None:
+    page = (Path(__file__).parents[2] / "SECURITY.md").read_text()
+    assert (
+        f"| {LARGEST_BODY // 1024} KiB each, {MOST_CONNECTIONS} connections, {MOST_STREAMS} streams of events |" in page
+    )
