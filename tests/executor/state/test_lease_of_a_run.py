@@ -13,10 +13,11 @@ from kreassign.executor.events import (
     StopRequested,
     TimePassed,
 )
-from kreassign.executor.instructions import SetThrottle, TakeLease, Wait
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.instructions import CheckThrottle, SetThrottle, TakeLease, Wait
 from kreassign.executor.state import Phase
 from kreassign.executor.state.lease import ASK_EVERY_MS, LOST
-from kreassign.executor.state.phases import AwaitingLease, Paused, Throttling
+from kreassign.executor.state.phases import AwaitingLease, Paused, Resuming, Throttling
 from kreassign.executor.state.run import PassingProblem, Run
 from tests.executor.run_events import OVERRIDES, SUBMITTED, machine_after, replayed
 from tests.executor.state.run_changes import Changes, handled, run_after
@@ -108,3 +109,13 @@ AGAIN: Changes = {
 ], ids=["had again", "forgone"])  # fmt: skip
 def test_a_run_that_goes_on_sets_its_throttle_again_without_asking(event: Event, changes: Changes) -> None:
     assert handled(run_after(*LOSING), event) == ((SetThrottle(OVERRIDES),), {**AGAIN, **changes})
+
+
+@pytest.mark.parametrize("event", [LeaseTaken(7_000, 3), LeaseForgone(7_000, "allowed")], ids=["had again", "forgone"])
+def test_what_a_guarded_run_had_set_is_read_to_tell_what_is_not_so_any_more(event: Event) -> None:
+    run = run_after(*LOSING)
+    run.identity.reactions = {GuardName.FOREIGN_THROTTLE: Reaction.HOLD}
+    run.identity.rereads_first = True
+    orders, changes = handled(run, event)
+    were_set = tuple(sorted(one.key for one in OVERRIDES))
+    assert (orders, changes["state"]) == ((CheckThrottle(OVERRIDES),), Resuming(None, were_set))

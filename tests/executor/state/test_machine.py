@@ -6,8 +6,10 @@ from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor.events import (
     BrokersForgotten,
     CallFailed,
+    ClockStepped,
     ConfigsRead,
     Event,
+    HoldRequested,
     LeadersElected,
     MovesObserved,
     MovesSubmitted,
@@ -15,6 +17,7 @@ from kreassign.executor.events import (
     PlannedMove,
     Refusal,
     RunResumed,
+    RunStarted,
     StopRequested,
     SubmissionIntended,
     ThrottleIntended,
@@ -33,9 +36,12 @@ from kreassign.executor.instructions import (
     Verify,
     Wait,
 )
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
+from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Machine, Phase
+from kreassign.executor.state.machine import handle
 from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS, MoveStatus
 from kreassign.executor.state.moving import UNSET_PATIENCE_MS
+from kreassign.executor.state.phases import Observing, Paused, RunState, Throttling, Waiting
+from kreassign.executor.state.run import Run
 from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
@@ -496,3 +502,75 @@ def test_every_state_can_be_entered_and_left_or_is_a_rest() -> None:
     left = {state for state, event in TRANSITIONS if event not in {RunResumed, BrokersForgotten}}
     assert entered == {state for state in STATES if state.phase is not Phase.NEW}
     assert left == {state for state in STATES if state.phase not in AT_REST}
+
+
+# --- waiting -------------------------------------------------------------------------------------------------------
+
+LOOKED = (*SUBMITTED, look(5_000, PlacementState.MOVING))
+
+
+def test_a_machine_waits_from_when_it_is_told_to_until_something_else_is_to_be_done() -> None:
+    machine, _ = machine_after(*LOOKED)
+    assert machine == Machine(machine._run, _is_waiting=True, _at_ms=5_000)
+    machine.handle(HoldRequested(6_000, 1))
+    assert machine == Machine(machine._run, _is_waiting=True, _at_ms=6_000)
+    machine.handle(TimePassed(7_000))
+    assert machine == Machine(machine._run, _is_waiting=False, _at_ms=7_000)
+    machine.handle(HoldRequested(8_000, 2))
+    assert (machine.at_ms, machine._is_waiting) == (8_000, False)
+    assert Machine() == Machine(Run(), _is_waiting=False, _at_ms=0)
+
+
+@pytest.mark.parametrize(("event", "state"), [
+    (HoldRequested(6_000, 1), Waiting()),
+    (ClockStepped(6_000, 1), Waiting()),
+    (BrokersForgotten(6_000, (9,)), Waiting()),
+    (TimePassed(6_000), Observing((A0, A1))),
+    (StopRequested(6_000), Paused()),
+    (MovesObserved(6_000, ()), Waiting()),
+    (CallFailed(6_000, "no answer"), Waiting(6_000)),
+])  # fmt: skip
+def test_of_a_journal_what_does_not_come_during_a_wait_shows_that_it_was_over(event: Event, state: RunState) -> None:
+    machine, _ = machine_after(*LOOKED)
+    machine.replay(event)
+    assert machine._run.state == state
+
+
+def test_a_wait_before_a_question_that_is_asked_again_is_over_when_its_answer_comes() -> None:
+    machine, _ = machine_after(started(), CallFailed(1_000, "no answer"))
+    assert machine.replay(ConfigsRead(2_000, BEFORE)) == (SetThrottle(RATES),)
+    assert machine.at_ms == 2_000
+
+
+def test_a_run_that_has_not_begun_takes_only_its_beginning() -> None:
+    assert Machine().accepts(RunStarted)
+    assert not Machine().accepts(RunResumed)
+    machine, _ = machine_after(started())
+    assert machine.accepts(ConfigsRead)
+    assert not machine.accepts(RunStarted)
+
+
+@pytest.mark.parametrize("broken", [
+    ThrottleIntended(1_000, ()),
+    replace(started(), moves=()),
+])  # fmt: skip
+def test_what_cannot_happen_is_named_with_its_run_and_state(broken: Event) -> None:
+    machine, _ = machine_after(started())
+    kind = type(broken).__name__
+    with pytest.raises(InvariantBroken, match=rf"^run run-1: {kind} cannot happen while preparing \(Preparing\)$"):
+        machine.handle(broken)
+
+
+def test_an_event_whose_fields_mean_nothing_makes_a_journal_unreadable() -> None:
+    machine, _ = machine_after(*SUBMITTED)
+    unknown = TopicPartition("b", 7)
+    with pytest.raises(JournalDamaged, match=r"^the journal of run run-1 tells what cannot be \(.*b.*7.*\); it was"):
+        machine.replay(MovesObserved(5_000, (replace(seen(MOVES[0], PlacementState.MOVING), topic_partition=unknown),)))
+
+
+def test_what_leads_to_another_state_than_its_row_says_is_a_bug_and_changes_no_state() -> None:
+    run = machine_after(*ARRIVED)[0]._run
+    run.state = Throttling()
+    with pytest.raises(InvariantBroken, match=r"^run run-1: ThrottleSet may not lead from Throttling to Electing$"):
+        handle(run, ThrottleSet(8_000))
+    assert run.state == Throttling()

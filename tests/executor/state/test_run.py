@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import tzset
+
+import pytest
 
 from kreassign.executor.events import Operator
 from kreassign.executor.state import MoveStatus
-from kreassign.executor.state.run import Doubt, PassingProblem, Run, RunIdentity
+from kreassign.executor.state.run import Doubt, PassingProblem, Run, RunIdentity, time_of_day
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import ConfigResource
 from tests.executor.run_events import LISTS, OVERRIDES, RATE, RATES, SUBMITTED
@@ -116,3 +119,17 @@ def test_problems_that_pass_begin_end_and_come_again() -> None:
     run.tell("reading", 6)
     known = {"one": PassingProblem("one", 2, 4), "other": PassingProblem("other", 2, 5, 2)}
     assert run.problems.passing == {"reading": known}
+
+
+def test_times_of_day_are_those_of_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    tzset()
+    try:
+        assert (time_of_day(0), time_of_day(86_399_999), time_of_day(86_400_000)) == (
+            "00:00:00",
+            "23:59:59",
+            "00:00:00",
+        )
+    finally:
+        monkeypatch.undo()
+        tzset()
