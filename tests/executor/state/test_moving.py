@@ -45,8 +45,8 @@ from kreassign.executor.state import MoveStatus, WindDown, moving
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS, delay_ms
 from kreassign.executor.state.copy_speed import CopySpeed
 from kreassign.executor.state.health_watch import FRESH_MS
-from kreassign.executor.state.move import Replan
-from kreassign.executor.state.move_index import candidate
+from kreassign.executor.state.machine import handle
+from kreassign.executor.state.move import NextAction, Replan
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, SETTING, UNSET_PATIENCE_MS
 from kreassign.executor.state.phases import (
     Afterwards,
@@ -271,14 +271,21 @@ def unthrottled(*moves: PlannedMove, pace: Pace | None = None) -> Run:
     return run_after(replace(started(*moves, throttle=None), pace=pace or Pace(is_eager=True)))
 
 
+def waiting(*moves: PlannedMove, pace: Pace | None = None) -> Run:
+    """A run whose moves were seen untouched and wait."""
+    run = unthrottled(*moves, pace=pace)
+    for record in run.moves.records.values():
+        record.see(seen(record.move, PlacementState.UNTOUCHED), 1_000)
+        run.moves.index.sort(record, NextAction.SUBMIT)
+    return run
+
+
 def test_observed_is_what_may_have_gone_on_and_else_the_first_of_what_waits() -> None:
-    moves = many(CHECKED_AT_ONCE + 2)
-    run = unthrottled(*moves, pace=Pace())
-    assert moving.observe(run) == (Observing(named(*moves)), (ObserveMoves(moves),))
-    handled(run, look(1_000, PlacementState.UNTOUCHED, *moves))
-    first = moves[:CHECKED_AT_ONCE]
-    assert moving.observe(run, 7) == (Observing(named(*first), (), 7), (ObserveMoves(first),))
-    run.moves.index.in_flight = {moves[-1].topic_partition: run.moves.records[moves[-1].topic_partition]}
+    moves = many(CHECKED_AT_ONCE + 1)
+    run, first = waiting(*moves), moves[:CHECKED_AT_ONCE]
+    assert moving.observe(run) == (Observing(named(*first)), (ObserveMoves(first),))
+    assert moving.observe(run, 7)[0] == Observing(named(*first), (), 7)
+    run.moves.index.sort(run.moves.records[moves[-1].topic_partition])
     assert moving.observe(run) == (Observing(named(moves[-1])), (ObserveMoves(moves[-1:]),))
 
 
@@ -361,42 +368,27 @@ def test_a_move_that_is_under_way_without_a_leader_is_not_waiting_for_one() -> N
 
 def test_what_waited_is_looked_at_once_more_before_it_starts() -> None:
     moves = many(3)
-    run = unthrottled(*moves)
-    handled(run, look(1_000, PlacementState.UNTOUCHED, moves[0]), Observing(named(moves[0])))
-    for record in list(run.moves.records.values())[1:]:
-        record.see(seen(record.move, PlacementState.UNTOUCHED), 1_000)
-    other = run.moves.records[moves[1].topic_partition]
-    run.moves.index.in_flight, run.moves.index.unsettled = {}, {}
-    for record in run.moves.records.values():
-        record.status = MoveStatus.PLANNED
-        run.moves.index.queue.add(candidate(record))
-    orders, changes = handled(run, MovesObserved(2_000, ()), Observing(()))
     names = named(*moves)
-    assert orders == (ObserveMoves(moves),)
-    assert changes["state"] == Observing(names, names)
+    run = waiting(*moves)
+    orders, changes = handled(run, MovesObserved(2_000, ()), Observing(()))
+    assert (orders, changes["state"]) == ((ObserveMoves(moves),), Observing(names, names))
     # Of the chosen ones start those that are as they were.
     left = MovesObserved(3_000, (seen(moves[1], PlacementState.DIVERGED),))
     orders, changes = handled(run, left)
-    assert orders == (SubmitMoves({moves[0].topic_partition: (2, 1), moves[2].topic_partition: (2, 1)}),)
-    assert other.status is MoveStatus.FAILED
+    assert orders == (SubmitMoves({names[0]: (2, 1), names[2]: (2, 1)}),)
+    assert changes[f"{names[1]}.status"] == MoveStatus.FAILED
 
 
 def test_no_more_are_looked_at_before_they_start_than_can_be_sent_while_that_is_fresh() -> None:
     moves = many(CHECKED_AT_ONCE + 1)
-    run = unthrottled(*moves)
-    for record in run.moves.records.values():
-        record.see(seen(record.move, PlacementState.UNTOUCHED), 1_000)
-        run.moves.index.unsettled.pop(record.name)
-        run.moves.index.queue.add(candidate(record))
-    orders, changes = handled(run, MovesObserved(2_000, ()), Observing(()))
-    first = moves[:CHECKED_AT_ONCE]
-    assert (orders, changes["state"]) == ((ObserveMoves(first),), Observing(named(*first), named(*first)))
+    run, first = waiting(*moves), moves[:CHECKED_AT_ONCE]
+    run.state = Observing(())
+    assert handle(run, MovesObserved(2_000, ())) == (ObserveMoves(first),)
+    assert run.state == Observing(named(*first), named(*first))
 
 
 def test_while_a_guard_holds_what_waited_is_not_looked_at() -> None:
-    moves = many(2)
-    run = unthrottled(*moves)
-    handled(run, look(1_000, PlacementState.UNTOUCHED, *moves), Observing(named(*moves)))
+    run = waiting(*many(2))
     run.control.is_held = True
     assert handled(run, MovesObserved(2_000, ()), Observing(()))[0] == (Wait(),)
 
@@ -503,12 +495,8 @@ def test_that_disks_have_space_for_nothing_is_told_at_the_time_of_the_look() -> 
 def test_what_does_not_fit_into_its_window_waits() -> None:
     """A minute is left, in which 11/12 of 20 bytes per second copy 1,100 bytes."""
     hours = Schedule((Window(0, 1), Window(60, 180)))
-    run = unthrottled(*BETWEEN, pace=Pace(Order.NAME, hours=hours, is_eager=True))
+    run = waiting(*BETWEEN, pace=Pace(Order.NAME, hours=hours, is_eager=True))
     run.control.rates = ThrottleRates(20)
-    assert moving._choose(run, [], 0) == ()
-    for record in run.moves.records.values():
-        record.see(seen(record.move, PlacementState.UNTOUCHED), 0)
-        run.moves.index.queue.add(candidate(record))
     assert moving._choose(run, [], 0) == named(BETWEEN[0])
     assert moving._choose(run, [], 60_000) == ()
 

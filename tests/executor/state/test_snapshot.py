@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,8 @@ def test_whether_a_run_waits_and_since_when_is_kept() -> None:
 def test_a_snapshot_of_a_move_that_its_run_does_not_have_cannot_be_read(place: str) -> None:
     found = snapshot_of(machine_after(started(throttle=None))[0].snapshot({}))
     bare = replace(found.run, moves=replace(found.run.moves, index=MoveIndex()))
-    where = dict.fromkeys(("queued", "in_flight", "unsettled"), ()) | {place: (TopicPartition("b", 7),)}
+    where: dict[str, Any] = dict.fromkeys(("queued", "in_flight", "unsettled"), ())
+    where[place] = (TopicPartition("b", 7),)
     text = tagged_json.dumps(replace(found, run=bare, **where))
     with pytest.raises(ValueError, match="a snapshot of a run without its move"):
         snapshot_of(text)
