@@ -24,6 +24,7 @@ from kreassign.executor.events import (
     ThrottleRestored,
     ThrottleSet,
     TimePassed,
+    TrafficMeasured,
     Verified,
 )
 from kreassign.executor.instructions import (
@@ -528,6 +529,7 @@ def test_a_machine_waits_from_when_it_is_told_to_until_something_else_is_to_be_d
     (TimePassed(6_000), Observing((A0, A1))),
     (StopRequested(6_000), Paused()),
     (MovesObserved(6_000, ()), Waiting()),
+    (TrafficMeasured(6_000, ()), Observing((A0, A1))),
     (CallFailed(6_000, "no answer"), Waiting(6_000)),
 ])  # fmt: skip
 def test_of_a_journal_what_does_not_come_during_a_wait_shows_that_it_was_over(event: Event, state: RunState) -> None:

@@ -641,7 +641,13 @@ def test_settings_that_were_not_taken_are_set_again_with_the_rates_of_their_brok
 def test_rates_that_follow_the_traffic_are_changed_with_the_lists() -> None:
     run = run_after(*SUBMITTED)
     run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
-    assert listing(run) == {str(one.key): "5000" for one in RATES}
+    floors = {str(one.key): "5000" for one in RATES}
+    assert listing(run) == floors
+    run = run_after(*PREPARED, look(3_000, PlacementState.UNTOUCHED))
+    run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
+    run.traffic.writes = {A0: 8_000.0}
+    written = {str(RATES[0].key): "20000", str(RATES[2].key): "10000"}
+    assert listing(run, A0) == floors | written | {FOLLOWERS: "0:2", LEADERS: "0:0,0:1"}
 
 
 def test_what_is_in_doubt_is_left_alone() -> None:

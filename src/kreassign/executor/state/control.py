@@ -61,14 +61,18 @@ def _change_pace(run: Run, state: RunState, event: PaceRequested) -> Next:
     return Next(state)
 
 
-def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Next:
+def _change_rates(run: Run, event: ThrottleRequested) -> None:
     run.control.last_request = event.request
     run.control.rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
+
+
+def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Next:
+    _change_rates(run, event)
     return Next(state)
 
 
-def _change_throttle_and_set_it(run: Run, state: RunState, event: ThrottleRequested) -> Next:
-    _change_throttle(run, state, event)
+def _change_throttle_and_set_it(run: Run, _: RunState, event: ThrottleRequested) -> Next:
+    _change_rates(run, event)
     throttle_watch.note_request(run)
     return preparing.enter(run)
 

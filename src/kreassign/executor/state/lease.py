@@ -44,14 +44,15 @@ ASK_EVERY_MS = 10_000
 """How often a run that has lost the lease asks for it."""
 
 
-def _note_lease(run: Run, state: RunState, event: LeaseTaken) -> Next:
-    run.control.lease = f"held since generation {event.generation} of the group"
+def _note(run: Run, state: RunState, event: LeaseTaken | LeaseForgone) -> Next:
+    run.control.lease = _standing(event)
     return Next(state)
 
 
-def _note_none(run: Run, state: RunState, event: LeaseForgone) -> Next:
-    run.control.lease = f"none: {event.reason}"
-    return Next(state)
+def _standing(event: LeaseTaken | LeaseForgone) -> str:
+    if isinstance(event, LeaseTaken):
+        return f"held since generation {event.generation} of the group"
+    return f"none: {event.reason}"
 
 
 def _lost(run: Run, _: RunState, event: LeaseLost) -> Next:
@@ -69,14 +70,14 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
     return Next(state, (TakeLease(),) if event.at_ms - state.asked_ms >= ASK_EVERY_MS else (Wait(),))
 
 
-def _go_on(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
-    _note_lease(run, state, event)
+def _go_on(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
+    run.control.lease = _standing(event)
     run.tell(LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
-def _go_on_without(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
-    _note_none(run, state, event)
+def _go_on_without(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
+    run.control.lease = _standing(event)
     run.tell(LOST, event.at_ms)
     run.note(f"the run went on without the lease of the cluster: {event.reason}")
     return preparing.resume(run, event.at_ms, others_may_restore=True)
@@ -95,8 +96,7 @@ _WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBa
 
 
 ROWS: Rows = {
-    **{(state, LeaseTaken): row(_note_lease, state) for state in _RESUMED},
-    **{(state, LeaseForgone): row(_note_none, state) for state in _RESUMED},
+    **{(state, event): row(_note, state) for state in _RESUMED for event in (LeaseTaken, LeaseForgone)},
     **{(state, LeaseLost): row(_lost, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_refused, AwaitingLease),
