@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kreassign.executor.events import Event
 from kreassign.executor.instructions import Instruction
@@ -45,9 +45,9 @@ def record_changes(record: MoveRecord, act: Callable[[], object]) -> Changes:
     return {path: value for path, value in _facts(record) if before[path] != value}
 
 
-def _facts(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+def _facts(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
     """Of what changes itself each field, of the moves each one by its name, and of their index the names in it."""
-    for field in fields(value):  # type: ignore[arg-type]  # only dataclasses come here
+    for field in fields(value):
         found, where = getattr(value, field.name), f"{path}{field.name}"
         if isinstance(found, MoveIndex):
             yield from ((f"{where}.{place}", [*map(str, getattr(found, place))]) for place in _PLACES)
@@ -63,5 +63,5 @@ def _facts(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 _PLACES = ("queue", "in_flight", "unsettled")
 
 
-def _is_frozen(value: object) -> bool:
-    return bool(type(value).__dataclass_params__.frozen)  # type: ignore[attr-defined]  # dataclasses have them
+def _is_frozen(value: Any) -> bool:
+    return bool(type(value).__dataclass_params__.frozen)

@@ -68,7 +68,7 @@ def read_nothing(run: Run) -> None:
     run.throttle.unread = (ConfigResource.broker(3), ConfigResource.broker(1))
 
 
-def owe(run: Run) -> None:
+def be_due(run: Run) -> None:
     run.throttle.due = {KEY}
 
 
@@ -91,7 +91,7 @@ REASONS: tuple[tuple[Callable[[Run], None], str], ...] = (
     (suspect, f"its throttle is checked before anything is started: {ODD}"),
     (find_foreign, f"somebody else changed its throttle: {ODD}"),
     (read_nothing, "nothing is started while the throttle of broker 3 cannot be read"),
-    (owe, "nothing is started before its throttle is set again"),
+    (be_due, "nothing is started before its throttle is set again"),
     (leave_unset, "nothing is started before the throttle of topic a is set"),
     (fill_disks, "disks have no space for any of 2 moves"),
     (lose_leader, "a-1 has no leader, so its move is not started"),

@@ -97,7 +97,7 @@ AGAIN: Changes = {
     "problems.passing": {LOST: {SENTENCE: PassingProblem(SENTENCE, 5_000, 7_000)}},
     "throttle.in_force": set(),
 }
-"""What comes of having it again, or of going on without it: time begins anew, and all that was set is set again."""
+"""What comes of having it again, or of going on without it: time begins again, and all that was set is set again."""
 
 
 @pytest.mark.parametrize(("event", "changes"), [

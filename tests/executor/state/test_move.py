@@ -1,5 +1,6 @@
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -324,7 +325,7 @@ def test_bytes_received_and_left_are_told_by_broker_and_all_of_them_once_the_mov
 RUN = "run-1"
 
 
-def at(status: MoveStatus, move: PlannedMove = MOVE, **known: object) -> MoveRecord:
+def at(status: MoveStatus, move: PlannedMove = MOVE, **known: Any) -> MoveRecord:
     """A record that was sent after 1 s, taken and cancelled after 2 s, as far as its status says."""
     record = MoveRecord(move)
     if status is not MoveStatus.PLANNED:
@@ -333,7 +334,7 @@ def at(status: MoveStatus, move: PlannedMove = MOVE, **known: object) -> MoveRec
         record.accepted()
     if status is MoveStatus.CANCELLING:
         record.cancelling(2_000, RUN)
-    return replace(record, **known)  # type: ignore[arg-type]  # fields of a record
+    return replace(record, **known)
 
 
 def test_sending_begins_an_attempt_and_the_first_one_the_move() -> None:
@@ -401,10 +402,10 @@ WAITING = {
     "losing_ground": None,
     "progressed_ms": None,
 }
-"""A move that was cancelled begins anew."""
+"""A move that was cancelled begins from scratch."""
 
 
-def under_way(**known: object) -> MoveRecord:
+def under_way(**known: Any) -> MoveRecord:
     """A move that is being cancelled, of which everything is known that can be."""
     anchor = Pace(1, 2, 3)
     more = {"refusal": "no", "is_idle": True, "anchor": anchor, "losing_ground": (1.0, 2.0), "copies": COPIES}

@@ -228,7 +228,7 @@ def test_lists_that_cannot_be_set_are_tried_for_a_minute() -> None:
     )
 
 
-def test_patience_begins_anew_once_lists_were_set() -> None:
+def test_patience_begins_again_once_lists_were_set() -> None:
     run = run_after(*LISTED[:-1])
     after_refusal(run, 4_000)
     assert handled(run, ThrottleSet(5_000), SettingLists(BOTH)) == (

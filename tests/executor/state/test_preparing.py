@@ -181,7 +181,7 @@ TIMES: Changes = {
     for attempts in ("submissions", "cancellations")
     for time in ("first", "last", "due")
 }
-ANEW: Changes = {
+FROM_SCRATCH: Changes = {
     **TIMES,
     **{f"a-{move}.progressed_ms": 9_000 for move in (0, 1)},
     **{f"a-{move}.anchor": None for move in (0, 1)},
@@ -199,7 +199,7 @@ ANEW: Changes = {
     "health.lost": (),
     "traffic.measured_ms": None,
 }
-"""What begins anew in a run that is resumed."""
+"""What begins from scratch in a run that is resumed."""
 
 
 def test_no_patience_spans_two_processes_and_all_that_was_left_is_set_again() -> None:
@@ -207,7 +207,7 @@ def test_no_patience_spans_two_processes_and_all_that_was_left_is_set_again() ->
     assert changed(run, lambda: preparing.resume(run, 9_000)) == (
         (Throttling(), (SetThrottle(OVERRIDES),)),
         {
-            **ANEW,
+            **FROM_SCRATCH,
             "throttle.due": set(),
             "throttle.unseen": set(),
             "throttle.in_force": set(),
@@ -220,7 +220,7 @@ def test_a_run_that_reads_first_what_it_left_asks_for_all_of_it() -> None:
     run = guarded(worn())
     assert changed(run, lambda: preparing.resume(run, 9_000)) == (
         (Resuming(), (CheckThrottle(OVERRIDES),)),
-        {**ANEW, "throttle.before": {}, "throttle.due": {*KEYS_SET}, "throttle.unseen": {*KEYS_SET}},
+        {**FROM_SCRATCH, "throttle.before": {}, "throttle.due": {*KEYS_SET}, "throttle.unseen": {*KEYS_SET}},
     )
 
 
@@ -231,7 +231,7 @@ def test_where_another_run_may_have_restored_it_is_looked_at_to_be_told_and_not_
     assert changed(run, lambda: preparing.resume(run, 9_000, others_may_restore=True)) == (
         (Resuming(None, were_set), (CheckThrottle(OVERRIDES),)),
         {
-            **ANEW,
+            **FROM_SCRATCH,
             "throttle.before": {},
             "throttle.due": {*KEYS_SET},
             "throttle.unseen": set(),

@@ -45,11 +45,11 @@ ASK_EVERY_MS = 10_000
 
 
 def _note(run: Run, state: RunState, event: LeaseTaken | LeaseForgone) -> Next:
-    run.control.lease = _standing(event)
+    run.control.lease = _in_words(event)
     return Next(state)
 
 
-def _standing(event: LeaseTaken | LeaseForgone) -> str:
+def _in_words(event: LeaseTaken | LeaseForgone) -> str:
     if isinstance(event, LeaseTaken):
         return f"held since generation {event.generation} of the group"
     return f"none: {event.reason}"
@@ -71,13 +71,13 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
 
 
 def _go_on(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
-    run.control.lease = _standing(event)
+    run.control.lease = _in_words(event)
     run.tell(LOST, event.at_ms)
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
 def _go_on_without(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
-    run.control.lease = _standing(event)
+    run.control.lease = _in_words(event)
     run.tell(LOST, event.at_ms)
     run.note(f"the run went on without the lease of the cluster: {event.reason}")
     return preparing.resume(run, event.at_ms, others_may_restore=True)
