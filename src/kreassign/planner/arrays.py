@@ -26,3 +26,8 @@ def sums(
 ) -> FloatArray:
     """What all amounts at each place come to, for places 0 to `count` - 1; shape (count,)."""
     return np.bincount(places, amounts, count).astype(np.float64)
+
+
+def pairs(owners: npt.NDArray[np.integer], places: npt.NDArray[np.integer], count: int) -> IndexArray:
+    """One number for each pair of an owner and of a place, which is one of `count`; the owner is `// count` of it."""
+    return owners.astype(np.int64) * count + places

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import FloatArray, IntArray, sums
+from kreassign.planner.arrays import FloatArray, IntArray, pairs, sums
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.problem import Problem
 
@@ -107,11 +107,11 @@ def forced_copies(problem: Problem) -> FloatArray:
     partitions, rules = problem.partitions, problem.rules
     usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:
-        racks, limits = problem.rack_of_broker, problem.rack_limits
-        width = int(racks.max()) + 1
-        key = partitions.owners[usable].astype(np.int64) * width + racks[partitions.replicas[usable]]
-        crowded, counts = np.unique(key, return_counts=True)
-        owners = crowded // width
+        count, limits = len(problem.brokers), problem.rack_limits
+        racks = np.unique(problem.rack_of_broker, return_inverse=True)[1]
+        held = pairs(partitions.owners[usable], racks[partitions.replicas[usable]], count)
+        crowded, counts = np.unique(held, return_counts=True)
+        owners = crowded // count
         kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
     else:
         kept = np.bincount(partitions.owners, usable, len(partitions))

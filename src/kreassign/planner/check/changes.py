@@ -8,7 +8,7 @@ import numpy as np
 
 from kreassign.errors import InputError
 from kreassign.model.plan_facts import Prediction
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, pairs
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -62,9 +62,9 @@ def changes_of(problem: Problem, assignment: Assignment) -> Changes:
 def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
     """Where each (partition, broker) stands among the present replicas."""
     brokers, now = len(problem.brokers), problem.partitions
-    known = now.owners.astype(np.int64) * brokers + now.replicas
+    known = pairs(now.owners, now.replicas, brokers)
     order = np.argsort(known)
-    wanted = owners.astype(np.int64) * brokers + replicas
+    wanted = pairs(owners, replicas, brokers)
     found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
     places = order[found]
     return np.where(known[places] == wanted, places, NOWHERE).astype(np.int64)

@@ -18,7 +18,7 @@ import numpy as np
 
 from kreassign.model.amount import format_load, told_load
 from kreassign.model.plan_facts import WorstLoss
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, pairs
 from kreassign.planner.check.evaluate import loads_by_role, share_of_each, total_of, whole_numbers
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem, RackRule
@@ -48,8 +48,8 @@ class Losses:
     @property
     def excess(self) -> float:
         """By how much brokers would exceed their limits, over all losses and goals, in means per broker of each."""
-        above = np.maximum(self.loads - self.limits, 0.0).sum(axis=(0, 1))
-        return float((above / np.where(self.means > 0, self.means, 1.0)).sum())
+        above, known = np.maximum(self.loads - self.limits, 0.0).sum(axis=(0, 1)), self.means > 0
+        return float((above[known] / self.means[known]).sum())
 
     def worst(self, state: str) -> tuple[WorstLoss, ...]:
         """Per goal the loss after which a broker comes nearest to its limit, or exceeds it most."""
@@ -67,7 +67,7 @@ class Losses:
                     f"if {worst.lost} is lost, broker {worst.broker} has {worst.goal} {load}, "
                     f"its limit is then {limit}{others}"
                 )
-        if len(self.offline) and self.offline.any():
+        if self.offline.any():
             worst_place = int(np.argmax(self.offline))
             found.append(
                 f"if {self.names[worst_place]} is lost, {self.offline[worst_place]} partitions have no replica left"
@@ -126,16 +126,16 @@ def _there(problem: Problem) -> BoolArray:
 def _lost_racks(problem: Problem) -> IndexArray:
     """Racks that can be lost: those named, unless no broker would be left, or racks do not matter."""
     racks = problem.brokers.racks[_there(problem)]
-    known = np.unique(racks[racks != NOWHERE])
-    if problem.rules.racks is RackRule.NONE or (len(known) < 2 and not (racks == NOWHERE).any()):
-        return np.zeros(0, np.int64)
-    return known.astype(np.int64)
+    known = np.unique(racks[racks != NOWHERE]).astype(np.int64)
+    is_only = len(known) < 2 and not (racks == NOWHERE).any()
+    return known[:0] if problem.rules.racks is RackRule.NONE or is_only else known
 
 
 def _lost(problem: Problem) -> tuple[BoolArray, tuple[str, ...]]:
     """Which brokers each loss takes, with those that are not there anyway, (M, N); and what it is called."""
     there, brokers, racks = _there(problem), problem.brokers, _lost_racks(problem)
-    single = np.flatnonzero(there) if there.sum() > 1 else np.zeros(0, np.int64)
+    single = np.flatnonzero(there)
+    single = single if len(single) > 1 else single[:0]
     of_brokers = np.arange(len(brokers))[None, :] == single[:, None]
     of_racks = brokers.racks[None, :] == racks[:, None]
     names = [f"broker {brokers.ids[place]}" for place in single]
@@ -155,17 +155,16 @@ def _usable(problem: Problem, assignment: Assignment) -> BoolArray:
     """Replicas of the assignment that may be elected: their brokers live, and have not lost their copy."""
     now, count = problem.partitions, len(problem.brokers)
     bad = now.is_lost if problem.gone is None else now.is_lost | problem.gone.replicas
-    keys = now.owners[bad].astype(np.int64) * count + now.replicas[bad]
-    usable: BoolArray = problem.brokers.is_live[assignment.replicas] & ~np.isin(
-        assignment.owners.astype(np.int64) * count + assignment.replicas, keys
-    )
+    gone = pairs(now.owners[bad], now.replicas[bad], count)
+    is_gone = np.isin(pairs(assignment.owners, assignment.replicas, count), gone)
+    usable: BoolArray = problem.brokers.is_live[assignment.replicas] & ~is_gone
     return usable
 
 
 def _successors(problem: Problem, assignment: Assignment) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Broker indices of who leads, of who takes over when its broker, and when its rack is lost; (P,), or NOWHERE."""
     factors, usable, racks = np.diff(assignment.offsets), _usable(problem, assignment), problem.brokers.racks
-    leaders, seconds, outside = (np.full(len(factors), NOWHERE, np.int64) for _ in range(3))
+    leaders, seconds, outside = (np.full(len(factors), NOWHERE) for _ in range(3))
     for place in range(int(factors.max(initial=0))):
         here = np.flatnonzero(factors > place)
         slots = assignment.offsets[here] + place

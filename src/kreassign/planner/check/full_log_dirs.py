@@ -43,8 +43,7 @@ def _sentences(problem: Problem, assignment: Assignment) -> Iterator[str]:
         others = known & (dirs.brokers == dirs.brokers[place]) & dirs.may_receive
         others[place] = False
         name = f"log directory {dirs.paths[place]} of broker {problem.brokers.ids[dirs.brokers[place]]}"
-        emptiest = shares[others].min() if others.any() else 1.0
-        yield f"{name} holds {shares[place]:.0%} of what it may, {_remedy(emptiest)}"
+        yield f"{name} holds {shares[place]:.0%} of what it may, {_remedy(float(shares[others].min(initial=FULL)))}"
 
 
 def _remedy(emptiest: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kreassign.model.plan_facts import LeaderRacks
-from kreassign.planner.arrays import NOWHERE, BoolArray, IntArray
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -42,14 +42,15 @@ def leaders_elsewhere(problem: Problem, assignment: Assignment) -> Iterator[str]
 
 def _pinned(problem: Problem) -> BoolArray:
     names = problem.partitions.topic_names
-    return np.array([name in problem.rules.leader_racks for name in names], bool)[problem.partitions.topics]
+    pinned: BoolArray = np.array([name in problem.rules.leader_racks for name in names])[problem.partitions.topics]
+    return pinned
 
 
-def _ranks(problem: Problem, assignment: Assignment) -> IntArray:
-    """How far down the order of its topic the rack of each replica is; very far for who may not lead."""
+def _ranks(problem: Problem, assignment: Assignment) -> FloatArray:
+    """How far down the order of its topic the rack of each replica is; infinitely far for who may not lead."""
     brokers, names = problem.brokers, problem.partitions.topic_names
     racks = [None if rack == NOWHERE else brokers.rack_names[rack] for rack in brokers.racks.tolist()]
-    table = np.zeros((len(names), len(brokers)), np.int32)
+    table = np.zeros((len(names), len(brokers)))
     for topic, order in problem.rules.leader_racks.items():
         ranks = [order.index(rack) if rack in order else len(order) for rack in racks]
         table[names.index(topic)] = ranks
@@ -57,7 +58,7 @@ def _ranks(problem: Problem, assignment: Assignment) -> IntArray:
     if problem.gone is not None:
         may_lead &= ~problem.gone.brokers
     topics = problem.partitions.topics[assignment.owners]
-    found: IntArray = np.where(may_lead[assignment.replicas], table[topics, assignment.replicas], NEVER)
+    found: FloatArray = np.where(may_lead[assignment.replicas], table[topics, assignment.replicas], np.inf)
     return found
 
 
@@ -71,8 +72,5 @@ def _has_none(problem: Problem, assignment: Assignment) -> BoolArray:
     """Partitions that have no replica which may lead in any of the racks of their topic."""
     best = np.minimum.reduceat(_ranks(problem, assignment), assignment.offsets[:-1])
     counts = [len(problem.rules.leader_racks.get(name, ())) for name in problem.partitions.topic_names]
-    missing: BoolArray = best >= np.array(counts, np.int32)[problem.partitions.topics]
+    missing: BoolArray = best >= np.array(counts)[problem.partitions.topics]
     return missing
-
-
-NEVER = 1_000_000

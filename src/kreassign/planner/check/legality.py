@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from kreassign.model.amount import format_amount, format_load
-from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, sums
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.bounds import forced_copies
 from kreassign.planner.check.changes import Changes
 from kreassign.planner.goals import Column
@@ -84,8 +84,8 @@ def _shown(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def _distinct(case: Case) -> Iterator[str]:
-    key = case.changes.owners.astype(np.int64) * len(case.problem.brokers) + case.assignment.replicas
-    order = np.argsort(key, kind="stable")
+    key = pairs(case.changes.owners, case.assignment.replicas, len(case.problem.brokers))
+    order = np.argsort(key)
     for place in order[1:][key[order][1:] == key[order][:-1]]:
         yield f"{case.replica(int(place))} is named more than once"
 
@@ -252,29 +252,29 @@ def _racks_repaired(case: Case) -> Iterator[str]:
 
 def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
     """By how many replicas each partition exceeds what its racks may hold; shape (P,)."""
+    excess = np.zeros_like(problem.partitions.wanted_factors)
     if problem.rules.racks is RackRule.NONE:
-        return np.zeros(len(problem.partitions), np.int32)
-    racks = _racks_of_brokers(problem)
-    width = int(racks.max()) + 1
-    key, held = np.unique(assignment.owners.astype(np.int64) * width + racks[assignment.replicas], return_counts=True)
-    partitions = key // width
-    excess = np.maximum(0, held - _allowed_per_rack(problem, racks)[partitions])
-    return np.bincount(partitions, excess, len(problem.partitions)).astype(np.int32)
+        return excess
+    racks, count = _racks_of_brokers(problem), len(problem.brokers)
+    key, held = np.unique(pairs(assignment.owners, racks[assignment.replicas], count), return_counts=True)
+    partitions = key // count
+    np.add.at(excess, partitions, np.maximum(0, held - _allowed_per_rack(problem, racks)[partitions]))
+    return excess
 
 
-def _racks_of_brokers(problem: Problem) -> IntArray:
-    """A number for the rack of each broker; one without a rack counts as a rack of its own."""
+def _racks_of_brokers(problem: Problem) -> IndexArray:
+    """A number for the rack of each broker, from 0 on; one without a rack counts as a rack of its own."""
     racks = problem.brokers.racks
     own = len(problem.brokers.rack_names) + np.arange(len(racks))
-    return np.where(racks == NOWHERE, own, racks).astype(np.int32)
+    return np.unique(np.where(racks == NOWHERE, own, racks), return_inverse=True)[1]
 
 
-def _allowed_per_rack(problem: Problem, racks: IntArray) -> IntArray:
+def _allowed_per_rack(problem: Problem, racks: IndexArray) -> IntArray:
     partitions, brokers = problem.partitions, problem.brokers
+    allowed = np.ones_like(partitions.wanted_factors)
     if problem.rules.racks is RackRule.STRICT:
-        return np.ones(len(partitions), np.int32)
+        return allowed
     stays = brokers.is_live & ~brokers.must_empty
-    allowed = np.ones(len(partitions), np.int32)
     for number in np.unique(partitions.broker_sets):
         members = stays & ((number == NOWHERE) | (brokers.broker_sets == number))
         count = max(1, len(np.unique(racks[members])))
@@ -333,7 +333,9 @@ def _least_leaders(case: Case) -> Iterator[str]:
     partitions, brokers = case.problem.partitions, case.problem.brokers
     leading = np.flatnonzero(brokers.is_live & ~brokers.must_empty & brokers.may_lead)
     for topic, least in case.problem.rules.least_topic_leaders.items():
-        chosen = np.array([topic == name for name in partitions.topic_names], bool)[partitions.topics]
+        chosen = np.isin(
+            partitions.topics, [place for place, name in enumerate(partitions.topic_names) if name == topic]
+        )
         led = np.bincount(case.leaders[chosen], minlength=len(brokers))
         before = partitions.replicas[partitions.offsets[:-1]][chosen]
         led_before = np.bincount(before, minlength=len(brokers))
@@ -353,9 +355,9 @@ def _lost(case: Case) -> Iterator[str]:
     """A broker that lost its copy with a log directory cannot be given another one."""
     now = case.problem.partitions
     lost = now.is_lost & now.within_reach(case.problem.brokers.is_live)[now.owners]
-    width = len(case.problem.brokers)
-    gone = now.owners[lost].astype(np.int64) * width + now.replicas[lost]
-    for place in np.flatnonzero(np.isin(case.changes.owners.astype(np.int64) * width + case.assignment.replicas, gone)):
+    count = len(case.problem.brokers)
+    gone = pairs(now.owners[lost], now.replicas[lost], count)
+    for place in np.flatnonzero(np.isin(pairs(case.changes.owners, case.assignment.replicas, count), gone)):
         yield f"{case.replica(int(place))} has lost its copy, but is to have one"
 
 
@@ -398,8 +400,8 @@ def _budget(case: Case) -> Iterator[str]:
         ("bytes copied", budget.moved_bytes, int(size[owners].sum())),
         ("moves", budget.moves, int(added.sum())),
         ("leader changes", budget.leader_changes, int(changes.leader_changes.sum())),
-        ("bytes into one broker", budget.bytes_in_per_broker, float(received.max(initial=0))),
-        ("bytes out of one broker", budget.bytes_out_per_broker, float(sent.max(initial=0))),
+        ("bytes into one broker", budget.bytes_in_per_broker, float(received.max())),
+        ("bytes out of one broker", budget.bytes_out_per_broker, float(sent.max())),
     )
     for what, limit, amount in spent:
         if limit is not None and amount > limit * (1 + ROUNDING):
@@ -409,11 +411,9 @@ def _budget(case: Case) -> Iterator[str]:
 def _catching_up(case: Case, owners: IntArray) -> FloatArray:
     """Bytes that pass until a copy of each partition has caught up: what is written meanwhile is copied too."""
     partitions, rate = case.problem.partitions, case.problem.budget.rate_bytes_per_s
-    size = partitions.size_bytes[owners].astype(float)
-    if rate is None:
-        return size
-    ahead = 1 - partitions.write_bytes_per_s[owners] / rate
-    passed = np.where(ahead > 0, size / np.where(ahead > 0, ahead, 1.0), np.inf)
+    size = partitions.size_bytes[owners]
+    ahead = 1 - partitions.write_bytes_per_s[owners] / (np.inf if rate is None else rate)
+    passed = np.divide(size, ahead, out=np.full(len(size), np.inf), where=ahead > 0)
     return np.where(size > 0, passed, 0.0)
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from math import ceil, floor
+from operator import itemgetter
 
 from kreassign.model.plan_facts import TopicLeaders
-from kreassign.planner.arrays import NOWHERE
-from kreassign.planner.check.evaluate import share_of_each
+from kreassign.planner.check.topic_spread import least_and_most, shares_by_topic
 from kreassign.planner.goals import LEADERS
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
 SHOWN = 100
-ROUNDING = 1e-9
 
 
 def leaders_missed(problem: Problem, assignment: Assignment) -> dict[str, tuple[int, str]]:
@@ -24,24 +22,17 @@ def leaders_missed(problem: Problem, assignment: Assignment) -> dict[str, tuple[
         return {}
     now, ids = problem.partitions, problem.brokers.ids.tolist()
     led = Counter(zip(now.topics.tolist(), assignment.replicas[assignment.offsets[:-1]].tolist(), strict=True))
-    found = {}
-    parts = share_of_each(problem, LEADERS)
-    tenants = dict(zip(now.topics.tolist(), now.broker_sets.tolist(), strict=True))
-    totals = Counter(now.topics.tolist())
-    for topic, name in enumerate(now.topic_names):
-        tenant = tenants.get(topic, NOWHERE)
-        usable = parts * ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
-        whole = float(usable.sum())
+    totals, found = Counter(now.topics.tolist()), {}
+    for topic, shares in shares_by_topic(problem, LEADERS):
         off = []
-        for broker, part in enumerate(usable.tolist()):
-            middle = totals[topic] * part / whole if whole else 0.0
-            most, least = ceil(middle * (1 + tolerance) - ROUNDING), floor(middle * (1 - tolerance) + ROUNDING)
+        for broker, middle in enumerate((totals[topic] * shares).tolist()):
+            least, most = least_and_most(middle, tolerance)
             count = led[topic, broker]
-            if missed := max(count - most, max(least, 0) - count, 0):
+            if missed := max(count - most, least - count, 0):
                 said = f"broker {ids[broker]} leads {count} of {totals[topic]} partitions, its share is {middle:.3g}"
-                off.append((missed, f"topic {name}: {said}"))
+                off.append((missed, f"topic {now.topic_names[topic]}: {said}"))
         if off:
-            found[name] = sum(one for one, _ in off), max(off, key=lambda one: one[0])[1]
+            found[now.topic_names[topic]] = sum(one for one, _ in off), max(off, key=itemgetter(0))[1]
     return found
 
 

@@ -20,14 +20,14 @@ def uneven_topics_by_size(problem: Problem) -> tuple[UnevenTopic, ...]:
     """
     partitions = problem.partitions
     known = np.flatnonzero(partitions.may_move | (partitions.size_bytes > 0))
-    topics, sizes = partitions.topics[known], partitions.size_bytes[known].astype(float)
+    topics, sizes = partitions.topics[known], partitions.size_bytes[known]
     order = np.lexsort((-sizes, topics))
     found, first, counts = np.unique(topics[order], return_index=True, return_counts=True)
     largest = sizes[order[first]]
     others = (np.bincount(topics, sizes, len(partitions.topic_names))[found] - largest) / np.maximum(counts - 1, 1)
     held = float((partitions.size_bytes * partitions.factors).sum()) / max(1, int(problem.brokers.staying.sum()))
-    uneven = (counts > 1) & (largest > TIMES * others) & (largest - others >= SHARE * held) & (largest > 0)
-    places = np.flatnonzero(uneven)
+    uneven = (counts > 1) & (largest > TIMES * others) & (largest - others >= SHARE * held)
+    places = np.flatnonzero(uneven).tolist()
     return tuple(
         UnevenTopic(
             str(partitions.name(int(known[order[first[place]]]))),
@@ -35,5 +35,5 @@ def uneven_topics_by_size(problem: Problem) -> tuple[UnevenTopic, ...]:
             int(others[place]),
             int(counts[place]),
         )
-        for place in places[np.argsort(-largest[places], kind="stable")].tolist()
+        for place in sorted(places, key=lambda one: -largest[one])
     )

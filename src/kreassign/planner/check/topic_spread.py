@@ -8,6 +8,8 @@ from math import ceil, floor
 import numpy as np
 
 from kreassign.planner.arrays import NOWHERE, FloatArray
+from kreassign.planner.check.evaluate import share_of_each
+from kreassign.planner.goals import REPLICAS, Goal
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
@@ -26,47 +28,31 @@ def topics_outside(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
 
 
 def _sentences(problem: Problem, assignment: Assignment, tolerance: float) -> Iterator[str]:
-    partitions, brokers = problem.partitions, problem.brokers
+    partitions, ids = problem.partitions, problem.brokers.ids
     topics = partitions.topics[assignment.owners]
-    order = np.argsort(topics, kind="stable")
-    bounds = np.searchsorted(topics[order], np.arange(len(partitions.topic_names) + 1))
-    tenants = dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True))
-    parts = _parts(problem)
-    for topic, name in enumerate(partitions.topic_names):
-        held = np.bincount(assignment.replicas[order[bounds[topic] : bounds[topic + 1]]], minlength=len(brokers))
-        tenant = tenants.get(topic, NOWHERE)
-        usable = parts * ((tenant == NOWHERE) | (brokers.broker_sets == tenant))
-        total, whole = int(held.sum()), float(usable.sum())
-        middles = total * usable / whole if whole else np.zeros(len(brokers))
-        wide = [
-            (abs(count - middle), broker)
-            for broker, (count, middle) in enumerate(zip(held.tolist(), middles.tolist(), strict=True))
-            if not _low(middle, tolerance) <= count <= _high(middle, tolerance)
-        ]
-        if wide:
-            _, broker = max(wide)
-            yield (
-                f"topic {name}: broker {brokers.ids[broker]} holds {held[broker]} of {total} replicas, "
-                f"its share is {middles[broker]:.3g}"
-            )
+    order, names = np.argsort(topics), partitions.topic_names
+    first, end = (np.searchsorted(topics[order], np.arange(len(names)), side) for side in ("left", "right"))
+    for topic, shares in shares_by_topic(problem, REPLICAS):
+        held = np.bincount(assignment.replicas[order[first[topic] : end[topic]]], minlength=len(ids)).tolist()
+        total = sum(held)
+        off = []
+        for broker, (count, middle) in enumerate(zip(held, (total * shares).tolist(), strict=True)):
+            least, most = least_and_most(middle, tolerance)
+            if not least <= count <= most:
+                said = f"broker {ids[broker]} holds {count} of {total} replicas, its share is {middle:.3g}"
+                off.append((abs(count - middle), broker, said))
+        if off:
+            yield f"topic {names[topic]}: {max(off)[2]}"
 
 
-def _low(middle: float, tolerance: float) -> int:
-    return floor(middle * (1 - tolerance) + ROUNDING)
+def shares_by_topic(problem: Problem, goal: Goal) -> Iterator[tuple[int, FloatArray]]:
+    """Each topic with the part of it that each broker should have, (N,): none that is not of its broker set."""
+    parts, partitions = share_of_each(problem, goal), problem.partitions
+    for topic, tenant in dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True)).items():
+        usable = parts * ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
+        yield topic, usable / usable.sum() if usable.any() else usable
 
 
-def _high(middle: float, tolerance: float) -> int:
-    return ceil(middle * (1 + tolerance) - ROUNDING)
-
-
-def _parts(problem: Problem) -> FloatArray:
-    """Share of all replicas that each broker should hold: as `shares` says, else by its limit, else all the same."""
-    brokers = problem.brokers
-    stays = brokers.is_live & ~brokers.must_empty
-    limit = brokers.capacity.get("replicas")
-    part = np.ones(len(brokers))
-    if "replicas" in brokers.shares:
-        part = brokers.shares["replicas"]
-    elif limit is not None and np.isfinite(limit[stays]).all():
-        part = limit
-    return np.where(stays, part, 0.0)
+def least_and_most(middle: float, tolerance: float) -> tuple[int, int]:
+    """How many of a topic a broker with this share of it may have: always the whole numbers beside its share."""
+    return floor(middle * (1 - tolerance) + ROUNDING), ceil(middle * (1 + tolerance) - ROUNDING)
