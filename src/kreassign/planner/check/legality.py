@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from itertools import islice
+from operator import itemgetter
 
 import numpy as np
 
@@ -189,11 +190,12 @@ def _only_forced(case: Case) -> Iterator[str]:
                 to = ids[case.assignment.replicas[place]]
                 yield f"{problem.partitions.name(partition)} goes from broker {ids[broker]} to {to} without need"
     dirs, now = problem.log_dirs, problem.partitions
-    if dirs is not None and changes.changes_dir.any():
+    if dirs is not None:
         held = _dir_bytes(case, case.assignment)
         for place in np.flatnonzero(changes.changes_dir).tolist():
             before, size = now.log_dirs[changes.present[place]], now.size_bytes[changes.owners[place]]
-            if not dirs.must_empty[before] and held[before] + size <= dirs.capacity_bytes[before]:
+            # Where a copy is now may not be known; then nobody can say that it leaves.
+            if before != NOWHERE and not dirs.must_empty[before] and held[before] + size <= dirs.capacity_bytes[before]:
                 yield f"{case.replica(place)} leaves {dirs.paths[before]} without need"
 
 
@@ -225,14 +227,14 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
 def over_limit(case: Case, partition: int, broker: int, place: int) -> tuple[str, float] | None:
     """The limit that a broker would exceed most with the replica from this place of the assignment, and by how much."""
     leads = place == case.assignment.offsets[partition]
-    found: tuple[float, str, float] | None = None
+    found = []
     for column, name in enumerate(case.limited):
         limit = float(case.problem.brokers.capacity[name][broker])
         load = float(case.loads[column][0 if leads else 1](case.problem.partitions)[partition])
         excess = float(case.after[broker, column]) + load - max(limit, float(case.before[broker, column]))
-        if excess > limit * ROUNDING and (found is None or excess / limit > found[0]):
-            found = excess / limit, name, excess
-    return found[1:] if found else None
+        if excess > limit * ROUNDING:
+            found.append((excess / limit if limit else np.inf, name, excess))
+    return max(found, key=itemgetter(0))[1:] if found else None
 
 
 def _racks(case: Case) -> Iterator[str]:
