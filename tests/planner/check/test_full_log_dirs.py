@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from kreassign.planner import LogDirFacts
 from kreassign.planner.check.full_log_dirs import full_log_dirs
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.tasks import balance_disks, rebalance
-from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 
 def problem(*held: tuple[int, str]):
@@ -39,3 +41,53 @@ def test_what_is_not_full_or_of_unknown_size_or_among_the_goals_is_not_told() ->
     assert told(unknown) == ()
     assert told(posed(brokers(1), [partition(0, 1)])) == ()
     assert told(balance_disks(problem((95, "/a")))) == ()
+
+
+def held(*sizes: int, dirs: tuple[LogDirFacts, ...]) -> list[str]:
+    """What is told of broker 1 with these directories, /0 and so on, of which each holds so many bytes."""
+    loads = [replace(partition(n, 1, log_dirs=(f"/{n}",)), size_bytes=size) for n, size in enumerate(sizes)]
+    return [
+        one.partition(": ")[0].removeprefix("log directory ") for one in told(posed(brokers(1, log_dirs=dirs), loads))
+    ]
+
+
+def dirs_of(*capacities: int | None) -> tuple[LogDirFacts, ...]:
+    """Directories /0 and so on."""
+    return tuple(LogDirFacts(f"/{n}", capacity_bytes=capacity) for n, capacity in enumerate(capacities))
+
+
+ALONE = "and no other one of it has room"
+
+
+def test_nine_tenths_are_full_and_no_room() -> None:
+    assert held(90, 89, dirs=dirs_of(100, 100)) == ["/0 of broker 1 holds 90% of what it may, another one of it 89%"]
+    assert held(90, 90, dirs=dirs_of(100, 100)) == [
+        f"/{n} of broker 1 holds 90% of what it may, {ALONE}" for n in (0, 1)
+    ]
+    assert held(1, dirs=dirs_of(1)) == [f"/0 of broker 1 holds 100% of what it may, {ALONE}"]
+
+
+def test_only_a_directory_that_may_receive_and_has_a_size_is_another_one() -> None:
+    full = f"/0 of broker 1 holds 95% of what it may, {ALONE}"
+    first, second = dirs_of(100, 100)
+    assert held(95, 5, dirs=(first, replace(second, may_receive=False))) == [full]
+    assert held(95, 5, dirs=dirs_of(100, None)) == [full]
+    assert held(95, dirs=dirs_of(100, 0)) == [full]
+    assert held(95, dirs=dirs_of(100, 100)) == ["/0 of broker 1 holds 95% of what it may, another one of it 0%"]
+    assert held(95, 99, dirs=(first, replace(second, must_empty=True))) == [full]
+
+
+def test_of_many_the_emptiest_has_room_and_the_first_twenty_are_told() -> None:
+    assert held(95, 50, 30, dirs=dirs_of(100, 100, 100))[0].endswith("another one of it 30%")
+
+    def all_full(count: int) -> list[str]:
+        return [f"/{n} of broker 1 holds 95% of what it may, {ALONE}" for n in sorted(range(count), key=str)]
+
+    assert held(*[95] * 20, dirs=dirs_of(*[100] * 20)) == all_full(20)
+    assert held(*[95] * 21, dirs=dirs_of(*[100] * 21)) == [*all_full(21)[:20], "and 1 full log directories more"]
+    assert held(*[95] * 22, dirs=dirs_of(*[100] * 22)) == [*all_full(22)[:20], "and 2 full log directories more"]
+
+
+def test_copies_that_come_from_elsewhere_count_for_no_directory() -> None:
+    cluster = rebalance(problem((50, "/a"), (45, "/b")), None)
+    assert full_log_dirs(cluster, moved(cluster, (9, (1,)))) == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kreassign.errors import InputError
@@ -12,7 +13,7 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.rack_prices import NO_PRICES, RackPrices, joined, parse_price
 from kreassign.planner import Rules
 from kreassign.planner.check.rack_bytes import rack_bytes
-from kreassign.planner.problem.problem import RackRule
+from kreassign.planner.problem.problem import Gone, RackRule
 from kreassign.planner.results.outcome import Origin, outcome_of
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
@@ -53,6 +54,37 @@ def test_of_a_dead_leader_the_next_in_the_list_that_lives_is_copied_from() -> No
     problem = posed(hosts, [partition(0, 1, 2)], rules=ANYWHERE)
     (found,) = rack_bytes(problem, moved(problem, (0, (2, 3))), NO_PRICES)
     assert (found.source, found.target) == ("b", "b")
+
+
+def test_who_has_lost_its_copy_or_is_gone_is_not_copied_from() -> None:
+    hosts = brokers(1, 2, 3, 4, racks="abcd")
+    lost = posed(hosts, [partition(0, 1, 2), partition(1, 1, 2, lost_on=(1,))], rules=ANYWHERE)
+    there = moved(lost, (0, (1, 4)), (1, (2, 3)))
+    assert rack_bytes(lost, there, NO_PRICES) == (
+        RackBytes("a", "d", 10 * GIGABYTE, None), RackBytes("b", "c", 10 * GIGABYTE, None),
+    )  # fmt: skip
+    replicas = np.array([True, False, False, False])  # of the first partition that on broker 1
+    gone = replace(lost, gone=Gone(brokers=np.zeros(4, bool), replicas=replicas))
+    assert [(one.source, one.target) for one in rack_bytes(gone, there, NO_PRICES)] == [("b", "c"), ("b", "d")]
+    nobody = posed(hosts, [partition(0, 1, 2, lost_on=(1, 2)), partition(1, 3)], rules=ANYWHERE)
+    assert [one.source for one in rack_bytes(nobody, moved(nobody, (0, (1, 4))), NO_PRICES)] == ["a"]
+
+
+def test_racks_come_by_name_and_unknown_ones_last() -> None:
+    hosts = [replace(host, rack="zya"[host.id - 1] if host.id < 4 else None) for host in brokers(1, 2, 3, 4, 5)]
+    loads = [partition(number, broker) for number, broker in enumerate((1, 1, 1, 3, 3, 4, 4, 5))]
+    problem = posed(hosts, loads, rules=ANYWHERE)
+    targets = (2, 4, 3, 4, 1, 3, 5, 2)
+    found = rack_bytes(problem, moved(problem, *((n, (target,)) for n, target in enumerate(targets))), NO_PRICES)
+    assert [(one.source, one.target) for one in found] == [
+        ("a", "z"), ("a", None), ("z", "a"), ("z", "y"), ("z", None), (None, "a"), (None, "y"), (None, None),
+    ]  # fmt: skip
+    assert {one.size_bytes for one in found} == {10 * GIGABYTE}
+
+
+def test_nothing_is_told_where_nothing_is_copied() -> None:
+    problem = posed(brokers(1, 2, racks="ab"), [partition(0, 1, 2)], rules=ANYWHERE)
+    assert rack_bytes(problem, moved(problem, (0, (2, 1))), RackPrices(1.0)) == ()
 
 
 def test_the_sum_is_what_the_plan_copies_and_the_facts_keep_it() -> None:

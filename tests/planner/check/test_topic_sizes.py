@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from kreassign.planner.check.topic_sizes import uneven_topics_by_size
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
@@ -48,3 +50,30 @@ def test_the_largest_comes_first_and_says_how_large_the_others_are() -> None:
 
 def test_a_cluster_without_partitions_has_none() -> None:
     assert uneven_topics_by_size(posed(brokers(1), [])) == ()
+
+
+def whole(*sizes: int, rest: int, hosts: int = 1) -> list[tuple[str, int, int, int]]:
+    """What is told of topic t with these bytes, beside one partition of the rest."""
+    loads = [replace(partition(number, 1), size_bytes=size) for number, size in enumerate(sizes)]
+    loads.append(replace(partition(0, 1, topic="rest"), size_bytes=rest))
+    found = uneven_topics_by_size(posed(brokers(*range(1, hosts + 1)), loads))
+    return [(one.partition, one.size_bytes, one.other_bytes, one.partitions) for one in found]
+
+
+def test_a_hundredth_of_what_a_broker_holds_is_enough() -> None:
+    assert whole(100, 0, rest=9_900) == [("t-0", 100, 0, 2)]
+    assert whole(100, 0, rest=9_901) == []
+    assert whole(100, 0, rest=19_900, hosts=2) == [("t-0", 100, 0, 2)]
+    # The difference counts: 149 are more than twice 50, and 99 more.
+    assert (whole(50, 150, rest=9_800), whole(50, 149, rest=9_801)) == ([("t-1", 150, 50, 2)], [])
+
+
+def test_the_others_are_taken_on_the_average_and_of_equals_the_first_is_named() -> None:
+    assert whole(500, 100, 400, rest=0) == []
+    assert whole(501, 100, 400, rest=0) == [("t-0", 501, 250, 3)]
+    assert whole(500, 500, 0, 0, 0, 0, rest=0) == [("t-0", 500, 100, 6)]
+
+
+def test_topics_whose_largest_are_alike_come_by_name() -> None:
+    loads = [replace(partition(n, 1, topic=topic), size_bytes=n) for topic in "cab" for n in (0, 1)]
+    assert [one.partition for one in uneven_topics_by_size(posed(brokers(1), loads))] == ["a-1", "b-1", "c-1"]
