@@ -10,7 +10,7 @@ import pytest
 from kreassign.model.plan_facts import WorstLoss
 from kreassign.planner import Assignment, Band, Problem, RackRule, Rules
 from kreassign.planner.check.failover import Losses, losses
-from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT
+from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT, Goal
 from kreassign.planner.problem.problem import Gone
 from tests.planner.small_problems import brokers, moved, partition, posed
 
@@ -232,3 +232,10 @@ def test_limits_that_are_exceeded_are_counted_and_what_is_offline_told_at_its_wo
     )
     two = judged([[3, 6], [4, 2]], [[2, 4], [4, 4]]).sentences()
     assert two == ("if x is lost, broker 1 has g 3, its limit is then 2, and 1 cases more",)
+
+
+@pytest.mark.parametrize(("counts", "limit"), [(True, 3), (False, 2.5)])
+def test_limits_of_what_users_count_are_whole_numbers(counts: bool, limit: float) -> None:
+    heads = Goal("heads", "", leader=lambda p: np.ones(len(p)), follower=lambda p: np.zeros(len(p)), counts=counts)
+    found = of(posed_with(lists=[(1, 2)] * 5, bands=(Band(heads, None),)))
+    assert found.limits[0, :, 0].tolist() == [np.inf, limit, limit]
