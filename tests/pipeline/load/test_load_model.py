@@ -241,6 +241,14 @@ def test_the_size_of_a_record_of_the_whole_log_is_that_at_the_last_sample() -> N
     assert (row["bytes_per_record"], row["record_size_basis"]) == (7.0, "log")
 
 
+def test_an_hour_in_which_a_log_grew_by_bytes_alone_counts_in_percentiles() -> None:
+    """How large its records are is not known, so that they are taken to be as large as all."""
+    sized = {"hour_ms": 0, "new_records": 3600, "sized_records": 3600, "new_bytes": 36_000}
+    alone = {"hour_ms": HOUR_MS, "new_records": 36_000, "sized_records": 0, "new_bytes": 1}
+    (row,) = loads([sized | {"rate_bins": [0], "rate_counts": [60]}, alone | {"rate_bins": [231], "rate_counts": [60]}])
+    assert row["p95_write_bytes_per_s"] == pytest.approx(100.0, rel=0.01)
+
+
 def test_without_hours_there_is_nothing() -> None:
     assert loads([]) == []
 

@@ -35,10 +35,10 @@ def bins_of(rates: Floats) -> Ints:
 
 
 def shifts(factors: Floats) -> Ints:
-    """By how many bins rates move when they are multiplied by these; 0 where one is not positive or not known."""
+    """By how many bins rates move when they are multiplied by these; 0 where one is not positive or not a number."""
     with np.errstate(all="ignore"):
         moved = np.rint(np.log(factors) / _LN_GAMMA)
-    return np.where(factors > 0, moved, 0).astype(np.int64)
+    return np.where(np.isfinite(moved), moved, 0).astype(np.int64)
 
 
 def counted(owners: Ints, bins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
