@@ -18,7 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.model.load_summary import DailyCurve, Expected, History, LoadCharts, TopicSkew
-from kreassign.pipeline.load.summary import EXPECTED, Floats, LoadColumns, dictionary, expected, known, largest
+from kreassign.pipeline.load.summary import (
+    EXPECTED,
+    Floats,
+    LoadColumns,
+    dictionary,
+    expected,
+    floats,
+    ints,
+    known,
+    largest,
+)
 from kreassign.pipeline.tables.parquet import ColumnArray, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, LOAD_HOURS, PLAN_INPUTS, SKEW
 
@@ -67,14 +77,14 @@ def _measured(where: Where, loads: LoadColumns) -> Measured:
         return Measured(*nothing)
     found = read_columns(where, LOAD_HOURS, _HOURS, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
-    epoch = np.asarray(found["epoch"], np.int64)
+    epoch = ints(found["epoch"])
     latest = np.full(count + 1, -1)
     np.maximum.at(latest, places, epoch)
     counts = (places >= 0) & (epoch == latest[places])
-    place, hour = places[counts], (np.asarray(found["hour_ms"], np.int64) // HOUR_MS)[counts]
-    seconds = np.asarray(found["seconds"], np.float64)[counts]
+    place, hour = places[counts], (ints(found["hour_ms"]) // HOUR_MS)[counts]
+    seconds = floats(found["seconds"])[counts]
     per_record = loads.figures["bytes_per_record"][place]
-    records = np.asarray(found["new_records"], np.float64)[counts]
+    records = floats(found["new_records"])[counts]
     written = np.where(records == 0, 0.0, records * per_record)
     age = (hour.max() - hour) // HOURS_A_DAY if len(hour) else hour
     is_recent = age < SHOWN_DAYS
@@ -91,7 +101,7 @@ def places_of(loads: LoadColumns, rows: dict[str, ColumnArray]) -> npt.NDArray[n
     number = {name: code for code, name in enumerate(loads.topic_names)}
     codes = np.array([number.get(name, -1) for name in theirs.names], np.int64)[theirs.codes]
     keys = (loads.topics.astype(np.int64) << 32) + loads.partitions
-    wanted = (codes << 32) + np.asarray(rows["partition"], np.int64)
+    wanted = (codes << 32) + ints(rows["partition"])
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, place, -1)
 
@@ -120,7 +130,7 @@ def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: in
         return ()
     only = {"cluster_id": loads.cluster_id, "is_leader": True}
     found = read_columns(where, PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
-    places, brokers = places_of(loads, found), np.asarray(found["broker"], np.int64)
+    places, brokers = places_of(loads, found), ints(found["broker"])
     leading = [(int(broker), places[(brokers == broker) & (places >= 0)]) for broker in np.unique(brokers)]
     rates = np.array([np.nansum(loads.figures[_RATE][led]) for _, led in leading])
     return tuple(
@@ -174,8 +184,8 @@ def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], floa
     found = read_columns(where, FORECAST, names, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
     for name, column in columns.items():
-        column[places[places >= 0]] = np.asarray(found[name], np.float64)[places >= 0]
-    horizon = np.asarray(found["horizon_days"], np.float64)
+        column[places[places >= 0]] = floats(found[name])[places >= 0]
+    horizon = floats(found["horizon_days"])
     return columns, float(horizon[0]) if len(horizon) else 0.0
 
 

@@ -87,7 +87,8 @@ def time_rules(table: Table) -> tuple[Rule, ...]:
     )
 
 
-def _times(table: Table) -> tuple[Rule, ...]:
+def taken_rules(table: Table) -> tuple[Rule, ...]:
+    """Bounds of column `taken_ms` of what a collector has taken."""
     return (
         *time_rules(table),
         Rule(
@@ -109,15 +110,17 @@ def broker_rule(table: Table) -> Rule:
     return Rule(table, "broker is negative", "broker < 0", "-1 is how Kafka says that there is none")
 
 
-def _bytes(table: Table, name: str) -> Rule:
+def bytes_rule(table: Table, name: str) -> Rule:
+    """Of a column of bytes, which may be NULL."""
     return Rule(
         table, f"{name} is negative", f"{name} < 0", "-1 is how Kafka and some tools say unknown, which is NULL here"
     )
 
 
-def _sizes(table: Table) -> tuple[Rule, ...]:
+def size_rules(table: Table) -> tuple[Rule, ...]:
+    """Bounds of column `size_bytes`, the size of a log, which may be NULL."""
     return (
-        _bytes(table, "size_bytes"),
+        bytes_rule(table, "size_bytes"),
         Rule(
             table,
             "size_bytes is more than a disk holds",
@@ -128,7 +131,7 @@ def _sizes(table: Table) -> tuple[Rule, ...]:
 
 
 ROW_RULES = (
-    *_times(CLUSTERS),
+    *taken_rules(CLUSTERS),
     broker_rule(BROKERS),
     Rule(
         BROKERS,
@@ -137,8 +140,8 @@ ROW_RULES = (
         "it has 16 bits",
     ),
     broker_rule(LOG_DIRS),
-    _bytes(LOG_DIRS, "total_bytes"),
-    _bytes(LOG_DIRS, "usable_bytes"),
+    bytes_rule(LOG_DIRS, "total_bytes"),
+    bytes_rule(LOG_DIRS, "usable_bytes"),
     Rule(
         LOG_DIRS,
         "total_bytes is more than a file system has",
@@ -157,8 +160,8 @@ ROW_RULES = (
     Rule(PARTITIONS, "replicas is empty", "size(replicas) = 0", "a partition has a replica at least"),
     partition_rule(REPLICAS),
     broker_rule(REPLICAS),
-    *_sizes(REPLICAS),
-    *_times(SAMPLES),
+    *size_rules(REPLICAS),
+    *taken_rules(SAMPLES),
     partition_rule(SAMPLES),
     Rule(SAMPLES, "start_offset is negative", "start_offset < 0", "offsets begin at 0"),
     Rule(
@@ -170,7 +173,7 @@ ROW_RULES = (
         f"end_offset > {LARGEST_OFFSET}",
         "2^53: 28 years of ten million records per second",
     ),
-    *_sizes(SAMPLES),
+    *size_rules(SAMPLES),
 )
 """Rules of one row, in the order in which they are tried."""
 

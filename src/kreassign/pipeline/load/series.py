@@ -40,26 +40,21 @@ class Series:
 
     def before(self, values: Floats, place: int = 1) -> Floats:
         """For each sample the value of the one that is so many places before it; NaN where there is none."""
-        found = np.full_like(values, np.nan)
-        found[place:] = values[: max(len(values) - place, 0)]
-        found[np.arange(len(values)) - place < self.begin] = np.nan
-        return found
+        found = np.arange(len(values)) - place
+        return np.where(found >= self.begin, values[np.maximum(found, 0)], np.nan)
 
     def after(self, values: Floats, place: int = 1) -> Floats:
         """For each sample the value of the one that is so many places after it; NaN where there is none."""
-        found = np.full_like(values, np.nan)
-        found[: max(len(values) - place, 0)] = values[place:]
-        found[np.arange(len(values)) + place >= self.end] = np.nan
-        return found
+        return self._at(np.arange(len(values)) + place, values)
 
     def after_among(self, chosen: Mask, values: Floats, place: int = 1) -> Floats:
         """For each sample, of the chosen ones after it, the value of the first, second, … one."""
-        places = np.flatnonzero(chosen)
-        if not len(places):
-            return np.full_like(values, np.nan)
-        number = np.cumsum(chosen) + (place - 1)
-        found = places[np.minimum(number, len(places) - 1)]
-        return np.where((number < len(places)) & (found < self.end), values[found], np.nan)
+        places = np.append(np.flatnonzero(chosen), len(values))
+        return self._at(places[np.minimum(np.cumsum(chosen) + (place - 1), len(places) - 1)], values)
+
+    def _at(self, places: Ints, values: Floats) -> Floats:
+        """For each sample the value at a place that is not before it; NaN where that is of another partition."""
+        return np.where(places < self.end, values[np.minimum(places, len(values) - 1)], np.nan)
 
     def sum_so_far(self, values: Ints) -> Ints:
         """The sum of a partition's values up to each sample, with its own."""

@@ -74,7 +74,7 @@ def load_columns(where: Where, cluster_id: str) -> LoadColumns:
     if not snapshots.names:
         others = ", ".join(loaded_clusters(where))
         raise DataError(f"the tables hold nothing of cluster {cluster_id}, only of {others}")
-    order = np.lexsort((np.asarray(found["partition"], np.int64), topics.codes))
+    order = np.lexsort((ints(found["partition"]), topics.codes))
     words = {name: dictionary(found[name]) for name in ("coverage", "verdict")}
     numbers = [name for name, column in found.items() if not isinstance(column, Dictionary) and name != "partition"]
     return LoadColumns(
@@ -82,8 +82,8 @@ def load_columns(where: Where, cluster_id: str) -> LoadColumns:
         snapshots.names[-1],
         topics.names,
         topics.codes[order],
-        np.asarray(found["partition"], np.int64)[order],
-        {name: np.asarray(found[name], np.float64)[order] for name in numbers},
+        ints(found["partition"])[order],
+        {name: floats(found[name])[order] for name in numbers},
         {name: Dictionary(each.names, each.codes[order]) for name, each in words.items()},
     )
 
@@ -160,6 +160,16 @@ def dictionary(column: ColumnArray) -> Dictionary:
     """A column of texts."""
     assert isinstance(column, Dictionary)
     return column
+
+
+def ints(column: ColumnArray) -> npt.NDArray[np.int64]:
+    """A column of whole numbers, none of which is NULL."""
+    return np.asarray(column, np.int64)
+
+
+def floats(column: ColumnArray) -> Floats:
+    """A column of numbers, NaN for NULL."""
+    return np.asarray(column, np.float64)
 
 
 def known(value: float) -> float | None:

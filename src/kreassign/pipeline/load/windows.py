@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 
 from kreassign.model.load_summary import Window
 from kreassign.pipeline.load.curves import HOUR_MS, HOURS_A_DAY, places_of
-from kreassign.pipeline.load.summary import LoadColumns
+from kreassign.pipeline.load.summary import LoadColumns, floats, ints
 from kreassign.pipeline.tables.parquet import Where, column_arrays, has_table, rows_in
 from kreassign.pipeline.tables.published import log_of
 from kreassign.pipeline.tables.schemas import LOAD_HOURS
@@ -39,8 +39,8 @@ def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
     files = log.files(time="hour_ms", begin_ms=begin_ms, end_ms=end_ms)
     found = column_arrays(rows_in(log, files, wanted, _COLUMNS))
     is_known = places_of(loads, found) >= 0
-    hours = ((np.asarray(found["hour_ms"], np.int64) - begin_ms) // HOUR_MS)[is_known]
-    parts = np.minimum(np.asarray(found["seconds"], np.float64)[is_known] / _HOUR_S, 1.0)
+    hours = ((ints(found["hour_ms"]) - begin_ms) // HOUR_MS)[is_known]
+    parts = np.minimum(floats(found["seconds"])[is_known] / _HOUR_S, 1.0)
     shares = np.bincount(hours, parts, HOURS_A_DAY) / len(loads.partitions)
     return tuple(
         Window(begin_ms + place * HOUR_MS, min(float(share), 1.0)) for place, share in enumerate(shares.tolist())
