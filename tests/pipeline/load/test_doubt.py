@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.model import TopicPartition
-from kreassign.model.load_basis import MOST_NAMED, PRIORS, LoadBasis
+from kreassign.model.load_basis import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
 from kreassign.pipeline.load.doubt import NO_RATE, ReplicaLoads, heed
 
 NAN = math.nan
@@ -191,3 +191,48 @@ def test_loads_of_which_no_reason_is_known_are_doubtful_only_without_a_rate() ->
         0,
     )
     assert (rates.tolist(), len(basis.doubtful)) == ([5.0, 5.0], 1)
+
+
+def test_a_basis_says_all_that_rates_rest_on() -> None:
+    loads = (
+        Load("a", 0, 0.25, size=1.0, brokers=(1, 2)),
+        Load("a", 1, 0.75, size=0.0, brokers=(2,)),
+        Load("b", 3, 0.5, size=2.0, reason="short", brokers=(3, 2)),
+        Load("b", 7, NAN, size=NAN, reason="gaps", brokers=(3,)),
+        Load("c", 0, 9.0, size=0.5, reason="short", brokers=(4,)),
+    )
+    rates, basis = heeded(*loads)
+    # Where it is known, a byte is written to once a second: 0.25 + 0.75 for 1 + 0 bytes.
+    assert rates == {("a", 0): 0.25, ("a", 1): 0.75, ("b", 3): 0.5, ("b", 7): 0.0, ("c", 0): 0.5}
+    assert basis == LoadBasis(
+        "mean",
+        0,
+        5,
+        reasons={"gaps": 1, "short": 2},
+        priors={"measured": 1, "size": 1, "unknown": 1},
+        unsized=1,
+        doubtful=(
+            DoubtfulLoad(TopicPartition("b", 3), "short", "measured", 0.5),
+            DoubtfulLoad(TopicPartition("c", 0), "short", "size", 0.5),
+            DoubtfulLoad(TopicPartition("b", 7), "gaps", "unknown", 0.0),
+        ),
+        brokers=(
+            DoubtfulShare(2, 1, 0.5 / 1.5, 2.0 / 3.0),
+            DoubtfulShare(3, 2, 1.0, 1.0),
+            DoubtfulShare(4, 1, 1.0, 1.0),
+        ),
+    )
+
+
+def test_medians_are_those_of_each_topic_whatever_topics_lie_between() -> None:
+    loads = [Load("a", n, rate) for n, rate in enumerate((5.0, 1.0, 3.0))] + [Load("c", 0, 8.0), Load("c", 1, 2.0)]
+    doubtful = [Load(topic, 9, NAN, size=NAN, reason="unknown") for topic in "abcd"]
+    rates, basis = heeded(*loads, *doubtful)
+    assert [rates[topic, 9] for topic in "abcd"] == [3.0, 0.0, 5.0, 0.0]
+    assert basis.priors == {"topic": 2, "unknown": 2}
+
+
+def test_without_partitions_nothing_is_doubtful() -> None:
+    none = np.zeros(0, np.int32)
+    rates, basis = heed(ReplicaLoads([], none, none, none, np.zeros(0), np.zeros(0)), "peak", 7)
+    assert (rates.tolist(), basis) == ([], LoadBasis("peak", 7, 0))

@@ -121,7 +121,8 @@ def _sums(
 
 def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
     is_measured = (seconds > 0) & (seconds >= least_s)
-    return np.where(is_measured, written / np.where(is_measured, seconds, 1.0), np.nan)
+    rates: Floats = np.divide(written, seconds, out=np.full(seconds.shape, np.nan), where=is_measured)
+    return rates
 
 
 def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:

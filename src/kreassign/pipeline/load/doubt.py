@@ -61,7 +61,7 @@ def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadB
     """
     found = _per_partition(loads)
     names = (*loads.reason_names, NO_RATE)
-    rates, priors = _settled(found)
+    rates, priors = _settled(found, len(loads.topic_names))
     doubtful = found.is_doubtful
     basis = LoadBasis(
         source,
@@ -88,13 +88,12 @@ def _per_partition(loads: ReplicaLoads) -> _Partitions:
     return _Partitions(loads.topics[first], loads.partitions[first], sizes, own, reasons, of_replica.reshape(-1))
 
 
-def _settled(found: _Partitions) -> tuple[Floats, Ints]:
+def _settled(found: _Partitions, topic_count: int) -> tuple[Floats, Ints]:
     """The rate of each partition, and the index of its prior among `PRIORS`, which holds for doubtful ones."""
     is_enough = ~found.is_doubtful
-    medians = _medians(found.topics[is_enough], found.own[is_enough], int(found.topics.max(initial=-1)) + 1)
-    by_topic = medians[found.topics]
+    by_topic = _medians(found.topics[is_enough], found.own[is_enough], topic_count)[found.topics]
     # Beyond what any partition with enough load writes, an error is likelier than a record.
-    most = found.own[is_enough].max(initial=-np.inf) if is_enough.any() else np.inf
+    most = found.own[is_enough].max() if is_enough.any() else np.inf
     by_size = found.size_bytes * _rate_per_byte(found.size_bytes[is_enough], found.own[is_enough])
     candidates = np.stack(
         [by_topic, np.where(found.own <= most, found.own, np.nan), by_size, np.zeros(len(by_size))]
@@ -108,10 +107,9 @@ def _medians(topics: Ints, rates: Floats, count: int) -> Floats:
     """The median rate of each of `count` topics; NaN where it has none."""
     order = np.lexsort((rates, topics))
     ranked = np.append(rates[order], np.nan)
-    bounds = np.searchsorted(topics[order], np.arange(count + 1))
-    starts, sizes = bounds[:-1], np.diff(bounds)
-    lower = ranked[starts + np.maximum(sizes - 1, 0) // 2]
-    upper = ranked[np.minimum(starts + sizes // 2, len(ranked) - 1)]
+    starts, ends = (np.searchsorted(topics[order], np.arange(count), side) for side in ("left", "right"))
+    sizes = ends - starts
+    lower, upper = ranked[starts + (sizes - 1) // 2], ranked[starts + sizes // 2]
     return np.where(sizes > 0, lower + (upper - lower) / 2, np.nan)
 
 
@@ -149,7 +147,7 @@ def _named(
 def _shares(brokers: Ints, found: _Partitions, rates: Floats) -> tuple[DoubtfulShare, ...]:
     """Of the brokers that hold doubtful replicas, by id."""
     # In the order of partitions, for sums of floats depend on it, and rows come in any.
-    order = np.argsort(found.of_replica, kind="stable")
+    order = np.argsort(found.of_replica)
     held = found.of_replica[order]
     ids, which = np.unique(brokers[order], return_inverse=True)
     which, is_doubtful = which.reshape(-1), found.is_doubtful[held]

@@ -164,7 +164,7 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
         np.where(goes_on & only_grew, records, np.nan),
         np.where(goes_on & only_grew, size - series.before(size), np.nan),
     )
-    resets = np.zeros(len(counts), np.int64)
+    resets = np.zeros_like(samples.epoch_before)
     resets[counts] = is_reset
     begun = samples.series.largest_so_far(np.maximum(samples.epoch_before, 0))
     seconds, new_records, sized_records, new_bytes = (known_at(counts, each) for each in figures)
@@ -175,7 +175,7 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
 def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, Floats, Floats, Floats]) -> Ints:
     seconds, new_records, _, _ = grown
     has_before = ~np.isnan(seconds)
-    verdict = np.full(len(seconds), Verdict.GOOD, np.int64)
+    verdict = np.full_like(reason, Verdict.GOOD)
     verdict[has_before] = np.where(_is_gap(series.only(has_before), seconds[has_before]), Verdict.GAP, Verdict.GOOD)
     verdict[np.isnan(new_records)] = Verdict.TRUNCATED
     verdict[is_reset] = Verdict.RESET
@@ -206,7 +206,6 @@ def _neighbours(samples: Samples) -> Neighbours:
         is_twice=series.after(samples.taken_ms) == samples.taken_ms,
         # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
         is_other_topic=(log_before == log_after) & ~np.isnan(log) & (log != log_before),
-        start_offset=samples.start_offset,
         end_offset=end,
         size_bytes=samples.size_bytes,
         end_before=before[0],
@@ -249,4 +248,5 @@ def _median(one: Floats, two: Floats, three: Floats) -> Floats:
     """The median of those of three numbers that are known, of two the smaller one."""
     least = np.fmin(one, two)
     middle = np.fmax(least, np.fmin(np.fmax(one, two), three))
-    return np.where(np.isnan(one + two + three), np.fmin(least, three), middle)
+    is_known = ~(np.isnan(one) | np.isnan(two) | np.isnan(three))
+    return np.where(is_known, middle, np.fmin(least, three))

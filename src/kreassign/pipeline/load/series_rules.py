@@ -38,7 +38,6 @@ class Neighbours:
 
     is_twice: Mask
     is_other_topic: Mask
-    start_offset: Floats
     end_offset: Floats
     size_bytes: Floats
     end_before: Floats
