@@ -124,9 +124,9 @@ def _rates(hours: LatestHours) -> _Rates:
     kept = hours.last(hours["last_end_offset"]) - hours.last(hours["last_start_offset"])
     sized, new_bytes = hours.sums(hours["sized_records"]), hours.sums(hours["new_bytes"])
     known_s, good_s = (hours.sums(hours.milliseconds(name)) / 1000.0 for name in ("seconds", "good_seconds"))
-    by_growth = np.where((sized > 0) & (new_bytes > 0), new_bytes / np.where(sized > 0, sized, 1.0), np.nan)
+    has_growth = (sized > 0) & (new_bytes > 0)
+    by_growth = np.divide(new_bytes, sized, out=np.full(len(hours), np.nan), where=has_growth)
     by_log = hours.last(hours["last_size_bytes"]) / np.where(kept > 0, kept, np.nan)
-    has_growth = ~np.isnan(by_growth)
     return _Rates(
         bytes_per_record=np.where(has_growth, by_growth, by_log),
         basis=np.where(has_growth, GROWTH, np.where(np.isnan(by_log), "", LOG)),

@@ -36,7 +36,7 @@ def peaks(hours: LatestHours) -> dict[str, Floats]:
         np.bincount(slot, hours[name], count).reshape(-1, HOURS_A_DAY) for name in ("seconds", "new_records")
     )
     is_seen = (seconds > 0).all(axis=1)
-    rate = records / np.where(seconds > 0, seconds, 1.0)
+    rate = np.divide(records, seconds, out=np.zeros(seconds.shape), where=seconds > 0)
     # Of equally busy ones the last.
     hour = HOURS_A_DAY - 1 - np.argmax(rate[:, ::-1], axis=1)
     return {
@@ -106,6 +106,7 @@ def _ratios(hours: LatestHours, age_hours: Ints, is_recent: Mask, found: Fit) ->
 
     def ratio(share: float) -> Floats:
         place = begin + np.ceil(share * count).astype(np.int64) - 1
-        return np.where(is_known, ordered[place] * count / np.where(is_known, total, 1.0), np.nan)
+        found: Floats = np.divide(ordered[place] * count, total, out=np.full(len(hours), np.nan), where=is_known)
+        return found
 
     return ratio(1.0), ratio(_P95)
