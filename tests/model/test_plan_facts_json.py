@@ -225,6 +225,11 @@ def test_floats_are_written_with_twelve_digits_and_infinity_as_null(value: float
     assert document["loads"]["doubtful"][0]["write_bytes_per_s"] == written
 
 
+def test_no_facts_are_written_with_a_number_that_is_none() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        format_facts(replace(FACTS, prediction=Prediction(1.0, math.nan, 1.0)))
+
+
 def test_of_a_prediction_and_a_limit_null_is_infinite() -> None:
     endless = Prediction(math.inf, math.inf, math.inf, math.inf)
     facts = replace(FULL, prediction=endless, losses=(WorstLoss("after", "disk", "rack a", 2, 9.5, math.inf),))

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 _UTF_16 = "utf-16-le"
+_JSON = json.JSONEncoder(ensure_ascii=False)
 _SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {line}, column: {column}]"
 _VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 _NAMES = {"{": "Object", "[": "Array"}
@@ -46,7 +47,7 @@ def quote(value: Any) -> str:
         return f"[{','.join(map(quote, value))}]"
     if isinstance(value, dict):
         return f"{{{','.join(f'{quote(name)}:{quote(item)}' for name, item in value.items())}}}"
-    return json.dumps(value, ensure_ascii=False)
+    return _JSON.encode(value)
 
 
 def _java_double(number: float) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 _UTF_16 = "utf-16-be"
 _FACTOR = 31
 _WORD = 1 << 32
-_LEAST = -(1 << 31)
+_SIGN = 1 << 31
 
 
 def string_hash(text: str) -> int:
@@ -28,8 +28,8 @@ def combined_hash(text: str, number: int) -> int:
 
 def share_of(hash_code: int, count: int) -> int:
     """Which of `count` a hash belongs to: Kafka's `Utils.abs(hash) % count`, where the least integer counts as 0."""
-    return (0 if hash_code == _LEAST else abs(hash_code)) % count
+    return (0 if hash_code == -_SIGN else abs(hash_code)) % count
 
 
 def _signed(value: int) -> int:
-    return (value - _LEAST) % _WORD + _LEAST
+    return (value % _WORD ^ _SIGN) - _SIGN

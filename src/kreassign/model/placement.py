@@ -11,6 +11,8 @@ from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, partition_order
 from kreassign.model.plan_json import VERSION
 
+_ENTRY = json.JSONEncoder(ensure_ascii=False)
+
 
 class DriftKind(StrEnum):
     """In what a partition differs, the gravest first."""
@@ -73,9 +75,7 @@ def undeclared_topics(declared: Plan, topics: Iterable[str]) -> tuple[str, ...]:
 def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
     """Kafka's reassignment JSON with one partition a line, so that a change of one is a change of one line."""
     entries = ",\n".join(
-        json.dumps(
-            {"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas}, ensure_ascii=False
-        )
+        _ENTRY.encode({"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas})
         for name in sorted(placed, key=partition_order)
     )
     return f'{{"version": {VERSION}, "partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"

@@ -32,6 +32,7 @@ from kreassign.model.plan_facts import (
 from kreassign.model.printable import shortened
 
 VERSION = 1
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 Record = TypeVar(
     "Record",
     Totals,
@@ -295,4 +296,4 @@ def _lines(entries: Any) -> str:
 
 
 def _text(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _JSON.encode(value)

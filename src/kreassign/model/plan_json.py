@@ -14,6 +14,7 @@ from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan, check_log_dirs, partition_order
 
 VERSION = 1
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def parse_plan(text: str) -> Plan:
@@ -39,7 +40,7 @@ def format_plan(plan: Plan) -> str:
         }
         for assignment in assignments
     ]
-    return json.dumps({"version": VERSION, "partitions": partitions}, separators=(",", ":"), ensure_ascii=False)
+    return _COMPACT.encode({"version": VERSION, "partitions": partitions})
 
 
 def parse_topics(text: str) -> tuple[str, ...]:

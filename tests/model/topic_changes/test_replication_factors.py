@@ -154,6 +154,14 @@ def test_the_least_in_sync_itself_is_no_undercut() -> None:
     assert decide_replication_factors(seen, [(FOO, 2)]) == {FOO: {FOO_0: (0, 1)}}
 
 
+def test_only_a_topic_that_loses_replicas_can_undercut_the_least_in_sync() -> None:
+    kept = view(partition(0, (0, 1)), min_in_sync=3)
+    assert decide_replication_factors(kept, [(FOO, 2)]) == {FOO: {}}
+    uneven = view(partition(0, (0, 1)), partition(1, (0, 1, 2)), min_in_sync=3)
+    text = "Replication factor 2 is below min.insync.replicas=3 of topic foo."
+    assert decide_replication_factors(uneven, [(FOO, 2)]) == {FOO: Refusal(38, text)}
+
+
 def test_a_topic_whose_least_in_sync_nobody_knows_may_have_one_replica() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
     assert decide_replication_factors(seen, [(FOO, 1)]) == {FOO: {FOO_0: (0,)}}

@@ -10,10 +10,12 @@ from kreassign.errors import DamagedZnode
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
 
 def encode(document: Json) -> bytes:
     """Compact JSON with the keys in the order given, as Kafka writes it."""
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    return _COMPACT.encode(document).encode()
 
 
 def decode(path: str, content: bytes) -> dict[str, Json]:
