@@ -52,6 +52,12 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
         ((FOO, 0), (1, 1), 39, "The manual partition assignment includes the broker 1 more than once."),
         ((FOO, 0), (2, 1, 0, 1), 39, "The manual partition assignment includes the broker 1 more than once."),
         ((FOO, 0), (9, 9), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
+        (
+            (FOO, 0),
+            (1, 1, 9),
+            25,
+            "The manual partition assignment includes broker 9, but no such broker is registered.",
+        ),
         ((FOO, 1), (9,), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
         ((FOO, 0), (0, 9), 25, "The manual partition assignment includes broker 9, but no such broker is registered."),
         ((FOO, 1), (0,), 60, "A partition reassignment is in progress."),

@@ -53,10 +53,11 @@ def _decide(view: TopicsView, key: TopicPartition, replicas: Replicas, times: in
         return Refusal(INVALID_TOPIC_EXCEPTION, texts.unknown_topic(key.topic))
     if not 0 <= key.partition < len(topic.partitions):
         return Refusal(INVALID_REPLICA_ASSIGNMENT, texts.unknown_partition(*key))
-    unfit = texts.unfit_assignment(replicas, view.brokers)
+    # Kafka's sentence is about the first fault in the order of ids, KIP-179's code about unknown brokers before others.
+    unknown = tuple(broker for broker in replicas if broker not in view.brokers)
+    unfit = texts.unfit_assignment(unknown or replicas, view.brokers)
     if unfit is not None:
-        is_stranger = any(broker not in view.brokers for broker in replicas)
-        return Refusal(UNKNOWN_MEMBER_ID if is_stranger else INVALID_REPLICA_ASSIGNMENT, unfit)
+        return Refusal(UNKNOWN_MEMBER_ID if unknown else INVALID_REPLICA_ASSIGNMENT, unfit)
     if key in view.ongoing:
         return Refusal(REASSIGNMENT_IN_PROGRESS, texts.IN_PROGRESS)
     return replicas
