@@ -196,7 +196,7 @@ def test_each_permission_that_a_look_lacks_is_named(alice: Alice, name: str, mon
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A drop-in tool and what it needs. Its refusals are in Kafka's words, as in the tool that it replaces."""
+    """A drop-in tool and what it needs. Its refusals are in Kafka's words; a line below names the permission."""
 
     module: str
     words: tuple[str, ...]
@@ -230,10 +230,26 @@ def test_a_drop_in_tool_needs_just_what_is_listed(alice: Alice, name: str) -> No
         refused = tool(asked.module, *words, *alice.where)
         assert refused.exit_code == 1, (left_out, refused)
         assert time.monotonic() - started < FAST_S
+        named = [line for line in refused.stderr.splitlines() if line.startswith("permission is missing: ")]
+        assert len(named) == 1, (left_out, refused)
         assert alice.nothing_is_left()
     alice.may(*asked.needs)
     done = tool(asked.module, *words, *alice.where)
     assert done.exit_code == 0, done
+
+
+def test_a_tool_that_may_not_set_its_throttle_or_start_its_moves_leaves_no_throttle_behind(alice: Alice) -> None:
+    words = ("--execute", "--throttle", "1000000", "--reassignment-json-file", str(alice.plan))
+    whole = (ALTER, READS, *THROTTLES)
+    for left_out, said in {
+        ALTER: "Alter on the cluster",
+        ALTER_SETTINGS: "AlterConfigs on the cluster",
+        of_topics("ALTER_CONFIGS"): f"AlterConfigs on topic {alice.topic}",
+    }.items():
+        alice.may(CLUSTER_LOOK, *(one for one in whole if one != left_out))
+        refused = tool("reassign_partitions", *words, *alice.where)
+        assert (refused.exit_code, alice.nothing_is_left()) == (1, True), refused
+        assert f"permission is missing: {said}; allow it with `kafka-acls --add" in refused.stderr
 
 
 LEASE_GROUP, OFFSETS = Permission("READ", "GROUP", "kreassign-lease"), Permission("READ", "TOPIC", "__consumer_offsets")
