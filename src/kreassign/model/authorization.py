@@ -79,16 +79,24 @@ def grant(
     return ("kafka-acls", "--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *named)
 
 
+_MISSING = "permission is missing: "
+
+
+def is_of_permission(sentence: str) -> bool:
+    """Whether a sentence of `error_text` is of a permission that is missing."""
+    return sentence.startswith(_MISSING)
+
+
 def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
     """A sentence on a permission that is not there: of these topics, or of the cluster if there are none."""
     names = sorted(topics)
     if not names:
-        return f"permission is missing: {operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
+        return f"{_MISSING}{operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     shown = ", ".join(names[:NAMED])
     kind = "topic" if len(names) == 1 else "topics"
     allow_it = _allow_it(grant(operation, "topic", names[:1]))
-    return f"permission is missing: {operation} on {kind} {shown}{more}; {allow_it}"
+    return f"{_MISSING}{operation} on {kind} {shown}{more}; {allow_it}"
 
 
 def error_text(error: BaseException) -> str:
@@ -110,7 +118,7 @@ def refused_permission(error: BaseException) -> str | None:
         sentence = missing_permission(operation, (topic,))
     elif error.code == GROUP_AUTHORIZATION_FAILED and isinstance(error.item, str):
         allow_it = _allow_it(grant(operation, "group", (error.item,)))
-        sentence = f"permission is missing: {operation} on group {error.item}; {allow_it}"
+        sentence = f"{_MISSING}{operation} on group {error.item}; {allow_it}"
     else:
         return None
     return f"{sentence} ({error.api}, {error.code} {error.name})"

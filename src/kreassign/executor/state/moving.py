@@ -67,6 +67,7 @@ from kreassign.executor.state.run import Run, WindDown
 from kreassign.executor.state.transition import Next, Rows, row
 from kreassign.executor.throttle import ledger
 from kreassign.model import ConfigResource
+from kreassign.model.authorization import is_of_permission
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -79,6 +80,7 @@ CHECKED_AT_ONCE = 5_000
 """So many moves that waited are observed together before they start: what can be sent while that is fresh."""
 
 SETTING = "setting the throttle"
+PERMISSION = "a permission for what every poll asks"
 """The kind of what goes wrong with it."""
 
 OUT_OF_REACH_MS = 300_000
@@ -183,6 +185,7 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
     records = run.moves.records
     for observation in event.observations:
         records[observation.topic_partition].see(observation, event.at_ms)
+    run.tell(PERMISSION, event.at_ms)
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
     unread = {one.topic_partition: one.message for one in event.unread}
     for name in seen:
@@ -456,6 +459,8 @@ def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
 
 
 def _wait_for_cluster(run: Run, since_ms: int | None, event: CallFailed) -> Next:
+    """What does not answer may come back by itself; a permission does not, so that it is told at once."""
+    run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
     since_ms, is_tried_again = within(since_ms, event.at_ms, OUT_OF_REACH_MS)
     if is_tried_again:
         return Next(Waiting(since_ms), (Wait(),))
