@@ -134,7 +134,10 @@ def release(root: Path, folder: Path, key: Path | None) -> None:
     version = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     if key is not None:
         _check_tag(root, version)
-    parts = sbom.components()
+    try:
+        parts = sbom.components()
+    except sbom.IncompleteError as error:
+        raise NoReleaseError(str(error)) from error
     if unclear := sbom.without_permissive_licence(parts.values()):
         raise NoReleaseError(f"licences are not known or not permissive: {unclear}")
     shutil.rmtree(folder, ignore_errors=True)

@@ -34,6 +34,10 @@ PERMISSIVE = frozenset({
 _WORDS = re.compile(r"\s+(?:AND|OR)\s+|[()]")
 
 
+class IncompleteError(Exception):
+    """Something that an installation needs is not here to be listed. The text says what."""
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """An installed package. `needs` are the names of the packages that it asks for and that are installed."""
@@ -62,7 +66,7 @@ def licence_of(found: Distribution) -> str:
 
 
 def components(product: str = PRODUCT, extras: Iterable[str] = EXTRAS) -> dict[str, Component]:
-    """The product and all that it needs, by name, the product first."""
+    """The product and all that it needs, by name, the product first. Raises IncompleteError."""
     found: dict[str, Component] = {}
     seen: set[tuple[str, frozenset[str]]] = set()
     queue = [(canonicalize_name(product), frozenset(extras))]
@@ -90,7 +94,7 @@ def _is_permissive(expression: str) -> bool:
 
 
 def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The packages that one asks for on this machine, each with the extras of it."""
+    """The packages that one asks for on this machine, each with the extras of it. Raises IncompleteError."""
     for line in installed.requires or ():
         asked = Requirement(line)
         marker = asked.marker
@@ -99,7 +103,8 @@ def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[tuple[st
         try:
             distribution(asked.name)
         except PackageNotFoundError:
-            continue
+            needed = f"{installed.name} needs {asked.name}, which is not installed here"
+            raise IncompleteError(f"{needed}: nobody can tell its version and licence") from None
         yield canonicalize_name(asked.name), frozenset(asked.extras)
 
 
@@ -129,7 +134,11 @@ def _entry(one: Component, kind: str) -> dict[str, object]:
 def main() -> None:
     """Print it."""
     extras = tuple(sys.argv[1:]) or EXTRAS
-    sys.stdout.write(json.dumps(document(components(extras=extras)), indent=2) + "\n")
+    try:
+        found = components(extras=extras)
+    except IncompleteError as error:
+        raise SystemExit(f"no list of parts: {error}") from error
+    sys.stdout.write(json.dumps(document(found), indent=2) + "\n")
 
 
 if __name__ == "__main__":

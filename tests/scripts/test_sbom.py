@@ -7,6 +7,8 @@ from importlib.metadata import version
 import pytest
 
 from scripts import sbom
+from scripts.audit import pins
+from tests.checks.source import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,17 @@ def test_all_that_an_installation_needs_is_listed_and_no_tool_of_the_tests(found
 
 def test_an_extra_that_is_not_asked_for_is_not_listed() -> None:
     assert not {"pyspark", "starlette"} & set(sbom.components(extras=()))
+
+
+def test_what_is_needed_and_not_here_is_no_list_without_it() -> None:
+    with pytest.raises(sbom.IncompleteError, match="kreassign needs gssapi, which is not installed here"):
+        sbom.components(extras=("kerberos",))
+
+
+def test_a_release_lists_the_versions_whose_hashes_it_locks(found: dict[str, sbom.Component]) -> None:
+    locked = pins((ROOT / "locks" / "product.lock").read_text(encoding="utf-8"))
+    listed = {name: one.version for name, one in found.items() if name != "kreassign"}
+    assert listed.items() <= locked.items()
 
 
 def test_every_package_of_an_installation_has_a_permissive_licence(found: dict[str, sbom.Component]) -> None:
