@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.errors import Infeasible, InputError
+from kreassign.errors import Infeasible, InputError, Unreachable
 from kreassign.executor.brokers.steps import Blocked
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, find_journals
@@ -29,6 +29,7 @@ from kreassign.operations.decommission import (
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext
 from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.version import kafka_version
@@ -242,6 +243,28 @@ def test_without_a_controller_it_is_said_that_the_cordon_outlives_the_broker(ope
     rig.twin.start(3)
     rig.transport.sleep(30)
     assert operators.cancel() == ("uncordon broker 3",)
+
+
+@pytest.mark.parametrize("way", ["cancel", "unregister"])
+def test_controllers_of_another_cluster_are_not_told_to_open_their_broker(
+    operators: Operators, tmp_path: Path, way: str
+) -> None:
+    rig = operators.rig
+    assert operators.decommission().is_finished
+    rig.twin.stop(3)
+    rig.transport.sleep(30)
+
+    def renamed(blueprint: Blueprint) -> Twin:
+        return Twin(replace(blueprint, cluster_id="other"))
+
+    other = TwinRig(tmp_path / "other", LISTS, make_twin=renamed)
+    other.client.incremental_alter_configs({BROKER: [ConfigChange.set(KEY, "*")]}).raise_if_any()
+    other.let_reach_controllers()
+    rig.controllers = other.controllers
+    with pytest.raises(Unreachable, match="belongs to cluster other, not to twin as expected"):
+        operators.cancel() if way == "cancel" else operators.decommission(unregisters=True)
+    assert other.twin.metadata.configs[BROKER][KEY] == "*"
+    assert 3 in rig.twin.metadata.brokers
 
 
 def test_a_partition_that_cannot_move_is_named_before_anything_is_changed(tmp_path: Path) -> None:

@@ -23,10 +23,13 @@ from kreassign.operations.run import RunContext, new_run_id
 def sole_change(client: AdminClient, context: RunContext, what: str, clock: Clock) -> Iterator[Callable[[], None]]:
     """Hold the lease of the cluster for changes that are no run; yields what to call before each of them.
 
-    Raises InputError if a run holds it, ExecutionError if it was lost meanwhile; ClusterError.
+    Raises InputError if a run holds it, ExecutionError if it was lost meanwhile; ClusterError. Controllers of another
+    cluster are not told anything from here on.
     """
     name = f"{what}-{new_run_id(clock.now_ms())}"
     cluster_id = client.describe_cluster().cluster_id
+    if context.controllers is not None:
+        context.controllers.expect_cluster(cluster_id)
     wanted = LeaseRequest(name, cluster_id, context.state_dir, context.lease, context.operator, context.warn)
     with leased(client, wanted, clock) as lease:
 
