@@ -318,6 +318,7 @@ def test_bytes_received_and_left_are_told_by_broker_and_all_of_them_once_the_mov
     record.status = MoveStatus.COMPLETE
     assert record.bytes_received == {2: 1_150, 3: 1_000}
     assert MoveRecord(MOVE, MoveStatus.COMPLETE).bytes_received == {2: 1_000, 3: 1_000}
+    assert MoveRecord(replace(MOVE, size_bytes=0), MoveStatus.COMPLETE).bytes_received == {2: 0, 3: 0}
 
 
 # --- what is noted of a move ---------------------------------------------------------------------------------------
