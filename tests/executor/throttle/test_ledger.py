@@ -270,6 +270,11 @@ def test_a_wildcard_that_was_there_before_does_not_make_a_list_somebody_elses() 
     assert not ConfigOverride(LEADERS, None, "0:1").is_ours("*,0:1")
 
 
+def test_a_wildcard_that_was_there_before_may_stay_when_a_list_is_restored() -> None:
+    assert ConfigOverride(LEADERS, "*", "0:1,*").is_without_ours("*")
+    assert not ConfigOverride(LEADERS, None, "0:1").is_without_ours("*")
+
+
 def test_a_list_is_in_force_though_what_was_there_before_is_gone() -> None:
     assert ConfigOverride(LEADERS, "7:4", "0:1,7:4").is_in_force("0:1")
 
@@ -318,3 +323,37 @@ def test_an_operator_restores_a_setting_with_kafkas_own_tool(
     override: ConfigOverride, present: str, words: tuple[str, ...]
 ) -> None:
     assert command_to_restore(override, present) == ("kafka-configs", "--alter", *words)
+
+
+@pytest.mark.parametrize(("override", "values"), [
+    (ConfigOverride(sending(1), "9", "5"), ("5",)),
+    (ConfigOverride(sending(1), "9", "5", ("6", "5")), ("6", "5")),
+    (ConfigOverride(sending(1), "9", "5", ("6",)), ("6", "5")),
+    (ConfigOverride(sending(1), "9", None, ("6",)), ("6",)),
+    (ConfigOverride(sending(1), "9", None), ()),
+])  # fmt: skip
+def test_every_value_of_ours_may_be_there_until_the_last_one_is_known_to_be(
+    override: ConfigOverride, values: tuple[str, ...]
+) -> None:
+    assert override.possible_values == values
+    for value in (*values, "9", "77", None):
+        assert override.is_ours(value) == (value in values)
+        assert override.is_in_force(value) == (value in {override.value, *override.unconfirmed})
+        assert override.is_restored(value) == (value == "9")
+
+
+@pytest.mark.parametrize(("before", "value", "is_restored", "is_without_ours"), [
+    (None, "", False, True),
+    ("", "", True, True),
+    (None, None, True, True),
+    ("7:4", "7:4", True, True),
+    ("7:4", "0:3,7:4", False, False),
+    ("0:3", "0:3", True, True),
+    ("*", "*", True, True),
+    ("*", "*,8:8", True, True),
+])  # fmt: skip
+def test_an_empty_list_is_not_yet_one_that_was_not_there(
+    before: str | None, value: str | None, is_restored: bool, is_without_ours: bool
+) -> None:
+    ours = ConfigOverride(FOLLOWERS, before, "0:3", ("1:3",))
+    assert (ours.is_restored(value), ours.is_without_ours(value)) == (is_restored, is_without_ours)

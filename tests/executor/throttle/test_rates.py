@@ -35,6 +35,13 @@ def test_another_rate_for_some_brokers_leaves_the_others_theirs() -> None:
     assert MIXED.changed(None, (1,)).of(1) is None
 
 
+def test_of_several_rates_of_a_broker_the_first_counts_also_once_those_of_others_changed() -> None:
+    twice = ThrottleRates(100, (BrokerRate(1, None), BrokerRate(1, 7)))
+    assert (twice.of(1), twice.changed(9, (2, 0)).of(1)) == (None, None)
+    changed = (BrokerRate(0, 9), BrokerRate(1, None), BrokerRate(1, 7), BrokerRate(2, 9))
+    assert twice.changed(9, (2, 0)) == ThrottleRates(100, changed)
+
+
 def test_another_rate_for_all_is_that_of_every_broker() -> None:
     assert MIXED.changed(7) == ThrottleRates(7)
     assert MIXED.changed(None) == NO_THROTTLE

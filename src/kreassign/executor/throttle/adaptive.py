@@ -6,6 +6,7 @@ knows the traffic, a floor.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -86,7 +87,8 @@ def traffic_of(
 
     A replica out of sync is left out: what it fetches is throttled, or soon over.
     """
-    sent, received = dict.fromkeys(brokers, 0.0), dict.fromkeys(brokers, 0.0)
+    sent: defaultdict[int, float] = defaultdict(float)
+    received: defaultdict[int, float] = defaultdict(float)
     unknown: set[int] = set()
     for partition in partitions:
         bytes_per_s = writes.get(partition.topic_partition)
@@ -95,9 +97,9 @@ def traffic_of(
         if bytes_per_s is None:
             unknown |= {partition.leader, *partition.isr}
             continue
-        sent[partition.leader] = sent.get(partition.leader, 0.0) + bytes_per_s * (len(partition.isr) - 1)
+        sent[partition.leader] += bytes_per_s * (len(partition.isr) - 1)
         for broker in partition.isr:
-            received[broker] = received.get(broker, 0.0) + bytes_per_s
+            received[broker] += bytes_per_s
     return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in _known(brokers, unknown))
 
 

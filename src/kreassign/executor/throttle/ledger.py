@@ -148,7 +148,7 @@ class ConfigOverride:
 
     def confirmed(self) -> ConfigOverride:
         """The same once our value is known to be written."""
-        return replace(self, unconfirmed=()) if self.unconfirmed else self
+        return replace(self, unconfirmed=())
 
 
 @dataclass(frozen=True, slots=True)
