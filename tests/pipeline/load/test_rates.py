@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kreassign.pipeline.tables.schemas import Row
 from tests.pipeline.load.samples import rated
 
@@ -127,4 +129,88 @@ def test_what_was_decided_of_closed_samples_stays() -> None:
     ]
     assert told(samples, "taken_ms", "new_records", "epoch", "reason") == [
         (1000, None, 4, None), (2000, None, 4, "of another time"), (3000, 10, 4, None), (4000, None, 5, None),
+    ]  # fmt: skip
+
+
+def intervals(*seconds: float) -> list[str]:
+    """What the intervals of these lengths are good for, of a log to which a record a second is written."""
+    ends = [0.0]
+    for length in seconds:
+        ends.append(ends[-1] + length)
+    rows: list[Row] = [{"taken_ms": round(1000 * end), "end_offset": int(end)} for end in ends]
+    return [verdict for (verdict,) in told(rows, "verdict")][1:]
+
+
+def test_a_gap_is_more_than_three_times_as_long_as_those_around_it() -> None:
+    around = [10.0] * 4
+    assert intervals(*around, 30.0, *around) == ["good"] * 9
+    assert intervals(*around, 30.001, *around) == ["good"] * 4 + ["gap"] + ["good"] * 4
+
+
+@pytest.mark.parametrize(("seconds", "gaps"), [
+    # Of three around it one can say what is usual, of two not.
+    ((10, 100, 10), 0), ((10, 10, 100, 10), 1), ((100, 10, 10, 10), 1), ((100, 10, 10), 0), ((10, 10, 10, 100), 1),
+    # Two that are alike are a cadence; one is, where not all around it are known.
+    ((10, 10, 10, 10, 100, 10, 10, 100, 10, 10, 10, 10), 2), ((100, 10, 10, 100, 10, 10, 10, 10), 0),
+    ((10, 10, 10, 10, 100, 100, 100, 10, 10, 10, 10), 0),
+    ((10, 10, 10, 10, 100, 10, 10, 10, 10, 100, 10, 10, 10, 10), 2),
+    # Those further away than four say nothing.
+    ((100, 10, 10, 10, 10, 100, 10, 10, 10, 10, 100), 3),
+])  # fmt: skip
+def test_what_is_usual_is_told_by_four_intervals_on_each_side(seconds: tuple[float, ...], gaps: int) -> None:
+    assert intervals(*seconds).count("gap") == gaps
+
+
+def test_without_ids_a_log_with_less_than_half_is_another_one() -> None:
+    def ends(*offsets: int, **values: object) -> list[tuple[Any, ...]]:
+        rows = [{"taken_ms": 1000 * n, "end_offset": end} | values for n, end in enumerate(offsets)]
+        return told(rows, "epoch", "verdict", "new_records")
+
+    half = ends(100, 50, 60, 70, topic_id=None)
+    assert half == [(0, "first", None), (0, "truncated", None), (0, "good", 10), (0, "good", 10)]
+    less = ends(100, 49, 60, 70, topic_id=None)
+    assert less == [(0, "first", None), (1, "reset", None), (1, "good", 11), (1, "good", 10)]
+    assert [one[1] for one in ends(100, 49, 60, 70)] == ["first", "truncated", "good", "good"]
+
+
+def test_an_id_that_is_not_known_is_no_other_one() -> None:
+    rows = [
+        {"taken_ms": 1000 * n, "end_offset": end, "topic_id": topic_id}
+        for n, (end, topic_id) in enumerate([(10, "a"), (20, None), (30, "a"), (40, None), (50, "b"), (60, "b")])
+    ]
+    # From no id to another one there is no telling; nor is half of it gone.
+    assert told(rows, "epoch", "new_records") == [(0, None), (0, 10), (0, 10), (0, 10), (0, 10), (0, 10)]
+
+
+def test_bytes_are_those_of_a_log_that_only_grew() -> None:
+    usual = {"start_offset": 5, "leader": 1}
+    samples = [
+        {"end_offset": 10, "size_bytes": 100},
+        {"end_offset": 20, "size_bytes": 100},  # the same size is no less
+        {"end_offset": 30, "size_bytes": 99},
+        {"end_offset": 40, "size_bytes": 199, "start_offset": 6},
+        {"end_offset": 50, "size_bytes": 299, "start_offset": 6, "leader": 2},
+        {"end_offset": 50, "size_bytes": 300, "start_offset": 6, "leader": 2},  # bytes without records
+        {"end_offset": 60, "size_bytes": None, "start_offset": 6, "leader": 2},
+        {"end_offset": 70, "size_bytes": 400, "start_offset": 6, "leader": 2},
+    ]
+    rows: list[Row] = [usual | {"taken_ms": 1000 * n} | sample for n, sample in enumerate(samples)]
+    assert told(rows, "new_records", "sized_records", "new_bytes") == [
+        (None, None, None), (10, 10, 0), (10, None, None), (10, None, None), (10, None, None), (0, 0, 1),
+        (10, None, None), (10, None, None),
+    ]  # fmt: skip
+
+
+def test_epochs_go_on_from_those_that_had_been_counted() -> None:
+    closed = {"is_closed": True, "is_new": False, "is_clean": True, "topic_id": "a"}
+    rows = [
+        closed | {"taken_ms": 1000, "end_offset": 10, "epoch": 2},
+        closed | {"taken_ms": 2000, "end_offset": 10, "epoch": 5, "topic_id": "b"},
+        *({"taken_ms": 1000 * n, "end_offset": 10 * n, "topic_id": "b"} for n in (3, 4)),
+        *({"taken_ms": 1000 * n, "end_offset": n, "topic_id": "c"} for n in (5, 6)),
+        {"partition": 1, "taken_ms": 1000, "end_offset": 10},
+    ]
+    assert told(rows, "partition", "epoch", "verdict") == [
+        (0, 2, "first"), (0, 5, "good"), (0, 5, "good"), (0, 5, "good"), (0, 6, "reset"), (0, 6, "good"),
+        (1, 0, "first"),
     ]  # fmt: skip
