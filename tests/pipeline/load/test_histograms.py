@@ -41,6 +41,7 @@ def test_a_bin_is_read_as_the_value_that_is_as_far_from_both_its_ends() -> None:
 def test_factors_shift_bins_by_whole_numbers() -> None:
     factors = np.array([1.0, GAMMA, GAMMA**3, GAMMA**1.4, GAMMA**1.6, 1 / GAMMA, 0.0, -2.0, NAN, math.inf])
     assert shifts(factors).tolist() == [0, 1, 3, 1, 2, -1, 0, 0, 0, 0]
+    assert shifts(factors).dtype == np.int64
 
 
 def test_bins_of_an_owner_are_added_up_in_their_order() -> None:

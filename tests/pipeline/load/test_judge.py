@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from kreassign.pipeline.load.hours import HOUR_MS
-from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, judge
+from kreassign.pipeline.load.hours import HOUR_MS, opened
+from kreassign.pipeline.load.hours import hours as hours_of
+from kreassign.pipeline.load.judge import JUDGED, TO_JUDGE, in_order, judge, samples_of
+from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.tables.schemas import Row
 from tests.pipeline.load.samples import judged, to_judge
 
@@ -238,3 +241,19 @@ def test_rows_may_come_in_several_batches_or_in_none() -> None:
 def test_each_row_has_one_column() -> None:
     for row in judged(to_judge(SPOILT)).to_pylist():
         assert sum(value is not None for value in row.values()) == 1
+
+
+def test_an_hour_says_where_its_first_and_its_last_sample_are() -> None:
+    rows = [*steady(0, 20, 40, 50), at(70, 10**9), *steady(130, 140, 150)]
+    table = to_judge(rows)
+    order, series = in_order(table)
+    _, samples = samples_of(table.take(order), series)
+    told = rates(samples)
+    found = hours_of(samples, told, opened(samples, told).is_open, np.ones(len(rows), np.bool_))
+    assert found is not None
+    assert (found.first.tolist(), found.last.tolist(), found.ends.tolist()) == ([0, 4, 5], [3, -1, 7], [0, 1, 1, 2])
+
+
+def test_sums_of_sizes_are_exact_however_large() -> None:
+    rows = [at(minute / 2, 0, size_bytes=2**48 - 1) for minute in range(119)]
+    assert [hour["mean_size_bytes"] for hour in hours(rows)] == [2**48 - 1]

@@ -48,7 +48,7 @@ def counted(owners: Ints, bins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
     """
     # One number of both, which is in the order of the owners and in each of the bins.
     both = (owners << _BIN_BITS) + bins + _LARGEST_BIN
-    order = np.argsort(both, kind="stable")
+    order = np.argsort(both)
     sorted_both = both[order]
     first = np.flatnonzero(run_starts(sorted_both))
     found = sorted_both[first]

@@ -94,8 +94,8 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
     if not len(places):
         return None
     taken_ms, counts, verdict = samples.taken_ms[places], rates.counts[places], rates.verdict[places]
-    hour = (taken_ms // HOUR_MS).astype(np.int64)
-    begins = run_starts(samples.series.begin[places], rates.epoch[places], hour, is_open[places].astype(np.int64))
+    hour = taken_ms // HOUR_MS
+    begins = run_starts(samples.series.begin[places], rates.epoch[places], hour, is_open[places])
     first = np.flatnonzero(begins)
     seconds, new_records = rates.seconds[places], rates.new_records[places]
     is_good, has_grown = verdict == Verdict.GOOD, ~np.isnan(new_records)
@@ -118,7 +118,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
         "good_records": _sums(good_records, first),
         "rate_sum": _sums(np.rint(rate * MICRO), first),
         "new_records": _sums(new_records, first),
-        "most_new_records": np.maximum.reduceat(np.nan_to_num(new_records), first).astype(np.int64),
+        "most_new_records": np.maximum.reduceat(np.nan_to_num(new_records), first),
         "sized_records": _sums(rates.sized_records[places], first),
         "new_bytes": _sums(rates.new_bytes[places], first),
         "mean_size_bytes": mean_size,
@@ -142,5 +142,6 @@ def _sums(values: Floats | Mask, first: Ints) -> Ints:
 def _histograms(rate: Floats, run: Ints, run_count: int) -> tuple[Ints, Ints, Ints]:
     """Where the bins of each run begin, and after the last end; the bins, in their order; and their counts."""
     known = ~np.isnan(rate)
-    owners, bins, counts = counted(run[known], bins_of(rate[known]), np.ones(known.sum(), np.int64))
+    each = bins_of(rate[known])
+    owners, bins, counts = counted(run[known], each, np.ones_like(each))
     return np.searchsorted(owners, np.arange(run_count + 1)), bins, counts

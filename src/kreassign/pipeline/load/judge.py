@@ -95,15 +95,15 @@ def samples_of(rows: pa.Table, series: Series) -> tuple[pa.Array, Samples]:
     known = pa.array(REASONS[1:])
     others = pc.unique(rows["reason"]).drop_null()
     known = pa.concat_arrays([known, others.filter(pc.invert(pc.is_in(others, known)))])
-    log = codes(rows["topic_id"]).astype(np.float64)
+    log = codes(rows["topic_id"])
     is_closed = mask(rows["is_closed"])
     return pa.concat_arrays([pa.nulls(1, pa.string()), known]), Samples(
         series=series,
         topic_id=np.where(log < 0, np.nan, log),
         is_closed=is_closed,
         was_clean=mask(rows["is_clean"]),
-        reason_before=pc.index_in(rows["reason"], known).fill_null(-1).to_numpy().astype(np.int64) + 1,
-        epoch_before=rows["epoch"].fill_null(-1).to_numpy().astype(np.int64),
+        reason_before=pc.index_in(rows["reason"], known).fill_null(-1).to_numpy() + 1,
+        epoch_before=rows["epoch"].fill_null(-1).to_numpy(),
         open_from_before=floats(rows["open_from_ms"]),
         **{name: floats(rows[name]) for name in ("taken_ms", "leader", "start_offset", "end_offset", "size_bytes")},
     )
@@ -124,7 +124,7 @@ def _hours(rows: pa.Table, told: Rates, which: Opened, found: Hours) -> pa.Struc
 
 def _bad(rows: pa.Table) -> pa.StructArray:
     """Samples that a rule of one row has set aside: they are of no open hour."""
-    every, none = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+    every, none = (pa.repeat(truth, len(rows)) for truth in (True, False))
     return _struct("kept", rows, {"is_closed": every, "is_set_aside": every, "is_read_again": none})
 
 

@@ -40,7 +40,7 @@ from kreassign.pipeline.load.columns import Columns, column
 from kreassign.pipeline.load.hours import DAY_S
 from kreassign.pipeline.load.latest_hours import FIGURES, LISTS, LatestHours
 from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY
-from kreassign.pipeline.load.series import Floats, Mask
+from kreassign.pipeline.load.series import Floats, Ints, Mask
 from kreassign.pipeline.load.sharing import MEASURED_COLUMNS
 from kreassign.pipeline.load.trend import WINDOW_DAYS, peaks, trends
 from kreassign.pipeline.tables.arrow import arrow_schema
@@ -156,7 +156,7 @@ def _of_measured(hours: LatestHours, window_days: int) -> dict[str, Floats]:
     is_measured = hours["seconds"] > 0
     measured, places = hours.only(is_measured), np.unique(hours.owner[is_measured])
 
-    def of_all(values: Floats) -> Floats:
+    def of_all(values: Floats | Ints | Mask) -> Floats:
         whole = np.full(len(hours), np.nan)
         whole[places] = values
         return whole

@@ -80,7 +80,7 @@ class Series:
         return np.repeat(of_partitions, np.diff(self.starts, append=len(self.begin)))
 
 
-def run_starts(*keys: Ints) -> Mask:
+def run_starts(*keys: Ints | Floats | Mask) -> Mask:
     """Whether a run of equal keys begins at each place."""
     starts = np.zeros(len(keys[0]), np.bool_)
     starts[:1] = True

@@ -45,11 +45,10 @@ def peaks(hours: LatestHours) -> dict[str, Floats]:
     }
 
 
-def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floats]:
+def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floats | Ints | Mask]:
     """What the last days say of each partition, of hours in which something was measured; see `fits.py`.
 
-    Columns of table `load_model`, but that the level, `recent_records_per_s`, is in records per second, and `has_trend`
-    0 or 1.
+    Columns of table `load_model`, but that the level, `recent_records_per_s`, is in records per second.
     """
     age_hours = ((hours.largest(hours["hour_ms"])[hours.owner] - hours["hour_ms"]) // HOUR_MS).astype(np.int64)
     rates, sizes = _days(hours, age_hours, window_days)
@@ -58,12 +57,12 @@ def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floa
     records, seconds = (hours.sums(np.where(is_recent, hours[name], 0.0)) for name in ("new_records", "seconds"))
     week_peak, week_p95 = _ratios(hours, age_hours, is_recent, found)
     return {
-        "day_count": found.days.astype(np.float64),
+        "day_count": found.days,
         # What was never measured for a whole day has the mean of all that there is.
         "recent_records_per_s": np.where(np.isnan(found.level), records / seconds, found.level),
         "growth_per_day": found.growth,
         "growth_error_per_day": found.error,
-        "has_trend": found.has_trend.astype(np.float64),
+        "has_trend": found.has_trend,
         "week_spread": found.spread,
         "week_peak_ratio": week_peak,
         "week_p95_ratio": week_p95,
@@ -81,11 +80,11 @@ def _days(hours: LatestHours, age_hours: Ints, window_days: int) -> tuple[Floats
     is_in = age < window_days
     slot, shape = (hours.owner * window_days + age)[is_in], (len(hours), window_days)
 
-    def by_day(values: Floats) -> Floats:
+    def by_day(values: Floats | Mask) -> Floats:
         return np.bincount(slot, np.nan_to_num(values[is_in]), shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
     seconds, size = by_day(hours["seconds"]), hours["mean_size_bytes"]
-    sized = by_day((~np.isnan(size)).astype(np.float64))
+    sized = by_day(~np.isnan(size))
     is_whole = seconds >= WHOLE * DAY_S
     rates = by_day(hours["new_records"]) / np.where(is_whole, seconds, np.nan)
     return rates, by_day(size) / np.where(is_whole & (sized > 0), sized, np.nan)
