@@ -257,3 +257,10 @@ def test_an_hour_says_where_its_first_and_its_last_sample_are() -> None:
 def test_sums_of_sizes_are_exact_however_large() -> None:
     rows = [at(minute / 2, 0, size_bytes=2**48 - 1) for minute in range(119)]
     assert [hour["mean_size_bytes"] for hour in hours(rows)] == [2**48 - 1]
+
+
+def test_of_rows_of_the_same_time_and_end_one_with_a_size_counts_whatever_their_order() -> None:
+    unknown, empty = at(0, 0, size_bytes=None), at(0, 0, size_bytes=0)
+    for rows in ([unknown, empty], [empty, unknown]):
+        (hour,) = hours(rows)
+        assert (hour["last_size_bytes"], hour["sample_count"]) == (0, 1)

@@ -156,3 +156,19 @@ def test_each_partition_has_a_row_of_its_own_in_order() -> None:
     rows = [hour(0, partition=2, new_records=7200), hour(0, topic="s", new_records=0), hour(0)]
     found = [(row["topic"], row["partition"], row["write_records_per_s"]) for row in loads(rows)]
     assert sorted(found) == [("s", 0, 0.0), ("t", 0, 1.0), ("t", 2, 2.0)]
+
+
+def test_what_is_written_slowly_is_known_as_well() -> None:
+    """A byte in two seconds."""
+    slow = {"new_records": 1800, "good_records": 1800, "rate_sum": 30_000_000, "sized_records": 1800, "new_bytes": 1800}
+    row = told(*(hour(number, **slow, rate_bins=[-69]) for number in range(24)))
+    assert (row["write_bytes_per_s"], row["verdict"]) == (0.5, "enough")
+    assert row["p95_write_bytes_per_s"] == pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "enough"), (1.15, "gaps")])
+def test_a_percentile_that_may_be_more_than_a_tenth_off_is_not_enough(factor: float, verdict: str) -> None:
+    """Half of the records of a day are larger, and nobody knows by how much."""
+    rows = [hour(number, new_bytes=round(36_000 * (factor if number % 2 else 1))) for number in range(24)]
+    rows = [row | ({} if number % 4 else {"sized_records": 0, "new_bytes": 0}) for number, row in enumerate(rows)]
+    assert told(*rows)["verdict"] == verdict

@@ -53,7 +53,7 @@ def judge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     is_late = mask(good["is_new"])[order] & (
         floats(good["taken_ms"])[order] < series.largest(floats(good["open_from_ms"])[order])
     )
-    yield _rows("late_count", pa.array([is_late.sum()], pa.int64()))
+    yield _rows("late_count", pa.array([is_late.sum()]))
     if not is_late.all():
         yield from _judged(good.take(order[~is_late]), series.only(~is_late))
 
