@@ -67,7 +67,7 @@ def test_of_chosen_samples_those_after_each_are_counted(
     same(THREE.after_among(mask, values, 3), [NAN] * 6)
 
 
-def test_sums_and_maxima_begin_anew_with_each_partition() -> None:
+def test_sums_and_maxima_begin_again_with_each_partition() -> None:
     same(THREE.sum_so_far(np.array([1, 2, 3, 10, 100, 200])), [1, 3, 6, 10, 100, 300])
     same(THREE.largest_so_far(np.array([5, 2, 7, 1, 2**31, 0])), [5, 5, 7, 1, 2**31, 2**31])
 
