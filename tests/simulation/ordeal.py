@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan
-from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import (
     CancelRequested,
     Event,
@@ -25,7 +24,6 @@ from kreassign.executor.events import (
 from kreassign.executor.events import Request as RequestEvent
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory, fold, history
 from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
@@ -43,6 +41,7 @@ from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES
 from kreassign.operations.forget import forget_brokers
 from kreassign.operations.replan import replanned
+from kreassign.operations.rollback import plan_rollback
 from kreassign.twin import TwinTransport
 from kreassign.twin.checkers import check_step
 from kreassign.twin.faults import PlannedFault, schedule_faults
@@ -417,8 +416,7 @@ class Ordeal:
             for broker in sorted(self.given_up):
                 changes = [ConfigChange.delete(name) for name in BROKER_THROTTLES]
                 admin.incremental_alter_configs({ConfigResource.broker(broker): changes}).raise_if_any()
-            topics = sorted({move.topic for move in found.moves} & self.twin.metadata.topics.keys())
-            back = rollback_plan(found.moves, partitions_of(admin.describe_topics(topics)))
+            back = plan_rollback(admin, found)
             if not len(back.plan):
                 return back.skipped
             asked = RunSettings("run-back", self._world.now_ms(), ThrottleRates(FAST))

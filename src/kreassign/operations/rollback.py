@@ -15,9 +15,9 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.rollback_plan import Present, RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import first_event
-from kreassign.executor.preflight.checks import PlanOrigin
+from kreassign.executor.preflight.checks import PlanOrigin, hindrances
 from kreassign.executor.preflight.others import agreed, read_others
-from kreassign.executor.preflight.prepare import prepare
+from kreassign.executor.preflight.prepare import prepare, read_cluster
 from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
@@ -137,7 +137,11 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
     present = Present(client.describe_cluster().broker_ids, topic_ids_of(topics))
     unnamed = (move.topic for move in done.moves if move.topic_id is None and move.topic in present.topic_ids)
     warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)
-    return rollback_plan(done.moves, partitions_of(topics), replica_locations(found), present)
+    partitions_now, locations = partitions_of(topics), replica_locations(found)
+    back = rollback_plan(done.moves, partitions_now, locations, present)
+    # One partition that cannot be moved now must not keep the others from going back.
+    present = replace(present, hindrances=dict(hindrances(back.plan, read_cluster(client, back.plan, back.expected))))
+    return rollback_plan(done.moves, partitions_now, locations, present)
 
 
 def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:

@@ -5,7 +5,8 @@ perhaps in another order (KIP-455 restores the set, not the list), which a reass
 that was made in steps is undone from the last step that it reached.
 
 What cannot be undone is left alone and named, and the rest is undone: a partition that somebody else has changed since,
-one of another topic that was created under the same name, and one whose original broker is not up.
+one of another topic that was created under the same name, one whose original broker is not up, and one that no run
+could move now, say for want of a leader to copy from.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What the cluster is like now: live brokers (None: all that are named), and ids of topics as far as it tells."""
+    """What the cluster is like now: live brokers (None: all that are named), and ids of topics as far as it tells.
+
+    `hindrances` are sentences of the checks before a run against moving single partitions back.
+    """
 
     live_brokers: Collection[int] | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    hindrances: Mapping[TopicPartition, str] = field(default_factory=dict)
 
 
 AS_EXPECTED = Present()
@@ -93,5 +98,5 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))
         if down and partition.replicas != move.original:
             return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
-        return None
+        return present.hindrances.get(TopicPartition(move.topic, move.partition))
     return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"

@@ -60,11 +60,17 @@ def violations(
     found += _of_topics(plan, view, origin)
     found += _of_rates(rates, view.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
-    for assignment in plan.assignments:
-        found += [f"{assignment.topic_partition}: {text}" for text in _of_assignment(assignment, view.cluster)]
-        found += [f"{assignment.topic_partition}: {text}" for text in _of_partition(assignment, view)]
-    found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, view)]
+    found += [f"{partition}: {text}" for partition, text in hindrances(plan, view)]
     return tuple(dict.fromkeys(found))
+
+
+def hindrances(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition, str]]:
+    """What speaks against moving single partitions; without them the others could be moved."""
+    for assignment in plan.assignments:
+        for text in (*_of_assignment(assignment, view.cluster), *_of_partition(assignment, view)):
+            yield assignment.topic_partition, text
+    for replica, text in _of_log_dirs(plan, view):
+        yield replica.topic_partition, text
 
 
 def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:

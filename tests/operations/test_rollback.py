@@ -1,0 +1,47 @@
+"""What cannot be undone now is named, and keeps nothing else from being undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.operations.rollback import plan_rollback
+from kreassign.twin.faults.disks import Fail
+from tests.executor.twin_runs import TwinRig, tp
+
+HOME = ((0, 1), (1, 0), (0, 1))
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [list(replicas) for replicas in HOME])
+
+
+def test_a_partition_without_a_leader_is_named_and_the_others_go_back(rig: TwinRig) -> None:
+    two = [ConfigChange.set("min.insync.replicas", "2")]
+    rig.client.incremental_alter_configs({ConfigResource.topic("t"): two}).raise_if_any()
+    done = rig.run(rig.prepared({0: (2, 0), 1: (1,)}, throttle=None))
+    # Its only replica is killed, and is not led again when that is back: those that it had before are eligible still.
+    rig.twin.crash(1)
+    rig.twin.advance(60_000)
+    rig.twin.start(1)
+    rig.twin.advance(60_000)
+    back = plan_rollback(rig.client, done)
+    assert back.plan.assignments == (PartitionAssignment(tp(0), HOME[0], (ANY_LOG_DIR,) * 2),)
+    (left,) = back.skipped
+    assert left.startswith("t-1: it has no leader, so nothing can be copied to [0]: bring back one of its replicas [1]")
+
+
+def test_a_copy_whose_former_directory_has_failed_is_named_and_the_others_go_back(rig: TwinRig) -> None:
+    there, elsewhere = (one.path for one in rig.twin.metadata.brokers[0].log_dirs[:2])
+    plan = Plan((PartitionAssignment(tp(0), HOME[0], (elsewhere, ANY_LOG_DIR)), PartitionAssignment(tp(1), (1, 2))))
+    done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))
+    Fail(0, there).inject(rig.twin)
+    back = plan_rollback(rig.client, done)
+    assert back.plan.assignments == (PartitionAssignment(tp(1), HOME[1], (ANY_LOG_DIR,) * 2),)
+    (left,) = back.skipped
+    assert left.startswith(f"t-0: log directory {there} of broker 0 is offline")
