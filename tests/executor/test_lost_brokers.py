@@ -103,3 +103,12 @@ def test_a_broker_that_the_cluster_does_not_know_any_more_is_forgotten_without_b
     assert any(WAS_LEFT in problem and "did not know that broker any more" in problem for problem in found.problems)
     assert [event.unregistered for event in rig.seen if isinstance(event, ThrottleRestored)][-1] == (2,)
     refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+
+
+def test_a_broker_that_was_unregistered_is_forgotten_where_no_controller_is_known_either(rig: TwinRig) -> None:
+    lost(rig)
+    rig.client.unregister_broker(2)
+    found = rig.resume()
+    assert found.throttle_residue == ()
+    assert any(WAS_LEFT in problem and "did not know that broker any more" in problem for problem in found.problems)
+    refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)

@@ -7,6 +7,7 @@ settings (Kafka 4.3.1; the broker finds them when it starts), so they go there, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Unreachable
@@ -29,7 +30,7 @@ class Changed:
 
     `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that are
     not gone; `unwritten` the brokers that are down and to which nobody could carry them; `by_controller` those that are
-    down and whose controller took them, `unregistered` those of `unwritten` that the controller does not know any more.
+    down and whose controller took them, `unregistered` those of `unwritten` that the cluster does not know any more.
     They `may_pass` when nobody refused for good: the same again, which changes nothing twice, may be answered well.
     """
 
@@ -73,7 +74,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         tuple(Unwritten(down[one], str(error)) for one, error in sorted(carried.failed.items())),
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not queries.is_unknown_topic(error)),
-        tuple(sorted(down[one] for one, error in carried.failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED))),
+        _unregistered(port, {down[one]: error for one, error in carried.failed.items()}),
         not any(answers.is_final(error) for one, error in outcome.failed.items() if one not in down),
     )
 
@@ -94,3 +95,12 @@ def _carry_to(controllers: ConfigPort | None, changes: Changes) -> Batch[ConfigR
         return controllers.incremental_alter_configs(changes, timeout_ms=CHANGE_TIMEOUT_MS)
     except ClusterError as error:
         return Batch({}, dict.fromkeys(changes, error))
+
+
+def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tuple[int, ...]:
+    """Those of brokers that are down that the controller does not know, or that brokers do not list as registered."""
+    found = {broker for broker, error in failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED)}
+    if unsure := failed.keys() - found:
+        with suppress(ClusterError):  # Before Kafka 4.0 brokers cannot tell.
+            found |= unsure - {one.id for one in port.describe_cluster(include_fenced=True).brokers}
+    return tuple(sorted(found))

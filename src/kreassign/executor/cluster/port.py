@@ -36,8 +36,8 @@ class ConfigPort(Protocol):
 class ClusterPort(Protocol):
     """The calls, each with the meaning that `AdminClient` gives it. All raise ClusterError."""
 
-    def describe_cluster(self) -> Cluster:
-        """The live brokers."""
+    def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
+        """The live brokers; with `include_fenced` all that are registered, Unsupported before Kafka 4.0."""
         ...
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
