@@ -128,6 +128,8 @@ NEEDS = {
     "stream-metrics": Need("stream-metrics --topic t --cluster c --data data --once", (READ,), ()),
     "doctor": Need(f"doctor --measure-for 0 {STATE}", codes=(1,)),
 }  # fmt: skip
+BY_PLACE = {"verify", "doctor"}
+"""They name each broker and topic of which they cannot say how it is."""
 WITH_SPARK = {"audit records", "stream-metrics"}
 """They are refused before Spark is started; what is done with it is not tried here."""
 ELSEWHERE = {
@@ -221,7 +223,8 @@ def test_a_command_needs_just_what_is_listed_names_each_that_is_missing_and_leav
     for left_out in need.named:
         asked.may(whole - {left_out})
         seen = asked.give(need.words)
-        assert lines_with(SAID[left_out].replace("topic t", "topic"), seen), (left_out, seen.output)
+        said = lines_with(SAID[left_out].replace("topic t", "topic"), seen)
+        assert len(said) == 1 or (said and name in BY_PLACE), (left_out, seen.output)
         assert seen.exit_code in {0, *need.codes}, (left_out, seen.output)
     asked.may(whole)
     done = asked.give(need.words)

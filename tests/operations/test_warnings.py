@@ -20,6 +20,15 @@ def test_few_failures_are_named_and_many_counted() -> None:
     ]
 
 
+def test_what_fails_for_one_reason_is_one_line() -> None:
+    warnings: list[str] = []
+    failed = {f"broker {number}": ValueError("not allowed") for number in range(5)} | {"topic t": ValueError("gone")}
+    warn_of_failures(warnings.append, "configuration", failed)
+    assert warnings == [
+        "6 without configuration:\n  broker 0, broker 1, broker 2 and 2 more: not allowed\n  topic t: gone"
+    ]
+
+
 def test_no_failure_is_no_warning() -> None:
     warnings: list[str] = []
     warn_of_failures(warnings.append, "offsets", {})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from kreassign.model.authorization import error_text
@@ -35,9 +36,17 @@ def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None
 
 
 def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> None:
-    """Warn of what could not be read and why, if there is any: a few by name, the others counted."""
+    """Warn of what could not be read and why, if there is any: a few by name, the others counted, each reason once."""
     if not failed:
         return
-    shown = [f"  {key}: {error_text(error)}" for key, error in list(failed.items())[:SHOWN_FAILURES]]
-    more = [f"  and {len(failed) - SHOWN_FAILURES} more"] if len(failed) > SHOWN_FAILURES else []
-    warn("\n".join((f"{len(failed)} without {what}:", *shown, *more)))
+    by_reason: dict[str, list[Any]] = {}
+    for key, error in failed.items():
+        by_reason.setdefault(error_text(error), []).append(key)
+    shown = [f"  {_some(keys)}: {reason}" for reason, keys in islice(by_reason.items(), SHOWN_FAILURES)]
+    left = sum(map(len, islice(by_reason.values(), SHOWN_FAILURES, None)))
+    warn("\n".join((f"{len(failed)} without {what}:", *shown, *([f"  and {left} more"] if left else []))))
+
+
+def _some(keys: Sequence[Any]) -> str:
+    more = f" and {len(keys) - SHOWN_FAILURES} more" if len(keys) > SHOWN_FAILURES else ""
+    return ", ".join(map(str, keys[:SHOWN_FAILURES])) + more
