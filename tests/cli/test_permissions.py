@@ -240,6 +240,16 @@ def test_a_broker_whose_settings_cannot_be_read_is_not_called_dead(asked: Asked)
     assert "not live" not in refused.output
 
 
+def test_what_is_shown_without_a_command_names_what_is_missing(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", asked.server.bootstrap_servers)
+    monkeypatch.setenv("KREASSIGN_STATE_DIR", "state")
+    asked.may(frozenset({SEE}))
+    shown = CliRunner().invoke(kreassign, [])
+    (line,) = lines_with(SAID[LOOK], shown)
+    assert line.startswith("cluster at ")
+    assert "Request(" not in shown.output
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
 def test_nobody_else_can_read_what_commands_leave_in_directories_that_they_made(asked: Asked, umask: int) -> None:
     assert asked.give("plan rebalance --measure-for 0 --out found.json").exit_code == 0

@@ -16,6 +16,7 @@ from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
 from kreassign.cli.run_text import state_text
 from kreassign.errors import KreassignError
 from kreassign.executor.history.run_history import RunHistory
+from kreassign.model.authorization import error_text
 from kreassign.operations import steer
 from kreassign.operations.journals import default_state_dir, find_journal, is_active
 from kreassign.operations.overview import Overview, overview
@@ -69,7 +70,7 @@ def _cluster(cluster: ClusterOptions) -> Overview | None:
         with cluster.connect() as client:
             seen = overview(client)
     except KreassignError as error:
-        click.echo(f"cluster at {cluster.bootstrap_server}: {error}")
+        click.echo(f"cluster at {cluster.bootstrap_server}: {error_text(error)}")
         return None
     click.echo(f"cluster {seen.cluster_id} at {cluster.bootstrap_server}")
     for figures in _figures(seen):

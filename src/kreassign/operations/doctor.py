@@ -39,6 +39,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.model.whole_number import signed_number
@@ -119,9 +120,9 @@ def examine(
             *lease_problems,
             *maintenance_problems,
             *permission_problems,
-            *(f"topic {name}: {error}" for name, error in topics.failed.items()),
+            *(f"topic {name}: {error_text(error)}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),
-            *(f"log directories of broker {broker}: {error}" for broker, error in log_dirs.failed.items()),
+            *(f"log directories of broker {broker}: {error_text(error)}" for broker, error in log_dirs.failed.items()),
         ),
     )
 
@@ -195,11 +196,11 @@ def _settings_and_permissions(
     try:
         min_isr = queries.min_isr_of(client, topics)
     except ClusterError as error:
-        problems.append(f"min.insync.replicas: {error}")
+        problems.append(f"min.insync.replicas: {error_text(error)}")
     try:
         allowed = _allowed(client, unseen)
     except ClusterError as error:
-        problems.append(f"permissions: {error}")
+        problems.append(f"permissions: {error_text(error)}")
     return min_isr, allowed, tuple(problems)
 
 
@@ -222,7 +223,7 @@ def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple
     try:
         return MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read(), ()
     except (ClusterError, InputError) as error:
-        return NO_MAINTENANCE, (f"maintenance of brokers: {error}",)
+        return NO_MAINTENANCE, (f"maintenance of brokers: {error_text(error)}",)
 
 
 def _lease(client: AdminClient) -> tuple[LeaseHolder | None, OriginalValues | None, tuple[str, ...]]:
@@ -232,4 +233,4 @@ def _lease(client: AdminClient) -> tuple[LeaseHolder | None, OriginalValues | No
     try:
         return present_holder(client), read_record(client), ()
     except (ClusterError, InputError) as error:
-        return None, None, (f"lease of the cluster: {error}",)
+        return None, None, (f"lease of the cluster: {error_text(error)}",)

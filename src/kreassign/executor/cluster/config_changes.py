@@ -71,7 +71,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
     carried = _carry_to(controllers, {one: changes[one] for one in down})
     return Changed(
         tuple(f"{one}: {error_text(error)}" for one, error in outcome.failed.items() if one not in down),
-        tuple(Unwritten(down[one], str(error)) for one, error in sorted(carried.failed.items())),
+        tuple(Unwritten(down[one], error_text(error)) for one, error in sorted(carried.failed.items())),
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not queries.is_unknown_topic(error)),
         _unregistered(port, {down[one]: error for one, error in carried.failed.items()}),

@@ -10,6 +10,7 @@ from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove, Refusal
 from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, has_code
 
 
@@ -36,7 +37,7 @@ def request(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> 
         if not _is_remembered(error)
     }
     refused = {
-        replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error}"
+        replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error_text(error)}"
         for replica, error in failed.items()
         if isinstance(error, Rejected)
     }

@@ -237,7 +237,10 @@ def read_sizes(
         for copy in log_dir.replicas
         if not copy.is_future
     }
-    problems = [(f"broker {broker}", f"did not report its sizes: {error}") for broker, error in answer.failed.items()]
+    problems = [
+        (f"broker {broker}", f"did not report its sizes: {error_text(error)}")
+        for broker, error in answer.failed.items()
+    ]
     return sizes, tuple(problems)
 
 
@@ -251,7 +254,8 @@ def read_log_dirs(
     answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
     found = replica_locations(answer.ok)
     problems = [
-        (f"broker {broker}", f"did not report its directories: {error}") for broker, error in answer.failed.items()
+        (f"broker {broker}", f"did not report its directories: {error_text(error)}")
+        for broker, error in answer.failed.items()
     ]
     paths = {replica: found[replica].current for replica in wanted if replica in found}
     return {replica: path for replica, path in paths.items() if path is not None}, tuple(problems)
