@@ -214,3 +214,20 @@ def test_epochs_go_on_from_those_that_had_been_counted() -> None:
         (0, 2, "first"), (0, 5, "good"), (0, 5, "good"), (0, 5, "good"), (0, 6, "reset"), (0, 6, "good"),
         (1, 0, "first"),
     ]  # fmt: skip
+
+
+def reasons(*ends: int) -> list[str | None]:
+    """Why samples with these ends, a second apart, do not count."""
+    rows: list[Row] = [{"taken_ms": 1000 * n, "end_offset": end} for n, end in enumerate(ends)]
+    return [reason for (reason,) in told(rows, "reason")]
+
+
+def test_a_record_too_many_is_told_by_two_samples_after_it_and_by_one_alone_not() -> None:
+    ahead = "end_offset is ahead of the samples after it, and comes back"
+    last = "end_offset is behind the sample before it, and is the last"
+    assert reasons(100, 100, 101, 100, 100) == [None, None, ahead, None, None]
+    assert reasons(100, 100, 101, 100) == [None, None, None, last]
+    assert reasons(100, 100, 102, 100) == [None, None, ahead, None]
+    behind = "end_offset is behind the samples before it, and comes back"
+    assert reasons(100, 100, 99, 100) == [None, None, behind, None]
+    assert reasons(100, 110, 120, 105, 130, 140) == [None, None, None, behind, None, None]
