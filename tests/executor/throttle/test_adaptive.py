@@ -114,3 +114,8 @@ def test_what_was_not_measured_adds_up_too_and_a_partition_without_leader_has_no
     ]
     writes = {TopicPartition("t", 3): 4.0}
     assert traffic_of(partitions, writes, range(4)) == (BrokerTraffic(2, 0.0, 0.0), BrokerTraffic(3, 0.0, 4.0))
+
+
+def test_traffic_comes_by_broker_in_whatever_order_it_was_asked_for() -> None:
+    found = traffic_of([Partition(T0, (5, 11), (5, 11), 11)], {T0: 2.5}, [11, 5, 7])
+    assert found == (BrokerTraffic(5, 0.0, 2.5), BrokerTraffic(7, 0.0, 0.0), BrokerTraffic(11, 2.5, 2.5))

@@ -12,6 +12,7 @@ from kreassign.executor.throttle.ledger import (
     ConfigValue,
     Flows,
     Restoration,
+    brokers_of,
     changes,
     changes_to_before,
     changes_to_ours,
@@ -357,3 +358,54 @@ def test_an_empty_list_is_not_yet_one_that_was_not_there(
 ) -> None:
     ours = ConfigOverride(FOLLOWERS, before, "0:3", ("1:3",))
     assert (ours.is_restored(value), ours.is_without_ours(value)) == (is_restored, is_without_ours)
+
+
+def test_a_list_that_had_a_wildcard_before_is_restored_with_it_and_without_our_entries() -> None:
+    override = ConfigOverride(LEADERS, "*", "*,0:1")
+    assert (override.is_restored("*"), override.is_restored("*,0:1"), override.is_restored("0:1")) == (
+        True,
+        False,
+        False,
+    )
+    assert override.is_restored("8:8")
+    assert not ConfigOverride(LEADERS, "7:4", "0:1,7:4").is_restored("*,7:4")
+
+
+def test_an_empty_list_is_what_was_there_only_if_there_was_one() -> None:
+    assert not ConfigOverride(LEADERS, None, "0:1").is_restored("")
+    assert ConfigOverride(LEADERS, "", "0:1").is_restored("")
+    assert ConfigOverride(sending(1), "", "5").is_restored("")
+    words = (*OF_TOPIC_T, "--add-config", f"{LIST}=[]")
+    assert command_to_restore(ConfigOverride(LEADERS, "", "0:1"), "0:1") == ("kafka-configs", "--alter", *words)
+
+
+def test_every_value_of_ours_that_may_be_there_is_named_once() -> None:
+    def possible(value: str | None, *unconfirmed: str) -> tuple[str, ...]:
+        return ConfigOverride(sending(1), "9", value, unconfirmed).possible_values
+
+    assert (possible("5"), possible("5", "6"), possible("5", "6", "5"), possible(None, "6"), possible(None)) == (
+        ("5",), ("6", "5"), ("6", "5"), ("6",), (),
+    )  # fmt: skip
+
+
+def test_any_value_of_ours_is_in_force_while_nobody_knows_which_was_written() -> None:
+    rate = ConfigOverride(sending(1), "9", "6", ("5",))
+    assert [rate.is_in_force(value) for value in ("6", "5", "9", None)] == [True, True, False, False]
+    listed = ConfigOverride(LEADERS, "7:4", "1:3,7:4", ("0:3,7:4",))
+    assert [listed.is_in_force(value) for value in ("0:3", "1:3", "7:4", "2:3")] == [True, True, False, False]
+
+
+def test_every_broker_that_sends_or_receives_is_one_of_the_moves() -> None:
+    assert brokers_of(MOVE) == {1, 2, 3}
+    assert brokers_of({}) == frozenset()
+
+
+def test_what_is_unset_is_set_again_though_it_is_as_wanted() -> None:
+    known = {sending(1): "9", sending(2): "9"}
+    pending = {key: ConfigOverride(key, "9", "5") for key in known}
+    wanted = wanted_rates(known, ThrottleRates(5))
+    assert changes(wanted, known, pending) == ()
+    assert changes(wanted, known, pending, [ConfigResource.broker(2)]) == (
+        ConfigOverride(sending(2), "9", "5", ("5",)),
+    )
+    assert changes({sending(3): "9"}, {sending(3): "9"}, {}, [ConfigResource.broker(3)]) == ()

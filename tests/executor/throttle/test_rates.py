@@ -74,3 +74,8 @@ def test_capacities_are_kept_in_the_journal() -> None:
     assert from_json("ThrottleRequested", to_json(asked)) == asked
     seen = TrafficMeasured(1, (BrokerTraffic(0, 1.5, 2.0),), (PartitionWrites(TopicPartition("t", 0), 3.0),))
     assert from_json("TrafficMeasured", to_json(seen)) == seen
+
+
+def test_rates_of_brokers_come_by_broker_and_each_once() -> None:
+    assert ThrottleRates(100).changed(7, (10, 2, 9, 2)).per_broker == tuple(BrokerRate(one, 7) for one in (2, 9, 10))
+    assert MIXED.changed(None, (2,)).per_broker == (BrokerRate(1, 20), BrokerRate(2, None), BrokerRate(3, 500))

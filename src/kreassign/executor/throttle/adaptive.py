@@ -7,7 +7,7 @@ knows the traffic, a floor.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kreassign.executor.throttle.demand import least_rate
@@ -87,8 +87,7 @@ def traffic_of(
 
     A replica out of sync is left out: what it fetches is throttled, or soon over.
     """
-    sent: defaultdict[int, float] = defaultdict(float)
-    received: defaultdict[int, float] = defaultdict(float)
+    sent, received = defaultdict[int, float](float), defaultdict[int, float](float)
     unknown: set[int] = set()
     for partition in partitions:
         bytes_per_s = writes.get(partition.topic_partition)
@@ -100,8 +99,4 @@ def traffic_of(
         sent[partition.leader] += bytes_per_s * (len(partition.isr) - 1)
         for broker in partition.isr:
             received[broker] += bytes_per_s
-    return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in _known(brokers, unknown))
-
-
-def _known(brokers: Iterable[int], unknown: set[int]) -> Iterator[int]:
-    return (broker for broker in sorted(brokers) if broker not in unknown)
+    return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in sorted({*brokers} - unknown))
