@@ -170,6 +170,18 @@ def test_too_many_partitions_are_refused_as_a_whole():
     assert answers == [("foo", excess), ("bar", excess), ("baz", excess)]
 
 
+def test_partitions_by_default_and_those_placed_by_hand_count_and_nonsense_does_not():
+    many = SmallCluster(server=ServerSettings(partition_count=5_001, replication_factor=1))
+    excess = (44, "Excessively large number of partitions per request.")
+    assert create(many, WantedTopic("foo"), WantedTopic("bar")) == [("foo", excess), ("bar", excess)]
+    assert create(many, WantedTopic("foo"), WantedTopic("bar", 1), validate_only=True) == [("foo", DONE), ("bar", DONE)]
+    by_hand = manual("bar", (0,), (1,))
+    assert create(SmallCluster(), WantedTopic("foo", 9_999, 1), by_hand) == [("foo", excess), ("bar", excess)]
+    # 10,000 and nothing are not too many; it is their records that are.
+    at_most = create(SmallCluster(), WantedTopic("foo", 10_000, 1), WantedTopic("bar", -5, 1))
+    assert {message for _, (_, message) in at_most} == {"Unable to perform excessively large batch operation."}
+
+
 def test_partitions_and_topic_together_must_stay_below_the_record_limit():
     wanted = manual("foo", *[(0,)] * 10_000)
     decision = create_topics(SmallCluster().context, CreateTopics((wanted,)), random())
