@@ -260,6 +260,10 @@ def test_an_override_reads_as_what_is_left_to_do() -> None:
 
 def test_a_value_reads_as_what_is_set_and_what_was() -> None:
     assert str(ConfigValue(sending(1), "5")) == "leader.replication.throttled.rate of broker 1 is '5'"
+    assert str(ConfigOverride(sending(1), "9", None)) == (
+        "leader.replication.throttled.rate of broker 1 is still not set; before the run it was '9'"
+    )
+    assert str(ConfigValue(sending(1), None)) == "leader.replication.throttled.rate of broker 1 is not set"
     assert ConfigValue(sending(1), None).then == "leader.replication.throttled.rate of broker 1 was not set"
     assert ConfigOverride(sending(1), "9", "5").then == (
         "leader.replication.throttled.rate of broker 1 was still '5'; before the run it was '9'"
