@@ -186,4 +186,4 @@ def _is_p95_known(rates: dict[str, Floats], told: Evidence) -> Mask:
 
 def _words(values: Words) -> pa.Array:
     """An empty one is NULL."""
-    return pa.array([word or None for word in values.tolist()], pa.string())
+    return pa.array([word or None for word in values.tolist()])
