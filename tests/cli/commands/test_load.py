@@ -16,7 +16,8 @@ from tests.pipeline.clusters import fill
 def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.startswith("kreassign.pipeline.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr(kreassign.pipeline, "job", raising=False)
+    for name in ("job", "spark_modules"):
+        monkeypatch.delattr(kreassign.pipeline, name, raising=False)
     monkeypatch.setitem(sys.modules, "pyspark", None)  # as if it were not installed
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     result = CliRunner().invoke(command, ["load", "--data", str(tmp_path)])
