@@ -11,7 +11,7 @@ from pathlib import Path
 from kreassign.clock import Clock
 from kreassign.kafka_tools.failures import TerseError, ToolError
 from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
-from kreassign.kafka_tools.reassign.client import Failures, ToolClient
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.log_dirs import Found, find_replicas, plan_with_dirs
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest, CancelRequest
@@ -66,13 +66,10 @@ def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> N
 
 def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition]) -> None:
     """Cancel these reassignments; raises `TerseError` with all that were refused."""
-    _raise_if_any(client.reassign(dict.fromkeys(active)))
-    say(messages.cancelled(active))
-
-
-def _raise_if_any(failures: Failures) -> None:
+    failures = client.reassign(dict.fromkeys(active))
     if failures:
         raise TerseError(messages.not_cancelled(failures)) from next(iter(failures.values()))
+    say(messages.cancelled(active))
 
 
 def targets_to_cancel(found: Found) -> dict[TopicPartitionReplica, str]:
