@@ -104,6 +104,15 @@ def test_what_only_the_end_needs_is_named_there_and_waited_for(rig: TwinRig) -> 
     assert (done.state, asked.throttles()) == ("done", [])
 
 
+def test_who_may_not_even_read_the_throttle_is_told_that_it_takes_a_right(rig: TwinRig) -> None:
+    asked = Withdrawn(
+        rig, "broker 0 cannot be read: a broker has to answer, and to allow DescribeConfigs on the cluster"
+    )
+    done = asked.run(frozenset({ALTER_SETTINGS, Allow(ANONYMOUS, Operation.DESCRIBE_CONFIGS)}))
+    assert 0 <= asked.named_s[0] <= NAMED_WITHIN_S
+    assert (len(asked.in_flight), done.state, asked.throttles()) == (1, "done", [])
+
+
 def test_without_alter_what_was_not_started_fails_by_name_and_the_throttle_is_restored(rig: TwinRig) -> None:
     asked = Withdrawn(rig, "permission is missing: Alter on the cluster; allow it with `kafka-acls --add ")
     done = asked.run(frozenset({ALTER}))

@@ -8,6 +8,7 @@ from kreassign.executor.guards import Reaction
 from kreassign.executor.state import schedule_window, throttle_watch
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.run import Run
+from kreassign.model import ConfigResource, ResourceType
 
 
 def hindrance(run: Run, at_ms: int) -> str | None:
@@ -45,8 +46,15 @@ def _throttle(run: Run) -> Iterator[str]:
         checked = f"its throttle is checked before anything is started: {found}"
         yield others if throttle_watch.foreign(run) else checked
     if throttle.unread:
-        yield f"nothing is started while the throttle of {throttle.unread[0]} cannot be read"
+        yield unread_throttle(throttle.unread[0])
     if throttle.due:
         yield "nothing is started before its throttle is set again"
     if throttle.unset:
         yield f"nothing is started before the throttle of {min(throttle.unset)} is set"
+
+
+def unread_throttle(resource: ConfigResource) -> str:
+    """That the throttle of a broker or a topic cannot be read, and what reading it takes: one of the two is missing."""
+    what = "the topic" if resource.type is ResourceType.TOPIC else "the cluster"
+    needs = f"a broker has to answer, and to allow DescribeConfigs on {what}"
+    return f"nothing is started while the throttle of {resource} cannot be read: {needs}"

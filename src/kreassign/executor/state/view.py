@@ -10,7 +10,7 @@ from kreassign.executor.guards import GuardName, Verdict
 from kreassign.executor.guards.health import NAMED
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.candidate import Endpoint
-from kreassign.executor.state.hindrance import hindrance
+from kreassign.executor.state.hindrance import hindrance, unread_throttle
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import (
     AT_REST,
@@ -159,7 +159,7 @@ class RunView:
         problems, awaited = self._run.problems, self._run.throttle.awaited
         is_going_on = self._goes_on
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
-        unread = (f"nothing is started while the throttle of {one} cannot be read" for one in self._run.throttle.unread)
+        unread = map(unread_throttle, self._run.throttle.unread)
         passing = (problem for of_kind in problems.passing.values() for problem in of_kind.values())
         found: tuple[PassingProblem | GuardBreach, ...] = (*passing, *self._run.health.breaches)
         told = (one.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms) for one in found)
