@@ -128,7 +128,7 @@ EVERY_TEN = range(0, 330, 10)
 
 
 @pytest.mark.parametrize(("late_ms", "first_open"), [(0, 1), (1, 2)])
-def test_hours_stay_open_while_a_sample_in_them_can_be_judged_afterwards(late_ms: int, first_open: int) -> None:
+def test_hours_stay_open_while_a_sample_in_them_can_be_judged_again(late_ms: int, first_open: int) -> None:
     """The latest is from 5:20. The ninth after that of 1:50 is from 3:20, two hours before; or a millisecond more."""
     rows = steady(*EVERY_TEN)
     rows[-1]["taken_ms"] += late_ms
