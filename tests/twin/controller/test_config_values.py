@@ -3,7 +3,13 @@
 import pytest
 
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS
-from kreassign.twin.controller.config_values import first_broker_fault, first_fault, shown_value, value_fault
+from kreassign.twin.controller.config_values import (
+    first_broker_fault,
+    first_fault,
+    shown_value,
+    untiering_fault,
+    value_fault,
+)
 
 LEADERS = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"
@@ -108,4 +114,107 @@ def test_every_default_is_fit():
     ("min.cleanable.dirty.ratio", "1", "1.0"), ("compression.type", " zstd ", "zstd"), ("retention.ms", "x", "x"),
 ])  # fmt: skip
 def test_values_are_shown_as_kafka_reads_them(key, value, shown):
+    assert shown_value(TOPIC_KEYS[key], value) == shown
+
+
+TIERED = {"remote.storage.enable": " True "}
+NO_POLICY = "Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being an empty list."
+
+
+@pytest.mark.parametrize(("values", "fault"), [
+    (TIERED, None),
+    (TIERED | {"cleanup.policy": " delete "}, None),
+    (TIERED | {"cleanup.policy": ""}, None),
+    (TIERED | {"cleanup.policy": "compact"}, NO_POLICY),
+    (TIERED | {"cleanup.policy": "compact,delete"}, NO_POLICY),
+    ({"remote.storage.enable": "false", "cleanup.policy": "compact"}, None),
+    # Both are usually kept as all is: a week, and without an end.
+    (TIERED | {"local.retention.ms": "604800000"}, None),
+    (
+        TIERED | {"local.retention.ms": "604800001"},
+        (
+            "Invalid value 604800001 for configuration local.retention.ms: Value must not be more than retention.ms "
+            "property value: 604800000"
+        ),
+    ),
+    (TIERED | {"local.retention.bytes": "7"}, None),
+    (TIERED | {"retention.bytes": "0"}, None),
+    (TIERED | {"retention.ms": "0", "local.retention.ms": "0"}, None),
+])  # fmt: skip
+def test_a_tiered_topic_deletes_what_is_old(values, fault):
+    assert first_fault(values, may_be_tiered=True) == fault
+
+
+def test_only_where_servers_have_remote_storage_a_topic_is_tiered():
+    disabled = (
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+    )
+    assert (first_fault(TIERED), first_fault(TIERED, may_be_tiered=False)) == (disabled, disabled)
+    assert first_fault({"remote.storage.enable": "false"}) is None
+
+
+@pytest.mark.parametrize(("before", "after", "is_fine"), [
+    ({}, {}, True),
+    (TIERED, TIERED, True),
+    ({}, TIERED, True),
+    (TIERED, {}, False),
+    (TIERED, {"remote.storage.enable": "false"}, False),
+    (TIERED, {"remote.log.delete.on.disable": "false"}, False),
+    (TIERED, {"remote.log.delete.on.disable": " TRUE "}, True),
+])  # fmt: skip
+def test_a_topic_is_tiered_no_longer_only_if_its_remote_segments_go(before, after, is_fine):
+    fault = untiering_fault(before, after)
+    assert (fault is None) == is_fine
+    assert is_fine or fault.startswith("It is invalid to disable remote storage without deleting remote data. ")
+
+
+@pytest.mark.parametrize(("key", "value", "is_fine"), [
+    ("retention.bytes", "-9223372036854775808", True), ("retention.bytes", "-9223372036854775809", False),
+    ("retention.bytes", "9223372036854775807", True), ("segment.bytes", "2147483647", True),
+    ("segment.bytes", "2147483648", False), ("segment.bytes", "1048576", True), ("segment.bytes", "1048575", False),
+    ("compression.gzip.level", "1", True), ("compression.gzip.level", "9", True),
+    ("compression.gzip.level", "10", False), ("compression.gzip.level", "-2", False),
+    ("compression.lz4.level", "17", True), ("compression.lz4.level", "18", False),
+    ("compression.zstd.level", "-131072", True), ("compression.zstd.level", "-131073", False),
+    ("compression.zstd.level", "22", True), ("compression.zstd.level", "23", False),
+    ("min.cleanable.dirty.ratio", "0", True), ("min.cleanable.dirty.ratio", "-0.1", False),
+    ("min.cleanable.dirty.ratio", "1", True), ("min.cleanable.dirty.ratio", "1.01", False),
+    ("min.cleanable.dirty.ratio", ".5f", True), ("min.cleanable.dirty.ratio", "0.5D", True),
+    ("min.cleanable.dirty.ratio", "5E-1F", True), ("min.cleanable.dirty.ratio", "1d", True),
+    ("min.cleanable.dirty.ratio", "0.5x", False), ("max.compaction.lag.ms", "1", True),
+    ("max.compaction.lag.ms", "0", False), (LEADERS, "0:1 , 2:3", True), (LEADERS, "0:1,*", False),
+    ("preallocate", "yes", False), ("preallocate", " false", True), ("cleanup.policy", "delete,delete", True),
+])  # fmt: skip
+def test_values_at_the_ends_of_what_is_allowed(key, value, is_fine):
+    assert (first_fault({key: value}) is None) == is_fine
+
+
+def test_a_lag_is_compared_with_the_default_of_the_other():
+    assert first_fault({"min.compaction.lag.ms": "9223372036854775807"}) is None
+    assert first_fault({"max.compaction.lag.ms": "1"}) is None
+    assert first_fault({"min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"}).startswith("conflict topic config")
+
+
+def test_keys_that_a_broker_cannot_have_are_told_in_order():
+    both = {"ssl.truststore.type": "x", "ssl.keystore.type": "x", "process.roles": "x", "broker.rack": "x"}
+    assert first_broker_fault(both, is_for_one=True) == (
+        "Cannot update these configs dynamically: [broker.rack, process.roles]"
+    )
+    unprefixed = {name: value for name, value in both.items() if name.startswith("ssl")}
+    assert first_broker_fault(unprefixed, is_for_one=True) == (
+        f"{PER_LISTENER}: [ssl.keystore.type, ssl.truststore.type]"
+    )
+    one = {"ssl.protocol": "x", "sasl.jaas.config": "x", "listeners": "x", "my.key": "x"}
+    assert first_broker_fault(one, is_for_one=True) is None
+    assert first_broker_fault(one, is_for_one=False) == (
+        "Cannot update these configs at default cluster level, broker id must be specified: "
+        "[listeners, sasl.jaas.config, ssl.protocol]"
+    )
+
+
+@pytest.mark.parametrize(("key", "value", "shown"), [
+    ("preallocate", " False ", "false"), ("preallocate", "maybe", "maybe"), ("cleanup.policy", "", ""),
+    ("min.cleanable.dirty.ratio", " .5F ", "0.5"), ("segment.bytes", "0010", "10"), ("cleanup.policy", "a ,b", "a,b"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_shown_as_it_is(key, value, shown):
     assert shown_value(TOPIC_KEYS[key], value) == shown

@@ -1,5 +1,7 @@
 """Changing configuration: what real brokers and controllers answered, and what it does to the metadata."""
 
+from dataclasses import replace
+
 import pytest
 
 from kreassign.model import ConfigOperation
@@ -269,6 +271,101 @@ def test_keys_of_ones_own_are_stored_as_they_are():
     cluster = foo()
     assert change(cluster, resource(0, (SET, "my.plugin.key", "x"))) == [DONE]
     assert values(cluster, 0) == {"my.plugin.key": "x"}
+
+
+@pytest.mark.parametrize(("key", "wanted", "why"), [
+    ("num.io.threads", "4", None), ("num.io.threads", "16", None),
+    ("num.io.threads", "3", "value should be at least half the current value 8"),
+    ("num.io.threads", "17", "value should not be greater than double the current value 8"),
+    ("num.network.threads", "1", None), ("num.network.threads", "6", None),
+    ("num.network.threads", "7", "value should not be greater than double the current value 3"),
+    ("num.replica.fetchers", "2", None),
+    ("num.replica.fetchers", "3", "value should not be greater than double the current value 1"),
+    ("log.cleaner.threads", "100", None),
+])  # fmt: skip
+def test_pools_of_threads_are_halved_or_doubled_at_the_most(key, wanted, why):
+    text = (
+        "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation failed "
+        f"for {key}={wanted}, {why} for configuration Invalid dynamic configuration"
+    )
+    assert change(foo(), resource(0, (SET, key, wanted))) == [DONE if why is None else (42, text)]
+
+
+def test_threads_are_compared_with_those_that_the_broker_has_now():
+    cluster = foo()
+    for count in ("16", "32"):
+        assert change(cluster, resource(0, (SET, "num.io.threads", count))) == [DONE]
+    ((code, message),) = change(cluster, resource("", (SET, "num.io.threads", "8")))
+    assert (code, "at least half the current value 32" in message) == (42, True)
+    # Who asks the controller is not compared, and of two pools the first by name is told.
+    assert change(cluster, resource(0, (SET, "num.io.threads", "1")), at=None) == [DONE]
+    two = resource(0, (SET, "num.replica.fetchers", "9"), (SET, "background.threads", "99"))
+    assert "background.threads=99" in change(foo(), two)[0][1]
+
+
+def test_a_broker_judges_what_a_list_becomes():
+    only_star = "requirement failed: When cordoned.log.dirs is set to *, it must not contain other values"
+    cluster = foo().configure(0, "cordoned.log.dirs", "/data0")
+    assert change(cluster, resource(0, (APPEND, "cordoned.log.dirs", "*"))) == [(42, only_star)]
+    assert change(cluster, resource(0, (APPEND, "cordoned.log.dirs", "/data1"))) == [DONE]
+    assert values(cluster, 0) == {"cordoned.log.dirs": "/data0,/data1"}
+    assert change(cluster, resource(0, (SUBTRACT, "cordoned.log.dirs", "/data0"))) == [DONE]
+    assert values(cluster, 0) == {"cordoned.log.dirs": "/data1"}
+    missing = f"{STRANGE_DIRS} Missing entries : /a, /b"
+    assert change(cluster, resource(0, (APPEND, "cordoned.log.dirs", "/b,/a"))) == [(42, missing)]
+    # Another setting of the broker is judged with them.
+    strange = foo().configure(0, "cordoned.log.dirs", "/nope")
+    assert change(strange, resource(0, (SET, RATE, "5"))) == [(42, f"{STRANGE_DIRS} Missing entries : /nope")]
+
+
+def test_a_controller_only_opens_directories():
+    cluster = foo().configure(0, "cordoned.log.dirs", "/data0,/data1")
+    assert change(cluster, resource(0, (SET, "cordoned.log.dirs", "/data0,/x")), at=None) == [ONLY_OPENS]
+    assert change(cluster, resource(0, (SET, "cordoned.log.dirs", "/data1")), at=None) == [DONE]
+    assert change(cluster, resource(0, (DELETE, "cordoned.log.dirs", None)), at=None) == [DONE]
+    older = foo(rules=rules_of("4.2"))
+    assert change(older, resource(0, (SET, "cordoned.log.dirs", "/x")), at=None) == [DONE]
+    assert change(older, resource(0, (SET, "cordoned.log.dirs", "/x"))) == [DONE]
+
+
+def test_a_value_of_just_the_largest_length_is_taken():
+    assert change(foo(), resource(0, (SET, "my.key", "x" * 32_767))) == [DONE]
+    ((code, _),) = change(foo(), resource(0, (SET, "my.key", "x" * 32_768)))
+    assert code == 40
+
+
+def test_a_topic_is_tiered_where_servers_are_and_untiered_with_its_segments():
+    tiered = (SET, "remote.storage.enable", "true")
+    disabled = (
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+    )
+    assert change(foo(), resource("foo", tiered)) == [(40, disabled)]
+    cluster = foo(server=ServerSettings(static={"remote.log.storage.system.enable": "true"}))
+    assert change(cluster, resource("foo", tiered)) == [DONE]
+    ((code, message),) = change(cluster, resource("foo", (DELETE, "remote.storage.enable", None)))
+    assert (code, message[:47]) == (40, "It is invalid to disable remote storage without")
+    gone = resource("foo", (DELETE, "remote.storage.enable", None), (SET, "remote.log.delete.on.disable", "true"))
+    assert change(cluster, gone) == [DONE]
+    assert values(cluster) == {"remote.log.delete.on.disable": "true"}
+
+
+def test_replacing_takes_back_keys_in_their_order_and_before_what_is_new():
+    cluster = (
+        foo().configure("foo", "retention.ms", "5").configure("foo", LEADERS, "*").configure("foo", "flush.ms", "1")
+    )
+    command = AlterConfigs((resource("foo", (SET, "segment.ms", "9")),), broker_id=0, replaces=True)
+    assert [(one.name, one.value) for one in alter_configs(cluster.context, command).records] == [
+        ("flush.ms", None), (LEADERS, None), ("retention.ms", None), ("segment.ms", "9"),
+    ]  # fmt: skip
+
+
+def test_a_controller_that_is_no_broker_can_be_configured():
+    cluster = foo()
+    context = replace(cluster.context, controllers=frozenset({100}))
+    for node, code in ((100, 0), (101, 102)):
+        command = AlterConfigs((resource(node, (SET, RATE, "5")),))
+        (answer,) = alter_configs(context, command).answer
+        assert (answer.type, answer.name, answer.outcome.code) == (4, str(node), code)
 
 
 # AlterConfigs

@@ -6,7 +6,7 @@ from kreassign.model.config import ConfigSource
 from kreassign.model.error_codes import error_code
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.context import ServerSettings
-from kreassign.twin.controller.described_configs import Synonym, describe_configs
+from kreassign.twin.controller.described_configs import Synonym, broker_setting, describe_configs
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster, directories, resource_of
@@ -152,3 +152,79 @@ def test_the_default_of_all_brokers_tells_only_what_is_set():
 def test_what_cannot_be_told(kind, name, code, message):
     answer = describe_configs(cluster().context, 0, (kind, name))
     assert (answer.outcome.code, answer.outcome.message, answer.configs) == (code, message, ())
+
+
+def test_all_that_a_brokers_file_says_is_told_with_its_synonyms():
+    made = cluster()
+    made.write(BrokerRegistered(7, "host7", 9093, "a", directories(7, 2), 99))
+    configs = told(made, BROKER, "7", node=7)
+    static = ConfigSource.STATIC_BROKER
+    expected = {
+        "node.id": ("7",), "broker.id": ("7", "-1"), "process.roles": ("broker",), "broker.rack": ("a",),
+        "listeners": ("PLAINTEXT://host7:9093", "PLAINTEXT://:9092"), "log.dirs": ("/data0,/data1",),
+    }  # fmt: skip
+    for name, values in expected.items():
+        config, sources = configs[name], (static, ConfigSource.DEFAULT)
+        assert (config.name, config.value, config.source, config.is_sensitive) == (name, values[0], static, False)
+        assert config.synonyms == tuple(
+            Synonym(name, value, source) for value, source in zip(values, sources, strict=False)
+        )
+        assert len(config.documentation) > 20
+    alone = cluster()
+    alone.write(BrokerRegistered(8, "host8", 9092, None, directories(8, 1), 99))
+    found = told(alone, BROKER, "8", node=8)["broker.rack"]
+    assert (found.value, found.source) == (None, ConfigSource.DEFAULT)
+
+
+def test_a_topic_tells_what_its_keys_are_for():
+    configs = told(cluster(), TOPIC, "foo")
+    assert all(len(config.documentation) > 20 for config in configs.values() if not config.name.startswith("remote"))
+    assert {(config.is_sensitive, config.is_read_only) for config in configs.values()} == {(False, False)}
+    assert configs["retention.ms"].synonyms[0] == Synonym("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC)
+
+
+def test_what_all_brokers_have_is_told_by_name_with_one_synonym():
+    made = cluster()
+    made.write(
+        ConfigChanged(resource_of(""), "background.threads", "11"),
+        ConfigChanged(resource_of(""), "listener.name.x.ssl.key.password", "secret"),
+        ConfigChanged(resource_of(""), "ssl.protocol", "TLS"),
+    )
+    answer = describe_configs(made.context, 0, (BROKER, ""))
+    shared = ConfigSource.DYNAMIC_DEFAULT_BROKER
+    assert [(one.name, one.value, one.source, one.is_sensitive, one.is_read_only) for one in answer.configs] == [
+        ("background.threads", "11", shared, False, False),
+        ("listener.name.x.ssl.key.password", None, shared, True, True),
+        (MIN_ISR, "1", shared, False, False),
+        ("ssl.protocol", "TLS", shared, False, False),
+    ]
+    assert answer.configs[0].synonyms == (Synonym("background.threads", "11", shared),)
+    assert (answer.type, answer.name) == (BROKER, "")
+
+
+def test_a_key_of_a_broker_is_told_wherever_it_is_set():
+    made = cluster(server=ServerSettings(static={"background.threads": "12"}))
+    made.write(ConfigChanged(resource_of(""), "background.threads", "11"))
+    made.write(ConfigChanged(resource_of(0), "background.threads", "10"))
+    (config,) = told(made, BROKER, "0", ["background.threads"]).values()
+    assert [(one.name, one.value, one.source) for one in config.synonyms] == [
+        ("background.threads", "10", ConfigSource.DYNAMIC_BROKER),
+        ("background.threads", "11", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("background.threads", "12", ConfigSource.STATIC_BROKER),
+        ("background.threads", "10", ConfigSource.DEFAULT),
+    ]
+    assert broker_setting(made.context, 1, "background.threads") == "11"
+    assert broker_setting(made.context, 1, "num.io.threads") == "8"
+    assert broker_setting(made.context, 1, RATE) is None
+
+
+@pytest.mark.parametrize("name", ["-1", "--1", "1x", " 0", "-"])
+def test_only_the_number_of_the_node_is_its_name(name):
+    answer = describe_configs(cluster().context, 0, (BROKER, name))
+    is_number = name == "-1"
+    text = (
+        f"Unexpected broker id, expected 0 or empty string, but received {name}"
+        if is_number
+        else f"Broker id must be an integer, but it is: {name}"
+    )
+    assert (answer.outcome.code, answer.outcome.message) == (42, text)

@@ -189,6 +189,16 @@ def test_partitions_and_topic_together_must_stay_below_the_record_limit():
     assert decision.answer[0].outcome.message == "Unable to perform excessively large batch operation."
 
 
+def test_a_topic_is_created_tiered_where_servers_are():
+    tiered = manual("foo", (0,), configs=(("remote.storage.enable", "true"),))
+    disabled = (
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+    )
+    assert create(SmallCluster(), tiered) == [("foo", (40, disabled))]
+    server = ServerSettings(static={"remote.log.storage.system.enable": "true"})
+    assert create(SmallCluster(server=server), tiered) == [("foo", DONE)]
+
+
 # Who is in sync at first
 
 

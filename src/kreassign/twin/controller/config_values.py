@@ -49,7 +49,7 @@ def first_fault(values: Mapping[str, str], *, may_be_tiered: bool = False) -> st
     for key in TOPIC_KEYS.values():
         if key.name in values and (fault := value_fault(key, values[key.name])):
             return fault
-    least, most = (int(values.get(name, TOPIC_KEYS[name].default or "0")) for name in (_MIN_LAG, _MAX_LAG))
+    least, most = (_number(values, name) for name in (_MIN_LAG, _MAX_LAG))
     if is_tiered(values) and (fault := _tiering_fault(values, may_be_tiered=may_be_tiered)):
         return fault
     if least > most:
@@ -59,12 +59,21 @@ def first_fault(values: Mapping[str, str], *, may_be_tiered: bool = False) -> st
 
 def is_tiered(values: Mapping[str, str]) -> bool:
     """Whether a topic with these settings has its older segments in remote storage."""
-    return values.get(REMOTE_STORAGE, "").strip().lower() == "true"
+    return _is_on(values, REMOTE_STORAGE)
+
+
+def _is_on(values: Mapping[str, str], name: str) -> bool:
+    return name in values and values[name].strip().lower() == "true"
+
+
+def _number(values: Mapping[str, str], name: str) -> int:
+    """What a number of a topic with these settings is, if it is not set by its default."""
+    return int(values.get(name, str(TOPIC_KEYS[name].default)))
 
 
 def untiering_fault(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
     """What is wrong with a topic that shall be tiered no longer; None if its remote segments shall be deleted."""
-    if not is_tiered(before) or is_tiered(after) or after.get(DELETE_REMOTE, "").strip().lower() == "true":
+    if not is_tiered(before) or is_tiered(after) or _is_on(after, DELETE_REMOTE):
         return None
     return (
         "It is invalid to disable remote storage without deleting remote data. "
@@ -91,7 +100,7 @@ def _tiering_fault(values: Mapping[str, str], *, may_be_tiered: bool) -> str | N
 def _local_fault(unit: str, values: Mapping[str, str]) -> str | None:
     """What is wrong with how much brokers keep of a tiered topic themselves, as bytes or as time."""
     whole, local = f"retention.{unit}", f"local.retention.{unit}"
-    most, kept = (int(values.get(name, TOPIC_KEYS[name].default or "-1")) for name in (whole, local))
+    most, kept = (_number(values, name) for name in (whole, local))
     if most < 0 or kept == _AS_IN_ALL or 0 <= kept <= most:
         return None
     beginning = f"Invalid value {kept} for configuration {local}: Value must not be"

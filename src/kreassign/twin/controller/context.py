@@ -69,7 +69,7 @@ class ControllerContext:
     @property
     def may_be_tiered(self) -> bool:
         """Whether topics may have their older segments in remote storage (KIP-405)."""
-        return self.server.static.get(TIERED_SERVER, "false") == "true"
+        return self.server.static.get(TIERED_SERVER) == "true"
 
     def min_isr(self, topic: str) -> int:
         """How many replicas must be in sync, but never more than the first partition of the topic has replicas."""
