@@ -19,7 +19,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.controller.config_keys import BROKER_KEYS, THREAD_COUNTS, TOPIC_KEYS, ValueType
+from kreassign.twin.controller.config_keys import BROKER_KEYS, THREAD_COUNTS, TOPIC_KEYS, Key, ValueType
 from kreassign.twin.controller.config_values import first_broker_fault, first_fault, untiering_fault
 from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, ControllerContext
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
@@ -261,14 +261,14 @@ def _cordons_more(present: Mapping[str, str], records: Iterable[ConfigChanged]) 
     return any(cordoned_paths(one.value) - before for one in records if one.name == CORDONED_LOG_DIRS)
 
 
-def _stepped(present: str | None, keys: Mapping[str, object], change: KeyChange) -> str | None:
+def _stepped(present: str | None, keys: Mapping[str, Key], change: KeyChange) -> str | None:
     """The value of a key after one step; None if it has none of its own any more."""
     if change.operation == ConfigOperation.DELETE:
         return None
     if change.operation == ConfigOperation.SET or change.value is None:
         return change.value
-    default = getattr(keys.get(change.name), "default", None)
-    items = [item for item in ((present if present is not None else default) or "").split(",") if item]
+    value = keys[change.name].default if present is None else present
+    items = [item for item in (value or "").split(",") if item]
     for item in change.value.split(","):
         if change.operation == ConfigOperation.APPEND and item not in items:
             items.append(item)

@@ -172,7 +172,7 @@ def _unfit(context: ControllerContext, topic: WantedTopic, similar: Mapping[str,
     """Why a topic cannot be created, whatever its partitions."""
     if topic.name in context.metadata.topics:
         return Outcome(TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
-    other = similar.get(unified(topic.name)) if "." in topic.name or "_" in topic.name else None
+    other = similar.get(unified(topic.name))
     if other is not None:
         return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}")
     refusal = check_topic_name(topic.name)
