@@ -777,12 +777,10 @@ def test_a_step_that_is_made_is_followed_by_the_next_one_at_once_and_the_last_en
     assert concluded(last, observed(PlacementState.ARRIVED), 5_000) == (NOTHING, MADE)
 
 
-@pytest.mark.parametrize(("record", "at_ms"), [
-    (at(MoveStatus.MOVING, steps=move_steps(MOVE), doubtful_since_ms=0), DOUBT_MS),
-    (at(MoveStatus.CANCELLING, steps=move_steps(MOVE), is_idle=True), 5_000),
-], ids=["in sync for a while", "nothing to cancel"])  # fmt: skip
-def test_a_step_that_is_over_though_no_controller_says_so_is_followed_by_the_next_one_too(
-    record: MoveRecord, at_ms: int
-) -> None:
-    action, changes = concluded(record, IN_SYNC, at_ms)
-    assert (action, changes["steps"]) == (SUBMIT, move_steps(MOVE)[1:])
+def test_a_step_that_is_over_though_no_controller_says_so_is_followed_by_the_next_one_too() -> None:
+    steps = move_steps(MOVE)
+    in_sync_for_a_while = at(MoveStatus.MOVING, steps=steps, doubtful_since_ms=0)
+    nothing_to_cancel = at(MoveStatus.CANCELLING, steps=steps, is_idle=True)
+    for record in (in_sync_for_a_while, nothing_to_cancel):
+        action, changes = concluded(record, IN_SYNC, DOUBT_MS)
+        assert (action, changes["steps"]) == (SUBMIT, steps[1:])
