@@ -90,7 +90,13 @@ REASONS: tuple[tuple[Callable[[Run], None], str], ...] = (
     (close, "waits for its window, which opens 1970-01-02 00:00 UTC"),
     (suspect, f"its throttle is checked before anything is started: {ODD}"),
     (find_foreign, f"somebody else changed its throttle: {ODD}"),
-    (read_nothing, "nothing is started while the throttle of broker 3 cannot be read"),
+    (
+        read_nothing,
+        (
+            "nothing is started while the throttle of broker 3 cannot be read: a broker has to answer, and to allow "
+            "DescribeConfigs on the cluster"
+        ),
+    ),
     (be_due, "nothing is started before its throttle is set again"),
     (leave_unset, "nothing is started before the throttle of topic a is set"),
     (fill_disks, "disks have no space for any of 2 moves"),

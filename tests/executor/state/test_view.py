@@ -260,8 +260,14 @@ def test_problems_of_a_run_that_goes_on_are_told_as_what_is_so_now() -> None:
         "noted",
         "noted twice",
         "broker 2 is down",
-        "nothing is started while the throttle of broker 1 cannot be read",
-        "nothing is started while the throttle of topic a cannot be read",
+        (
+            "nothing is started while the throttle of broker 1 cannot be read: a broker has to answer, and to allow "
+            "DescribeConfigs on the cluster"
+        ),
+        (
+            "nothing is started while the throttle of topic a cannot be read: a broker has to answer, and to allow "
+            "DescribeConfigs on the topic"
+        ),
         "not restored",
         "now",
         *PAST,
