@@ -10,9 +10,12 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.executor.journal import find_journals
-from kreassign.model import NewTopic
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model.throttle import LEADER_THROTTLED_REPLICAS
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
+from tests.conformance.clusters import Cluster, RealKafka
+from tests.conformance.test_configs import TOPIC, describe
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
     MEGABYTE,
@@ -115,3 +118,31 @@ def test_a_rollback_leaves_a_topic_alone_that_was_recreated_as_the_run_had_left_
     assert undone.output.count(ANOTHER) == len(AWAY)
     assert is_untouched(kafka, topic_name, AWAY)
     assert throttles(kafka, topic_name) == {}
+
+
+def test_a_broker_that_starts_again_shows_what_was_set_on_a_topic_of_that_name_before(
+    kafka: KafkaCluster, topic_name: str
+) -> None:
+    """Kafka's own, docs/design/non-obvious.md 62: whoever reads settings of such a topic cannot take them for new."""
+    loaded(kafka, topic_name, list(HOME.values()), 1_000)
+    resource, key = ConfigResource.topic(topic_name), LEADER_THROTTLED_REPLICAS
+    with client_of(kafka) as client:
+        client.incremental_alter_configs({resource: [ConfigChange.set(key, "0:0")]}).raise_if_any()
+    recreate(kafka, topic_name, HOME)
+    node = kafka.brokers[3]
+    node.stop()
+    node.start()
+    with Cluster(RealKafka(kafka), topic_name) as cluster:
+
+        def shown() -> str:
+            return describe(cluster, TOPIC, topic_name, key, node=node.id)[1][key].value
+
+        assert shown() == "0:0"
+        # The controller has nothing that it could delete; what it has, brokers show.
+        client = cluster.client
+        client.incremental_alter_configs({resource: [ConfigChange.delete(key)]}).raise_if_any()
+        assert shown() == "0:0"
+        client.incremental_alter_configs({resource: [ConfigChange.set(key, "1:1")]}).raise_if_any()
+        wait_until(lambda: shown() == "1:1", timeout_s=60, what="what is set at the broker")
+        client.incremental_alter_configs({resource: [ConfigChange.delete(key)]}).raise_if_any()
+        wait_until(lambda: shown() == "", timeout_s=60, what="what is deleted at the broker")
