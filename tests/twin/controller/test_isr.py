@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.controller.isr import AlterIsr, IsrAltered, IsrsAltered, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import LeaderRecovery, LogDirFailed, PartitionChanged
 from tests.twin.controller.small_cluster import SmallCluster, topic_id
@@ -148,3 +148,28 @@ def test_members_below_the_least_isr_become_eligible_and_are_forgotten_above_it(
     assert made.partition().elr == (2,)
     made.report_isr("0 1 2")
     assert made.partition().elr == ()
+
+
+def test_the_answer_names_each_partition_in_the_order_asked_for():
+    made = SmallCluster().topic("foo", "0 1 2", leader_recovery=RECOVERED).topic("bar", "0 3 / 0 / - / - / 0")
+    epoch = made.metadata.brokers[0].broker_epoch
+    everybody = tuple(Member(one, made.metadata.brokers[one].broker_epoch) for one in (0, 1))
+    proposals = (
+        ProposedIsr("nobody's id", 4, 0, 0, (Member(0),)),
+        ProposedIsr(topic_id("foo"), 0, 0, 0, everybody),
+        ProposedIsr(topic_id("bar"), 0, 0, 0, (Member(0), Member(3, 99))),
+        ProposedIsr(topic_id("bar"), 7, 0, 0, (Member(0),)),
+    )
+    assert made.commit(alter_isr, AlterIsr(0, epoch, proposals)) == IsrsAltered(
+        0,
+        (
+            IsrAltered("nobody's id", 4, 100),
+            IsrAltered(topic_id("foo"), 0, 0, 0, 0, (0, 1), RECOVERED, 1),
+            IsrAltered(topic_id("bar"), 0, 107),
+            IsrAltered(topic_id("bar"), 7, 3),
+        ),
+    )
+    assert made.commit(alter_isr, AlterIsr(0, epoch + 1, proposals)) == IsrsAltered(77)
+    recovering = SmallCluster().topic("foo", "0 1 2 / 0 / - / - / 0", leader_recovery=RECOVERING)
+    answer = recovering.report_isr("0", leader_recovery=RECOVERING)
+    assert answer == IsrAltered(topic_id("foo"), 0, 0, 0, 0, (0,), RECOVERING, 0)
