@@ -11,7 +11,7 @@ from kreassign.twin.controller.brokers import (
     unfence,
     unregister,
 )
-from kreassign.twin.controller.rules import rules_of
+from kreassign.twin.controller.rules import ZOOKEEPER, rules_of
 from kreassign.twin.metadata.records import (
     BrokerFenced,
     BrokerRegistered,
@@ -61,6 +61,19 @@ def test_a_fenced_broker_leaves_isr_and_lead(before, after, epoch):
     assert cluster.state() == after
     assert cluster.partition().leader_epoch == epoch
     assert cluster.metadata.brokers[0].fenced
+
+
+@pytest.mark.parametrize(("before", "after", "epoch"), [
+    ("0 1 2", "0 1 2 / 1 2 / - / - / 1", 1),
+    ("1 0 2", "1 0 2 / 1 2 / - / - / 1", 1),
+    ("1 2 0 / 1 2", "1 2 0 / 1 2 / - / - / 1", 0),
+    ("0 1 / 0", "0 1 / 0 / - / - / -", 1),
+    ("0 1 / 0 / - / - / -", "0 1 / 0 / - / - / -", 0),
+])  # fmt: skip
+def test_in_zookeeper_mode_a_follower_that_goes_raises_the_epoch_too(before, after, epoch):
+    cluster = SmallCluster(rules=ZOOKEEPER).topic("foo", before)
+    cluster.commit(fence, 0)
+    assert (cluster.state(), cluster.partition().leader_epoch) == (after, epoch)
 
 
 def test_a_dead_removing_replica_does_not_block_a_move():

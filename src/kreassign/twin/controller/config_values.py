@@ -28,7 +28,7 @@ REMOTE_STORAGE, DELETE_REMOTE = "remote.storage.enable", "remote.log.delete.on.d
 _AS_IN_ALL = -2
 _BOOLEANS = {"true": True, "false": False}
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
 _PAIR = re.compile(r"([0-9]+:[0-9]+)?")
 
 Parsed = bool | int | float | str | list[str]
@@ -161,8 +161,8 @@ def parse(key: Key, value: str) -> Parsed | Unreadable:
         case ValueType.LONG:
             return _whole_number(text, MAX_LONG, "LONG")
         case ValueType.DOUBLE:
-            is_number = _NUMBER.fullmatch(text)
-            return float(text.rstrip("dDfF")) if is_number else Unreadable("Not a number of type DOUBLE")
+            number = _NUMBER.fullmatch(text)
+            return float(number[1]) if number else Unreadable("Not a number of type DOUBLE")
         case ValueType.LIST:
             return re.split(r"\s*,\s*", text) if text else []
         case _:
