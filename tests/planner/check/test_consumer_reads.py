@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kreassign.planner import Assignment, PartitionFacts, Rules
+from kreassign.planner import Assignment, Band, PartitionFacts, RackRule, Rules
 from kreassign.planner.check.consumer_reads import bytes_sent
-from tests.planner.small_problems import brokers, moved, partition, posed
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.goals import DISK, NET_OUT
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 HOSTS = brokers(1, 2, 3, 4, racks="abbc")
 RULES = Rules(consumer_racks={"t": {"b": 0.5, "c": 0.25}})
@@ -55,3 +57,15 @@ def test_readers_follow_the_replicas_of_a_plan() -> None:
     problem = posed(HOSTS, [FIRST], rules=RULES)
     # Now led in b: its half comes from the leader, though 3 is there too. What is copied to c is read there.
     assert bytes_sent(problem, moved(problem, (0, (2, 3, 4)))).tolist() == [0, 20 + 67.5, 0, 22.5]
+
+
+def test_only_what_brokers_send_is_told_by_where_it_is_read_and_limits_are_judged_without() -> None:
+    hosts = [replace(host, capacity={"net-out": 109.0 if host.id == 4 else 1e9}) for host in HOSTS]
+    problem = posed(hosts, [FIRST], rules=replace(RULES, racks=RackRule.NONE), bands=(Band(NET_OUT), Band(DISK)))
+    found = evaluate(problem, moved(problem, (0, (4, 2, 3))))
+    assert found.before.tolist() == [[65, 10 * GIGABYTE], [22.5, 10 * GIGABYTE], [22.5, 10 * GIGABYTE], [0, 0]]
+    # Led in c, half of 90 is read in b; of the other half a quarter is for c itself.
+    assert found.after[:, 0].tolist() == [0, 22.5, 22.5, 65]
+    assert found.violations == ("broker 4: net-out rises to 110 B/s, 1 B/s above its limit of 109 B/s",)
+    without = evaluate(replace(problem, rules=Rules(racks=RackRule.NONE)), Assignment.current(problem.partitions))
+    assert without.before[:, 0].tolist() == [110, 0, 0, 0]

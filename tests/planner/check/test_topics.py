@@ -228,3 +228,10 @@ def test_who_is_gone_or_has_no_rack_is_never_preferred() -> None:
     assert leader_racks(replace(problem, gone=gone), now(problem)) == LeaderRacks(2, 1, 1)
     (said,) = leaders_elsewhere(replace(problem, gone=gone), moved(problem, (1, (1, 3)), (0, (2, 1))))
     assert said.startswith("topic t: 1 of 2 partitions do not lead from the first of rack b, a")
+
+
+def test_who_may_not_lead_is_not_preferred_either_where_others_are_gone() -> None:
+    hosts = [replace(host, may_lead=host.id != 2) for host in brokers(1, 2, 3, racks="abc")]
+    problem = preferred((1, 2), hosts=hosts)
+    gone = Gone(brokers=np.array([False, False, True]), replicas=np.zeros(3, bool))
+    assert leader_racks(replace(problem, gone=gone), now(problem)) == LeaderRacks(1, 1, 1)
