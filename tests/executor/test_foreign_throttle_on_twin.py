@@ -343,7 +343,7 @@ def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(rig
     found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
     sent = [event.at_ms for event in rig.seen if isinstance(event, SubmissionIntended)]
     assert not [at_ms for at_ms in sent if 5_000 <= at_ms < 60_000]
-    assert "nothing is started while the throttle of broker 0 cannot be read" in told[0]
+    assert any(one.startswith("nothing is started while the throttle of broker 0 cannot be read") for one in told[0])
     assert (found.state, found.problems, rig.throttles) == ("done", (), {})
 
 

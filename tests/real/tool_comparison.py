@@ -2,8 +2,8 @@
 
 Each tool gets topics and files of its own, which show in its outcome under the same names. Left out of the outcome is
 only what cannot be the same: times, the Java stack trace (ours says `Caused by:`), log lines of the Java client,
-connection ids, the placement of `--generate` (checked instead), and the order of names where Kafka's tool prints them
-in the order of a hash table.
+connection ids, our line about a missing permission, the placement of `--generate` (checked instead), and the order of
+names where Kafka's tool prints them in the order of a hash table.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)
 _OUR_WARNING = re.compile(
     r"^Warning: \S+ is being reassigned \(.*\), and the plan overrides that with .*\n", re.MULTILINE
 )
+# A missing permission is named below Kafka's words.
+_OUR_PERMISSION = re.compile(r"^permission is missing: .*\n", re.MULTILINE)
 _UNORDERED = re.compile(
     r"(Clearing \S+ throttles on \S+ |Unable to find partition: "
     r"|Successfully completed .*leader election .*for partitions |(?:Valid|Preferred) replica already elected for "
@@ -395,7 +397,7 @@ def _comparable_error(stderr: str) -> str:
     noise = (_LOG_LINE, _TRACE_LINE, _TRACE_HEAD)
     everything = stderr.split("\n")
     lines = [line for line in everything if not any(pattern.match(line) for pattern in noise)]
-    text = _OUR_WARNING.sub("", _OUR_ROWS.sub("", "\n".join(lines)))
+    text = _OUR_PERMISSION.sub("", _OUR_WARNING.sub("", _OUR_ROWS.sub("", "\n".join(lines))))
     if len(lines) == len(everything):
         return text
     kept = text.rstrip("\n")

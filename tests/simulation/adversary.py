@@ -34,6 +34,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import schedule_faults
 from kreassign.twin.setup.scenario import parse_scenario
 from tests.simulation.__main__ import parse_seeds
+from tests.simulation.promises import LEFT_THERE
 
 FOLDER = SCENARIOS / "adversary"
 TOPIC = "orders"
@@ -145,8 +146,9 @@ def _broken(
         yield f"ended while {len(moving)} of its moves were under way"
     if not kinds & _SET_BY_OTHERS:
         left = sorted(_left(twin))
-        if len(left) > len(found.throttle_residue):
-            yield f"{len(left)} settings left and {len(found.throttle_residue)} told: {', '.join(left[:3])}"
+        told = [*found.throttle_residue, *(one for one in found.problems if LEFT_THERE in one)]
+        if len(left) > len(told):
+            yield f"{len(left)} settings left and {len(told)} told: {', '.join(left[:3])}"
     if not kinds & _MOVED_BY_OTHERS:
         yield from _untrue(twin, found)
 
