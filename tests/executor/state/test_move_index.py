@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlannedMove
 from kreassign.executor.scheduling import Candidate
 from kreassign.executor.state.move import MoveRecord, MoveStatus, NextAction
 from kreassign.executor.state.move_index import MoveIndex, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition
+from tests.executor.state.played import MOVING
 
 
 def move(number: int, original: tuple[int, ...], target: tuple[int, ...], **paths: str) -> PlannedMove:
@@ -26,70 +27,61 @@ FIRST = move(0, (0, 1), (2, 3), b2="/x", b9="/z")
 SECOND = move(1, (1, 0), (1, 4))
 WITHIN = move(2, (5, 6), (5, 6), b5="/y")
 NAMES = [one.topic_partition for one in (FIRST, SECOND, WITHIN)]
+SUBMIT, NOTHING = NextAction.SUBMIT, NextAction.NOTHING
 
 
-def places(index: MoveIndex) -> tuple[list[TopicPartition], list[TopicPartition], list[TopicPartition]]:
-    return [*index.queue], [*index.in_flight], [*index.unsettled]
+def places(index: MoveIndex) -> dict[str, list[TopicPartition]]:
+    """The names in each place that has any."""
+    whole = {"queue": [*index.queue], "in flight": [*index.in_flight], "unsettled": [*index.unsettled]}
+    return {place: names for place, names in whole.items() if names}
 
 
-def records() -> list[MoveRecord]:
-    return [MoveRecord(one) for one in (FIRST, SECOND, WITHIN)]
+def observed(record: MoveRecord, *copies: CopyProgress, isr: tuple[int, ...] = (0, 1), leader: int = 0) -> MoveRecord:
+    record.see(PartitionObservation(record.name, MOVING, (2, 3, 0, 1), isr, leader, copies), 5)
+    return record
 
 
-def test_before_a_look_all_that_is_planned_is_unsettled_and_what_was_sent_in_flight() -> None:
-    first, second, third = records()
-    second.status, third.status = MoveStatus.SENT, MoveStatus.FAILED
-    assert places(MoveIndex.unseen([first, second, third])) == ([], NAMES[1:2], NAMES[:1])
-
-
+@pytest.mark.parametrize("before", [
+    (MoveStatus.PLANNED, SUBMIT), (MoveStatus.PLANNED, NOTHING), (MoveStatus.MOVING, NOTHING),
+], ids=["queued", "unsettled", "in flight"])  # fmt: skip
 @pytest.mark.parametrize(("status", "action", "place"), [
-    (MoveStatus.PLANNED, NextAction.SUBMIT, 0),
-    (MoveStatus.PLANNED, NextAction.NOTHING, 2),
-    (MoveStatus.PLANNED, NextAction.CANCEL, 2),
-    (MoveStatus.SENT, NextAction.SUBMIT, 1),
-    (MoveStatus.MOVING, NextAction.NOTHING, 1),
-    (MoveStatus.CANCELLING, NextAction.CANCEL, 1),
-    (MoveStatus.COMPLETE, NextAction.SUBMIT, None),
-    (MoveStatus.CANCELLED, NextAction.NOTHING, None),
-    (MoveStatus.FAILED, NextAction.NOTHING, None),
+    (MoveStatus.PLANNED, SUBMIT, "queue"),
+    (MoveStatus.PLANNED, NOTHING, "unsettled"),
+    (MoveStatus.PLANNED, NextAction.CANCEL, "unsettled"),
+    (MoveStatus.SENT, SUBMIT, "in flight"),
+    (MoveStatus.MOVING, NOTHING, "in flight"),
+    (MoveStatus.CANCELLING, NextAction.CANCEL, "in flight"),
+    (MoveStatus.COMPLETE, SUBMIT, None),
+    (MoveStatus.CANCELLED, NOTHING, None),
+    (MoveStatus.FAILED, NOTHING, None),
 ])  # fmt: skip
 def test_a_move_is_in_one_place_wherever_it_was_before(
-    status: MoveStatus, action: NextAction, place: int | None
+    before: tuple[MoveStatus, NextAction], status: MoveStatus, action: NextAction, place: str | None
 ) -> None:
-    for before, first_action in (
-        (MoveStatus.PLANNED, NextAction.SUBMIT),
-        (MoveStatus.PLANNED, NextAction.NOTHING),
-        (MoveStatus.MOVING, NextAction.NOTHING),
-    ):
-        index, record = MoveIndex(), MoveRecord(FIRST, before)
-        index.sort(record, first_action)
-        record.status = status
-        index.sort(record, action)
-        assert places(index) == tuple(NAMES[:1] if one == place else [] for one in range(3))
-    assert index.queue.moves == ((candidate(record),) if place == 0 else ())
-
-
-def test_of_a_move_that_is_sorted_without_a_word_nothing_is_to_be_done() -> None:
-    index = MoveIndex()
-    index.sort(MoveRecord(FIRST))
-    assert places(index) == ([], [], NAMES[:1])
+    index, record = MoveIndex(), MoveRecord(FIRST, before[0])
+    index.sort(record, before[1])
+    record.status = status
+    index.sort(record, action)
+    assert places(index) == ({} if place is None else {place: NAMES[:1]})
+    assert index.queue.moves == ((candidate(record),) if place == "queue" else ())
 
 
 def sorted_index() -> MoveIndex:
     """The first waits, the second is under way, the third was not seen."""
-    first, second, third = records()
-    second.status = MoveStatus.MOVING
-    index = MoveIndex.unseen([second, third])
-    index.sort(first, NextAction.SUBMIT)
+    index = MoveIndex.unseen([MoveRecord(SECOND, MoveStatus.MOVING), MoveRecord(WITHIN)])
+    index.sort(MoveRecord(FIRST), SUBMIT)
     return index
 
 
-def test_destinations_are_all_brokers_that_still_get_a_copy() -> None:
+def test_before_a_look_planned_moves_are_unsettled_and_sent_ones_in_flight() -> None:
+    records = [MoveRecord(FIRST), MoveRecord(SECOND, MoveStatus.SENT), MoveRecord(WITHIN, MoveStatus.FAILED)]
+    assert places(MoveIndex.unseen(records)) == {"unsettled": NAMES[:1], "in flight": NAMES[1:2]}
+
+
+def test_destinations_are_brokers_that_still_get_a_copy() -> None:
     index = sorted_index()
     assert index.destinations == {2, 3, 4, 5}
-    index.in_flight[NAMES[1]].observation = PartitionObservation(
-        NAMES[1], PlacementState.MOVING, (1, 4, 0), (1, 0, 4), 1
-    )
+    observed(index.in_flight[NAMES[1]], isr=(1, 0, 4))
     assert index.destinations == {2, 3, 5}
     index.queue.remove(NAMES[0])
     del index.unsettled[NAMES[2]]
@@ -105,41 +97,43 @@ def test_directories_count_where_no_copy_of_a_broker_may_go_elsewhere() -> None:
     assert index.named_log_dirs == {5: {"/y", "/w"}}
 
 
-def test_observed_is_what_may_have_gone_on_first_what_is_in_flight() -> None:
+def test_moves_in_flight_are_observed_first() -> None:
     index = sorted_index()
     assert [*index.to_observe] == [NAMES[1], NAMES[2]]
     index.in_flight[NAMES[1]].status = MoveStatus.FAILED
     assert [*index.to_observe] == [NAMES[2]]
 
 
-def test_pacing_knows_the_ends_of_a_move_its_bytes_and_what_is_written_to_it() -> None:
-    record = MoveRecord(FIRST)
-    assert candidate(record) == Candidate(NAMES[0], 1_000, 0, (2, 3), ((2, "/x"),), 7.0, True, 2_000)
-    copies = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))
-    record.see(PartitionObservation(NAMES[0], PlacementState.MOVING, (2, 3, 0, 1), (0, 1), 1, copies), 5)
-    assert candidate(record) == Candidate(NAMES[0], 1_000, 1, (2, 3), ((2, "/x"),), 7.0, True, 700)
-    assert candidate(MoveRecord(SECOND)) == Candidate(NAMES[1], 1_000, 1, (4,), (), 7.0, False, 1_000)
-    assert candidate(MoveRecord(WITHIN)) == Candidate(NAMES[2], 1_000, 5, (), ((5, "/y"),), 7.0, False, 1_000)
+COPIES = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))
 
 
-def test_of_a_move_in_flight_copies_that_lag_are_left_with_the_largest_of_what_they_miss() -> None:
+@pytest.mark.parametrize(("record", "expected"), [
+    (MoveRecord(FIRST), Candidate(NAMES[0], 1_000, 0, (2, 3), ((2, "/x"),), 7.0, True, 2_000)),
+    (observed(MoveRecord(FIRST), *COPIES, leader=1),
+     Candidate(NAMES[0], 1_000, 1, (2, 3), ((2, "/x"),), 7.0, True, 700)),
+    (MoveRecord(SECOND), Candidate(NAMES[1], 1_000, 1, (4,), (), 7.0, False, 1_000)),
+    (MoveRecord(WITHIN), Candidate(NAMES[2], 1_000, 5, (), ((5, "/y"),), 7.0, False, 1_000)),
+], ids=["unseen", "under way", "one copy", "within a broker"])  # fmt: skip
+def test_pacing_knows_the_ends_the_bytes_and_the_writes_of_a_move(record: MoveRecord, expected: Candidate) -> None:
+    assert candidate(record) == expected
+
+
+WHOLE = candidate(MoveRecord(FIRST))
+
+
+@pytest.mark.parametrize(("isr", "expected"), [
+    (None, WHOLE),
+    ((0, 1), replace(WHOLE, size_bytes=600, left_bytes=700)),
+    ((0, 1, 2), replace(WHOLE, size_bytes=600, left_bytes=600, destinations=(3,), log_dirs=())),
+    ((0, 1, 3), replace(WHOLE, size_bytes=100, left_bytes=100, destinations=(2,))),
+    ((0, 1, 2, 3), replace(WHOLE, size_bytes=0, left_bytes=0, destinations=(), log_dirs=())),
+])  # fmt: skip
+def test_of_a_move_in_flight_the_copies_that_lag_are_left(isr: tuple[int, ...] | None, expected: Candidate) -> None:
     record = MoveRecord(FIRST, MoveStatus.MOVING)
-    whole = candidate(record)
-    assert left_of(record) == whole
-    copies = (CopyProgress(2, 900, 100), CopyProgress(3, 400, 600))
-    look = PartitionObservation(NAMES[0], PlacementState.MOVING, (2, 3, 0, 1), (0, 1), 0, copies)
-    record.see(look, 5)
-    assert left_of(record) == replace(whole, size_bytes=600, left_bytes=700)
-    record.see(replace(look, isr=(0, 1, 2)), 5)
-    assert left_of(record) == replace(whole, size_bytes=600, left_bytes=600, destinations=(3,), log_dirs=())
-    record.see(replace(look, isr=(0, 1, 3)), 5)
-    assert left_of(record) == replace(whole, size_bytes=100, left_bytes=100, destinations=(2,))
-    record.see(replace(look, isr=(0, 1, 2, 3)), 5)
-    assert left_of(record) == replace(whole, size_bytes=0, left_bytes=0, destinations=(), log_dirs=())
+    assert left_of(record if isr is None else observed(record, *COPIES, isr=isr)) == expected
 
 
 def test_bytes_to_come_are_summed_by_broker() -> None:
     found = left_by_destination([MoveRecord(FIRST), MoveRecord(move(3, (0,), (2,))), MoveRecord(WITHIN)])
     assert found == {2: 2_000, 3: 1_000, 5: 1_000}
-    assert type(found) is dict
     assert left_by_destination([]) == {}

@@ -1,0 +1,197 @@
+"""A run in a test: events go in; what it decides, and what it shows, come out in words that fit into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from kreassign.executor import events
+from kreassign.executor import instructions as orders
+from kreassign.executor.events import Event, PartitionObservation, PlacementState, PlannedMove, RunStarted
+from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction
+from kreassign.executor.instructions import Instruction
+from kreassign.executor.state import Machine, MoveStatus, RunView
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.model import TopicPartition
+from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, seen, started
+
+LEADER_0, LEADER_1, FOLLOWER_2, FOLLOWER_3 = (override.key for override in RATES)
+FOLLOWERS, LEADERS = (override.key for override in LISTS)
+MOVING, UNTOUCHED, ARRIVED = PlacementState.MOVING, PlacementState.UNTOUCHED, PlacementState.ARRIVED
+_USUAL = {override.key: override for override in OVERRIDES}
+_STEPS_AT_MOST = 60
+
+
+def begun(
+    *moves: PlannedMove,
+    throttle: int | None = RATE,
+    guards: dict[GuardName, Reaction] | None = None,
+    **more: Any,
+) -> RunStarted:
+    """The beginning of a run with only these guards."""
+    chosen = tuple(GuardSetting(guard, reaction) for guard, reaction in (guards or {}).items())
+    return replace(started(*moves, throttle=throttle), guards=chosen, **more)
+
+
+def guarded(*moves: PlannedMove, reaction: Reaction = Reaction.HOLD, **more: Any) -> RunStarted:
+    """The beginning of a run that guards its throttle, and so reads it before it sets or sends anything."""
+    guards = {GuardName.FOREIGN_THROTTLE: reaction}
+    return begun(*moves, guards=guards, rereads_throttle=True, rereads_first=True, **more)
+
+
+class Played:
+    """A run after these events."""
+
+    def __init__(self, *begun: Event) -> None:
+        self.machine = Machine()
+        self.ordered: tuple[Instruction, ...] = ()
+        self._last: tuple[Instruction, ...] = ()
+        self.on(*begun)
+
+    def on(self, *happened: Event) -> Played:
+        """Let these events happen, too."""
+        for event in happened:
+            self.ordered = self.machine.replay(event)
+            self._last = self.ordered or self._last
+        return self
+
+    def go(self, until: str, where: PlacementState = MOVING) -> Played:
+        """Answer as a cluster does in which all is well, until the run decides what begins so; copies are `where`."""
+        for _ in range(_STEPS_AT_MOST):
+            self.on(*self._answer(self._last[0], self.machine.at_ms, where))
+            if self.decided.startswith(until):
+                return self
+        raise AssertionError(f"it never decides to {until}, but to {self.decided}, {self.view.step}")
+
+    def copy(self) -> Played:
+        """The same run, to go on otherwise."""
+        return deepcopy(self)
+
+    @property
+    def decided(self) -> str:
+        """What it orders after the last event; nothing where earlier orders hold, or it is at rest."""
+        return " ".join(_WORDS[type(order)](order) for order in self.ordered)
+
+    @property
+    def view(self) -> RunView:
+        """What others know of it."""
+        return self.machine.view
+
+    @property
+    def step(self) -> str:
+        """In which state it is."""
+        return self.view.step
+
+    @property
+    def moves(self) -> str:
+        """How far each of its moves is."""
+        return " ".join(record.status for record in self.view.records.values())
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What operators are told."""
+        return self.view.problems
+
+    @property
+    def pending(self) -> str:
+        """Which settings are still to be restored."""
+        return names_of(self.view.pending_restores)
+
+    @property
+    def settings(self) -> dict[ConfigKey, str | None]:
+        """To what it sets settings."""
+        (order,) = self.ordered
+        assert isinstance(order, orders.SetThrottle), order
+        return {override.key: override.value for override in order.overrides}
+
+    def _answer(self, order: Instruction, at_ms: int, where: PlacementState) -> tuple[Event, ...]:
+        match order:
+            case orders.ObserveMoves(moves):
+                return (events.MovesObserved(at_ms, tuple(self._seen(move, where) for move in moves)),)
+            case orders.SubmitMoves(targets):
+                names = tuple(targets)
+                return events.SubmissionIntended(at_ms, names), events.MovesSubmitted(at_ms, names)
+            case orders.CancelMoves(names):
+                return events.CancelIntended(at_ms, names), events.MovesCancelled(at_ms, names)
+            case orders.SetThrottle(overrides):
+                return events.ThrottleIntended(at_ms, overrides), events.ThrottleSet(at_ms)
+            case orders.ReadConfigs(keys):
+                return (events.ConfigsRead(at_ms, tuple(ConfigValue(key, self._value(key)) for key in keys)),)
+        return (_ANSWERS[type(order)](order, at_ms),)
+
+    def _seen(self, move: PlannedMove, where: PlacementState) -> PartitionObservation:
+        is_sent = self.view.records[move.topic_partition].status in {MoveStatus.SENT, MoveStatus.MOVING}
+        return seen(move, where if is_sent else UNTOUCHED)
+
+    def _value(self, key: ConfigKey) -> str | None:
+        is_set = self.step == "Restoring" and key in self.view.pending_restores
+        return self.view.pending_restores[key].value if is_set else KNOWN.get(key)
+
+
+_ANSWERS: dict[type, Callable[[Any, int], Event]] = {
+    orders.Wait: lambda _, at_ms: events.TimePassed(at_ms + 1_000),
+    orders.CheckHealth: lambda _, at_ms: events.HealthObserved(at_ms, Health(LIVE)),
+    orders.CheckThrottle: lambda _, at_ms: events.ThrottleChecked(at_ms),
+    orders.RecordVerdicts: lambda order, at_ms: events.VerdictsRecorded(at_ms, order.verdicts),
+    orders.MeasureTraffic: lambda _, at_ms: events.TrafficMeasured(at_ms, ()),
+    orders.ElectLeaders: lambda order, at_ms: events.LeadersElected(at_ms, order.partitions),
+    orders.RestoreThrottle: lambda _, at_ms: events.ThrottleRestored(at_ms),
+    orders.TakeLease: lambda _, at_ms: events.LeaseTaken(at_ms, 2),
+    orders.Verify: lambda _, at_ms: events.Verified(at_ms, ()),
+}
+
+_WORDS: dict[type, Callable[[Any], str]] = {
+    orders.ObserveMoves: lambda order: f"observe {_named(order.moves)}",
+    orders.SubmitMoves: lambda order: f"submit {_listed(order.targets)}",
+    orders.CancelMoves: lambda order: f"cancel {_listed(order.partitions)}",
+    orders.ElectLeaders: lambda order: f"elect {_listed(order.partitions)}",
+    orders.MeasureTraffic: lambda order: f"measure {_listed(order.partitions)}",
+    orders.SetThrottle: lambda order: f"set {_together([_with_value(one) for one in order.overrides])}",
+    orders.RestoreThrottle: lambda order: f"restore {names_of(one.key for one in order.overrides)}",
+    orders.CheckThrottle: lambda order: f"check {names_of(one.key for one in order.overrides)}",
+    orders.ReadConfigs: lambda order: f"read {names_of(order.keys)}",
+    orders.Verify: lambda order: f"verify {_named(order.moves)} with {names_of(one.key for one in order.overrides)}",
+    orders.RecordVerdicts: lambda order: f"record {' '.join(verdict.guard for verdict in order.verdicts)}",
+    orders.ReplanMoves: lambda order: f"replan {_named(order.moves)} without {' '.join(map(str, order.lost))}",
+    orders.Wait: lambda _: "wait",
+    orders.CheckHealth: lambda _: "check health",
+    orders.TakeLease: lambda _: "take the lease",
+}
+
+
+def _named(moves: Iterable[PlannedMove]) -> str:
+    return _listed(move.topic_partition for move in moves)
+
+
+def _listed(names: Iterable[TopicPartition]) -> str:
+    return " ".join(map(str, names))
+
+
+def word_of(key: ConfigKey) -> str:
+    """A setting as two or three words."""
+    side = key.name.partition(".")[0]
+    return f"{side}s of {key.resource.name}" if key.broker is None else f"{side} {key.broker}"
+
+
+def names_of(keys: Iterable[ConfigKey]) -> str:
+    """Settings as words; those that a run usually sets have one word together."""
+    return _together([word_of(key) for key in keys])
+
+
+def _with_value(override: ConfigOverride) -> str:
+    """A setting with its new value and what may be there until then; the usual value is left out."""
+    if replace(override, unconfirmed=()) == _USUAL.get(override.key):
+        return word_of(override.key)
+    return f"{word_of(override.key)}={'|'.join(map(str, (override.value, *override.unconfirmed)))}"
+
+
+def _together(words: list[str]) -> str:
+    """`all rates` and `both lists` in place of their words, where they are all there and alike."""
+    for whole, keys in (("all rates", RATES), ("both lists", LISTS)):
+        for end in sorted({word.partition("=")[2] for word in words}):
+            parts = [word_of(one.key) + (f"={end}" if end else "") for one in keys]
+            if set(parts) <= set(words):
+                words = [*(word for word in words if word not in parts), whole + (f"={end}" if end else "")]
+    return ", ".join(words)
