@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -57,10 +57,15 @@ class Played:
             self._last = self.ordered or self._last
         return self
 
+    @property
+    def now(self) -> int:
+        """When the last event was, in ms."""
+        return self.machine.at_ms
+
     def go(self, until: str, where: PlacementState = MOVING) -> Played:
         """Answer as a cluster does in which all is well, until the run decides what begins so; copies are `where`."""
         for _ in range(_STEPS_AT_MOST):
-            self.on(*self._answer(self._last[0], self.machine.at_ms, where))
+            self.on(*self._answer(self._last[0], self.now, where))
             if self.decided.startswith(until):
                 return self
         raise AssertionError(f"it never decides to {until}, but to {self.decided}, {self.view.step}")
@@ -146,19 +151,31 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     orders.ObserveMoves: lambda order: f"observe {_named(order.moves)}",
     orders.SubmitMoves: lambda order: f"submit {_listed(order.targets)}",
     orders.CancelMoves: lambda order: f"cancel {_listed(order.partitions)}",
-    orders.ElectLeaders: lambda order: f"elect {_listed(order.partitions)}",
+    orders.ElectLeaders: lambda order: f"elect {_listed(order.partitions)}{_ids(order.topic_ids)}",
     orders.MeasureTraffic: lambda order: f"measure {_listed(order.partitions)}",
     orders.SetThrottle: lambda order: f"set {_together([_with_value(one) for one in order.overrides])}",
-    orders.RestoreThrottle: lambda order: f"restore {names_of(one.key for one in order.overrides)}",
-    orders.CheckThrottle: lambda order: f"check {names_of(one.key for one in order.overrides)}",
-    orders.ReadConfigs: lambda order: f"read {names_of(order.keys)}",
-    orders.Verify: lambda order: f"verify {_named(order.moves)} with {names_of(one.key for one in order.overrides)}",
+    orders.RestoreThrottle: lambda order: f"restore {_kept(order.overrides)}{_shared(order.shared)}",
+    orders.CheckThrottle: lambda order: f"check {_kept(order.overrides)}{_ids(order.topic_ids)}",
+    orders.ReadConfigs: lambda order: f"read {names_of(order.keys)}{' and moves of others' * order.asks_for_others}",
+    orders.Verify: lambda order: f"verify {_named(order.moves)} with {_kept(order.overrides)}",
     orders.RecordVerdicts: lambda order: f"record {' '.join(verdict.guard for verdict in order.verdicts)}",
     orders.ReplanMoves: lambda order: f"replan {_named(order.moves)} without {' '.join(map(str, order.lost))}",
     orders.Wait: lambda _: "wait",
     orders.CheckHealth: lambda _: "check health",
     orders.TakeLease: lambda _: "take the lease",
 }
+
+
+def _ids(topic_ids: Mapping[str, str]) -> str:
+    return f" ({', '.join(topic_ids.values())})" if topic_ids else ""
+
+
+def _shared(keys: Iterable[ConfigKey]) -> str:
+    return "".join(f"; {word_of(key)} is shared" for key in keys)
+
+
+def _kept(overrides: Iterable[ConfigOverride]) -> str:
+    return names_of(override.key for override in overrides)
 
 
 def _named(moves: Iterable[PlannedMove]) -> str:

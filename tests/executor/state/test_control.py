@@ -126,7 +126,7 @@ NO_EFFECT = "a-0: cancelling it had no effect 3 times; it is in flight until tha
 REFUSED = "a-0 could not be cancelled: not now"
 
 
-def test_a_cancellation_without_effect_is_told_after_three_and_over_with_the_move() -> None:
+def test_a_cancellation_without_effect_is_told_after_three_attempts() -> None:
     run = Played(*SUBMITTED, NOW)
     for number in range(4):
         assert run.problems == ()

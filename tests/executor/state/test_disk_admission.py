@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,26 +14,14 @@ from kreassign.executor.events import (
     LogDirTarget,
     MovesObserved,
     MovesSubmitted,
-    PlacementState,
     PlannedMove,
-    RunStarted,
     SubmissionIntended,
-    VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.instructions import CheckHealth, RecordVerdicts, SubmitMoves, Wait
-from kreassign.executor.scheduling import Choice, DiskBudget, Order, Pace, Waiting, find_cycle
-from kreassign.executor.scheduling.candidate import Endpoint
-from kreassign.executor.state import disk_admission
-from kreassign.executor.state.disk_admission import STUCK
-from kreassign.executor.state.move import MoveStatus
-from kreassign.executor.state.phases import Names
-from kreassign.executor.state.run import PassingProblem, Run
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.scheduling import Order, Pace, find_cycle
 from kreassign.model import TopicPartition
-from tests.executor.run_events import A0, A1, LISTED, LIVE, MOVES, RATE, SUBMITTED, look, machine_after, seen
-from tests.executor.state.run_changes import changed, run_after
+from tests.executor.run_events import LIVE, look, machine_after, seen
+from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import MEGABYTES
 
@@ -43,211 +30,150 @@ def move(number: int, original: tuple[int, ...], target: tuple[int, ...], size: 
     return PlannedMove(TopicPartition("a", number), original, target, size)
 
 
-def begun(*moves: PlannedMove, guards: dict[GuardName, Reaction] | None = None, reserve: float = 0.0) -> RunStarted:
-    pace = Pace(order=Order.NAME, disk_reserve=reserve)
-    return RunStarted(0, "run-1", "cluster-1", moves, NO_THROTTLE, LIVE, settings(guards or {}), pace)
+def space(*rooms: tuple[int, str, int, int]) -> Health:
+    """Log directories: broker, path, bytes in all, and free ones."""
+    return Health(LIVE, log_dir_space=tuple(LogDirSpace(*room) for room in rooms))
 
 
 def free(**usable: int) -> Health:
     """Brokers `b2`, `b3`, … with one directory each of 10,000 bytes, and so many of them free."""
-    rooms = (LogDirSpace(int(broker[1:]), "/d", 10_000, left) for broker, left in usable.items())
-    return Health(LIVE, log_dir_space=tuple(rooms))
+    return space(*((int(broker[1:]), "/d", 10_000, left) for broker, left in usable.items()))
+
+
+def run_of(*moves: PlannedMove, reserve: float = 0.0, reaction: Reaction = Reaction.HOLD, **more: Any) -> Played:
+    """A run that guards disks, before its first poll."""
+    pace = Pace(order=Order.NAME, disk_reserve=reserve)
+    begin = begun(*moves, guards={GuardName.DISK: reaction}, pace=pace, **{"throttle": None, **more})
+    return Played(begin)
+
+
+def inspected(health: Health, *moves: PlannedMove, **how: Any) -> Played:
+    """The same after its first inspection."""
+    return run_of(*moves, **how).go("check health").on(HealthObserved(0, health))
 
 
 TWO = (move(0, (0, 1), (2, 1)), move(1, (1, 0), (2, 0)))
-HALF_WAY = MovesObserved(1_000, (seen(TWO[0], PlacementState.MOVING, done=400), seen(TWO[1], PlacementState.UNTOUCHED)))
+A0, A1 = (one.topic_partition for one in TWO)
+WRITTEN = replace(TWO[0], write_bytes_per_s=500.0)
+IN_A, IN_B, IN_C = (replace(TWO[0], log_dirs=(LogDirTarget(2, path),)) for path in ("/a", "/b", "/c"))
+ROOMS = space((2, "/a", 10_000, 3_000), (2, "/b", 20_000, 2_500), (2, "/c", 30_000, 3_000), (3, "/a", 1_000, 1_000))
+"""With a tenth in reserve there is room for 2,000 bytes in /a, 500 in /b, and none in /c of broker 2."""
+TENTH = {"reserve": 0.1}
 
 
-def after(health: Health, *moves: PlannedMove, **how: object):
-    """What a run of these moves orders after its first inspection."""
-    return machine_after(
-        begun(*moves, **how), look(1_000, PlacementState.UNTOUCHED, *moves), HealthObserved(1_000, health)
-    )
-
-
-def test_only_what_fits_is_sent() -> None:
-    run, instructions = after(free(b2=1_999), *TWO)
-    assert instructions == (SubmitMoves({TWO[0].topic_partition: (2, 1)}),)
-    run.replay(SubmissionIntended(2_000, (TWO[0].topic_partition,)))
-    run.replay(MovesSubmitted(2_000, (TWO[0].topic_partition,)))
-    assert run.replay(look(3_000, PlacementState.MOVING, TWO[0], done=400)) == (Wait(),)
-    assert run.view.problems == ()
-
-
-def test_the_reserve_is_no_room() -> None:
-    assert isinstance(after(free(b2=1_999), *TWO, reserve=0.2)[1][0], RecordVerdicts)
-    (order,) = after(free(b2=4_000), *TWO, reserve=0.2)[1]
-    assert list(order.targets) == [one.topic_partition for one in TWO]
-
-
-def test_with_its_guard_off_disks_do_not_matter() -> None:
-    (order,) = after(free(b2=10), *TWO, guards={GuardName.DISK: Reaction.OFF})[1]
-    assert list(order.targets) == [one.topic_partition for one in TWO]
-
-
-def test_what_is_in_flight_has_its_room_already() -> None:
-    run, _ = machine_after(begun(*TWO), HALF_WAY)
-    assert isinstance(run.replay(HealthObserved(1_000, free(b2=1_599)))[0], Wait)
-    run, _ = machine_after(begun(*TWO), HALF_WAY)
-    assert run.replay(HealthObserved(1_000, free(b2=1_600))) == (SubmitMoves({TWO[1].topic_partition: (2, 0)}),)
-
-
-def test_brokers_that_wait_for_each_other_are_named_once_and_the_run_goes_on_when_there_is_room() -> None:
-    moves = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)))
-    run, (order,) = after(free(b2=10, b3=20), *moves)
-    assert [verdict.guard for verdict in order.verdicts] == [GuardName.DISK, GuardName.DISK]
-    run.replay(VerdictsRecorded(1_000, order.verdicts))
-    run.replay(look(31_000, PlacementState.UNTOUCHED, *moves))
-    (story,) = [problem for problem in run.view.problems if problem.startswith("disks")]
-    assert story.startswith(
-        "disks have no space for any of 2 moves: a-0 waits because broker 3 has 20 bytes to promise"
-    )
-    assert "brokers 2 -> 3 -> 2 wait for each other" in story
-    assert run.replay(HealthObserved(31_000, free(b2=10, b3=20))) == (Wait(),)
-    instructions = run.replay(look(62_000, PlacementState.UNTOUCHED, *moves))
-    for at_ms in range(62_000, 120_000, 5_000):
-        match instructions[0]:
-            case CheckHealth():
-                instructions = run.replay(HealthObserved(at_ms, free(b2=10, b3=1_000)))
-            case RecordVerdicts(verdicts):
-                instructions = run.replay(VerdictsRecorded(at_ms, verdicts))
-            case Wait():
-                instructions = run.replay(look(at_ms, PlacementState.UNTOUCHED, *moves))
-    assert instructions == (SubmitMoves({moves[0].topic_partition: (3, 1)}),)
-    (over,) = [problem for problem in run.view.problems if "disks have" in problem]
-    assert over.startswith("over, from 00:00:31 to ")
-    assert over.endswith(story)
-
-
-def with_guard(run: Run) -> Run:
-    """The same with the guard of disks on."""
-    run.identity.reactions = {GuardName.DISK: Reaction.HOLD}
-    return run
-
-
-SPACE = Health(
-    LIVE,
-    log_dir_space=(
-        LogDirSpace(2, "/a", 10_000, 3_000),
-        LogDirSpace(2, "/b", 20_000, 2_500),
-        LogDirSpace(2, "/c", 30_000, 100),
-        LogDirSpace(3, "/a", 1_000, 1_000),
-    ),
-)
-USABLE: dict[Endpoint, float] = {
-    ("log_dir", (2, "/a")): 2_000.0,
-    ("log_dir", (2, "/b")): 500.0,
-    ("log_dir", (2, "/c")): -2_900.0,
-    ("destination", 2): 2_500.0,
-    ("log_dir", (3, "/a")): 900.0,
-    ("destination", 3): 900.0,
-}
-"""What is there with a tenth of each directory in reserve; a directory that is too full takes nothing from others."""
-
-
-def test_free_are_all_directories_of_a_broker_without_their_reserve_and_what_is_in_flight_still_brings() -> None:
-    run = with_guard(run_after(*SUBMITTED, look(5_000, PlacementState.MOVING, MOVES[0], done=400)))
-    run.control.pace = Pace(disk_reserve=0.1)
-    assert disk_admission.take_stock(run, (), SPACE) == ((), ())
-    left: dict[Endpoint, float] = {("destination", 2): 2_500.0 - 600, ("destination", 3): 900.0 - 500}
-    assert run.health.disk_budget == DiskBudget({**USABLE, **left}, RATE)
-
-
-def test_without_its_guard_no_space_is_counted() -> None:
-    run = run_after(*LISTED)
-    assert changed(run, lambda: disk_admission.take_stock(run, (A1, A0), free(b2=0, b3=0))) == (
-        ((A1, A0), (A1, A0)),
-        {},
-    )
-
-
-ROOM = {"b2": 1_000, "b3": 500}
-
-
-@pytest.mark.parametrize(("room", "starting", "stuck", "found"), [
-    (ROOM, (A0, A1), (), ((A0, A1), (A0, A1))),
-    (ROOM | {"b2": 999}, (A0, A1), (), ((A1,), (A1,))),
-    ({"b2": 0, "b3": 0}, (A0,), (A1,), ((), (A0,))),
-    ({"b2": 0, "b3": 0}, (), (A1,), ((), (A1,))),
+@pytest.mark.parametrize(("health", "moves", "how", "decided"), [
+    (free(b2=2_000), TWO, {}, "submit a-0 a-1"),
+    (free(b2=1_999), TWO, {}, "submit a-0"),
+    (free(b2=999), TWO, {}, "record disk"),
+    (free(b2=4_000), TWO, {"reserve": 0.2}, "submit a-0 a-1"),
+    (free(b2=3_999), TWO, {"reserve": 0.2}, "submit a-0"),
+    (free(b2=2_999), TWO, {"reserve": 0.2}, "record disk"),
+    (free(b3=0), TWO, {}, "submit a-0 a-1"),
+    (free(b2=2_000), (WRITTEN,), {"throttle": 1_000}, "set followers of a=0:2, leaders of a=0:0,0:1"),
+    (free(b2=1_999), (WRITTEN,), {"throttle": 1_000}, "wait"),
+    (free(b2=1_000), (WRITTEN,), {}, "submit a-0"),
+    # Without a directory that the plan names, all directories of a broker are one.
+    (ROOMS, (replace(TWO[0], size_bytes=2_500),), TENTH, "submit a-0"),
+    (ROOMS, (replace(TWO[0], size_bytes=2_501),), TENTH, "record disk"),
+    (ROOMS, (replace(IN_A, size_bytes=2_000),), TENTH, "submit a-0"),
+    (ROOMS, (replace(IN_A, size_bytes=2_001),), TENTH, "record disk"),
+    (ROOMS, (replace(IN_B, size_bytes=500), replace(IN_A, topic_partition=A1)), TENTH, "submit a-0 a-1"),
+    (ROOMS, (replace(IN_B, size_bytes=501), replace(IN_A, topic_partition=A1)), TENTH, "submit a-1"),
+    (ROOMS, (replace(IN_C, size_bytes=1),), TENTH, "record disk"),
 ])  # fmt: skip
-def test_judged_is_what_starts_or_else_what_would(
-    room: dict[str, int], starting: Names, stuck: Names, found: tuple[Names, Names]
+def test_only_moves_with_room_on_their_disks_are_sent(
+    health: Health, moves: tuple[PlannedMove, ...], how: dict[str, Any], decided: str
 ) -> None:
-    run = with_guard(run_after(*LISTED))
-    run.control.pace, run.health.stuck = Pace(disk_reserve=0.0), stuck
-    assert disk_admission.take_stock(run, starting, free(**room)) == found
+    assert inspected(health, *moves, **how).decided == decided
 
 
-def test_while_something_is_in_flight_nothing_else_is_judged() -> None:
-    run = with_guard(run_after(*SUBMITTED, look(5_000, PlacementState.MOVING, MOVES[1], done=400)))
-    assert disk_admission.take_stock(run, (), free(b2=0, b3=0)) == ((), ())
+@pytest.mark.parametrize(("size", "decided"), [(2_500, "submit a-0"), (2_501, "wait")])
+def test_a_directory_below_its_reserve_takes_no_room_from_others(size: int, decided: str) -> None:
+    overfull = replace(ROOMS, log_dir_space=(*ROOMS.log_dir_space[:2], LogDirSpace(2, "/c", 30_000, 100)))
+    run = inspected(overfull, replace(TWO[0], size_bytes=size), reserve=0.1, reaction=Reaction.WARN)
+    assert run.go("").decided == decided
 
 
-def test_what_was_sent_already_needs_no_space_and_takes_it_from_others() -> None:
-    both = (move(0, (0, 1), (2, 1)), move(1, (1, 0), (2, 0)))
-    run = with_guard(run_after(begun(*both), look(1_000, PlacementState.UNTOUCHED, *both)))
-    first, second = (one.topic_partition for one in both)
-    assert disk_admission.take_stock(run, (first, second), free(b2=1_000)) == ((first,), (first,))
-    run.moves.records[first].status = MoveStatus.SENT
-    assert disk_admission.take_stock(run, (first, second), free(b2=999)) == ((first,), (first,))
-    assert disk_admission.take_stock(run, (second, first), free(b2=1_999)) == ((second, first), (second, first))
+def test_without_the_guard_of_disks_their_room_does_not_matter() -> None:
+    run = run_of(*TWO, reaction=Reaction.OFF).go("submit")
+    assert run.decided == "submit a-0 a-1"
+    other = Played(begun(*TWO, throttle=None, guards={GuardName.BROKER: Reaction.HOLD})).go("check health")
+    assert other.on(HealthObserved(0, free(b2=0))).decided == "submit a-0 a-1"
 
 
-CIRCLE = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)), move(2, (2, 1), (4, 1)))
-ALL_WAIT = Choice((), tuple(Waiting(one.topic_partition, "no space") for one in CIRCLE))
+@pytest.mark.parametrize(("left", "decided"), [(1_599, "wait"), (1_600, "submit a-1")])
+def test_copies_in_flight_have_their_room_already(left: int, decided: str) -> None:
+    half_way = MovesObserved(1_000, (seen(TWO[0], MOVING, done=400), seen(TWO[1], UNTOUCHED)))
+    run = run_of(*TWO).on(half_way, HealthObserved(1_000, free(b2=left)))
+    # Nothing is wrong where something in flight may free some.
+    assert (run.decided, run.problems) == (decided, ())
+
+
+@pytest.mark.parametrize(("left", "decided"), [(2_000, "submit a-0"), (2_999, "submit a-0"), (3_000, "submit a-0 a-1")])
+def test_a_move_that_was_sent_is_sent_again_and_takes_room_from_others(left: int, decided: str) -> None:
+    run = inspected(free(b2=5_000), *TWO)
+    run.on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)), look(20_000, UNTOUCHED, *TWO))
+    assert run.copy().on(HealthObserved(20_000, free(b2=left))).decided == decided
+    assert run.on(HealthObserved(20_000, free(b2=0))).go("").decided == "submit a-0"
+
+
+CIRCLE = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)), move(2, (2, 1), (4, 1), 5_000))
+FULL = free(b2=10, b3=20, b4=30)
+
+
+def stuck(health: Health = FULL, *moves: PlannedMove) -> Played:
+    """A run whose moves have no room, a second after that was found out."""
+    return inspected(health, *(moves or CIRCLE)).go("wait").on(look(1_000, UNTOUCHED, *(moves or CIRCLE)))
+
+
+def told(run: Played) -> list[str]:
+    return [problem for problem in run.problems if "disks have" in problem]
+
+
 TOLD = (
-    "disks have no space for any of 2 moves: a-0 waits because broker 3 has 20 bytes to promise, and a copy needs 1000"
+    "disks have no space for any of 3 moves: a-0 waits because broker 3 has 20 bytes to promise, and a copy needs 1000"
     "; brokers 2 -> 3 -> 2 wait for each other; free space there, or `kreassign cancel` and replan"
 )
+NAMED = tuple(replace(one, log_dirs=(LogDirTarget(one.target[0], "/d"),)) for one in CIRCLE[:2])
 
 
-def stuck() -> Run:
-    """A run of which two moves have no space, and nothing said so yet."""
-    run = with_guard(run_after(begun(*CIRCLE), look(1_000, PlacementState.UNTOUCHED, *CIRCLE)))
-    run.health.disk_budget = DiskBudget({("destination", 2): 10.0, ("destination", 3): 20.0})
-    run.health.stuck = ()
-    run.problems.passing = {}
-    return run
+@pytest.mark.parametrize(("moves", "sentence"), [
+    (CIRCLE, TOLD),
+    (CIRCLE[:1], TOLD.replace("3 moves", "1 moves").replace("; brokers 2 -> 3 -> 2 wait for each other", "")),
+    (NAMED, TOLD.replace("3 moves", "2 moves")),
+], ids=["circle", "no circle", "directories"])  # fmt: skip
+def test_moves_without_room_are_told_with_brokers_that_wait_for_each_other(
+    moves: tuple[PlannedMove, ...], sentence: str
+) -> None:
+    run = stuck(FULL, *moves)
+    assert (run.decided, told(run)) == ("wait", [sentence])
+    assert run.view.hindrance(1_000) is not None
 
 
-def test_what_has_no_space_is_named_with_the_brokers_that_wait_for_each_other() -> None:
-    run = stuck()
-    found = {
-        "health.stuck": (CIRCLE[0].topic_partition, CIRCLE[1].topic_partition),
-        "problems.passing": {STUCK: {TOLD: PassingProblem(TOLD, 3_000)}},
-    }
-    assert changed(run, lambda: disk_admission.note_stuck(run, ALL_WAIT, 3_000)) == (None, found)
-    # It is not told again with other figures.
-    run.health.disk_budget.free["destination", 3] = 30.0
-    assert changed(run, lambda: disk_admission.note_stuck(run, ALL_WAIT, 4_000)) == (None, {})
-    over = {"health.stuck": (), "problems.passing": {STUCK: {TOLD: PassingProblem(TOLD, 3_000, 5_000)}}}
-    freed, begun_again, moving = deepcopy(run), deepcopy(run), deepcopy(run)
-    freed.health.disk_budget.free = {}
-    moving.moves.index.in_flight = {CIRCLE[0].topic_partition: moving.moves.records[CIRCLE[0].topic_partition]}
-    moving.moves.records[CIRCLE[0].topic_partition].status = MoveStatus.MOVING
-    starts = Choice((CIRCLE[2].topic_partition,), ALL_WAIT.waiting)
-    for one, choice in ((freed, ALL_WAIT), (begun_again, starts), (moving, ALL_WAIT)):
-        assert changed(one, partial(disk_admission.note_stuck, one, choice, 5_000)) == (
-            None,
-            over,
-        )
+def test_full_directories_make_brokers_wait_for_each_other_too() -> None:
+    rooms = [(broker, path, 10_000, left) for broker, left in ((2, 10), (3, 20)) for path in ("/d", "/e")]
+    health = space(*((broker, path, total, 9_000 if path == "/e" else left) for broker, path, total, left in rooms))
+    (sentence,) = told(stuck(health, *NAMED))
+    assert "a-0 waits because log directory /d of broker 3 has 20 bytes to promise" in sentence
+    assert "; brokers 2 -> 3 -> 2 wait for each other" in sentence
 
 
-def test_without_a_circle_only_the_space_is_told() -> None:
-    run = stuck()
-    disk_admission.note_stuck(run, Choice((), ALL_WAIT.waiting[:1]), 3_000)
-    ((told,),) = run.problems.passing.values()
-    assert told == TOLD.replace("2 moves", "1 moves").replace("; brokers 2 -> 3 -> 2 wait for each other", "")
+def test_other_figures_of_full_disks_are_not_told_again() -> None:
+    run = stuck().on(look(31_000, UNTOUCHED, *CIRCLE), HealthObserved(31_000, free(b2=11, b3=21, b4=30)))
+    assert told(run.on(look(32_000, UNTOUCHED, *CIRCLE))) == [TOLD]
 
 
-def test_brokers_whose_directories_are_full_wait_for_each_other_too() -> None:
-    named = tuple(replace(one, log_dirs=(LogDirTarget(one.target[0], "/d"),)) for one in CIRCLE[:2])
-    run = with_guard(run_after(begun(*named), look(1_000, PlacementState.UNTOUCHED, *named)))
-    run.health.disk_budget = DiskBudget({("log_dir", (2, "/d")): 10.0, ("log_dir", (3, "/d")): 20.0})
-    run.health.stuck, run.problems.passing = (), {}
-    disk_admission.note_stuck(run, Choice((), ALL_WAIT.waiting[:2]), 3_000)
-    ((told,),) = run.problems.passing.values()
-    assert told == TOLD.replace("broker 3 has", "log directory /d of broker 3 has")
+def test_moves_start_once_there_is_room_and_that_is_told() -> None:
+    roomy = free(b2=10, b3=1_000, b4=30)
+    run = stuck().on(look(31_000, UNTOUCHED, *CIRCLE), HealthObserved(31_000, roomy)).go("wait")
+    run.on(look(42_000, UNTOUCHED, *CIRCLE), HealthObserved(42_000, roomy))
+    assert (run.decided, run.go("").decided) == ("record ", "submit a-0")
+    assert told(run) == [f"over, from 00:00:01 to 00:00:42 UTC: {TOLD}"]
+
+
+def test_disks_do_not_hold_a_run_while_something_is_in_flight() -> None:
+    run = stuck().on(look(31_000, MOVING, CIRCLE[0]))
+    assert told(run) == [f"over, from 00:00:01 to 00:00:31 UTC: {TOLD}"]
 
 
 def test_a_circle_is_found_and_a_mere_chain_is_none() -> None:
@@ -263,7 +189,7 @@ def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
     started = rig.prepared({0: (2, 4), 1: (0, 3), 2: (3, 0)}, throttle=None)
     assert [one.is_urgent for one in started.moves] == [False, False, True]
     run, _ = machine_after(replace(started, guards=(), pace=Pace(order=Order.NAME)))
-    (order,) = run.replay(look(1_000, PlacementState.UNTOUCHED, *started.moves))
+    (order,) = run.replay(look(1_000, UNTOUCHED, *started.moves))
     assert list(order.targets) == [tp(2), tp(0), tp(1)]
 
 
