@@ -161,7 +161,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     orders.RecordVerdicts: lambda order: f"record {' '.join(verdict.guard for verdict in order.verdicts)}",
     orders.ReplanMoves: lambda order: f"replan {_named(order.moves)} without {' '.join(map(str, order.lost))}",
     orders.Wait: lambda _: "wait",
-    orders.CheckHealth: lambda _: "check health",
+    orders.CheckHealth: lambda order: f"check health{' without ' * bool(order.lost)}{' '.join(map(str, order.lost))}",
     orders.TakeLease: lambda _: "take the lease",
 }
 
