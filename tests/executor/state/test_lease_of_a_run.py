@@ -5,117 +5,106 @@ from __future__ import annotations
 import pytest
 
 from kreassign.executor.events import (
+    CallFailed,
     Event,
     LeaseForgone,
     LeaseLost,
     LeaseRefused,
     LeaseTaken,
     StopRequested,
+    ThrottleChecked,
+    ThrottleIntended,
     TimePassed,
 )
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.instructions import CheckThrottle, SetThrottle, TakeLease, Wait
-from kreassign.executor.state import Phase
-from kreassign.executor.state.lease import ASK_EVERY_MS, LOST
-from kreassign.executor.state.phases import AwaitingLease, Paused, Resuming, Throttling
-from kreassign.executor.state.run import PassingProblem, Run
-from tests.executor.run_events import OVERRIDES, SUBMITTED, machine_after, replayed
-from tests.executor.state.run_changes import Changes, handled, run_after
+from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
+from kreassign.executor.state.lease import ASK_EVERY_MS
+from kreassign.executor.throttle.ledger import ConfigValue
+from tests.executor.run_events import RATE, RATES, SUBMITTED
+from tests.executor.state.played import FOLLOWERS, LEADER_0, Played, begun, guarded
 
-LOSING: tuple[Event, ...] = (*SUBMITTED, LeaseLost(5_000, "another member has it"))
-SENTENCE = "another member has it; nothing is changed until it is had again"
-
-
-def over(run: Run) -> list[int | None]:
-    """Until when the loss was so."""
-    return [problem.until_ms for problem in run.problems.passing[LOST].values()]
+LOSS = LeaseLost(5_000, "another member has it")
+LOST: tuple[Event, ...] = (*SUBMITTED, LOSS)
+TOLD = "another member has it; nothing is changed until it is had again"
+TAKEN, FORGONE = LeaseTaken(7_000, 3), LeaseForgone(7_000, "an operator allowed it")
+HELD, NONE = "held since generation 3 of the group", "none: an operator allowed it"
+ALL = "all rates, both lists"
 
 
-def test_a_run_that_lost_its_lease_asks_for_it_every_ten_seconds_and_changes_nothing() -> None:
-    assert replayed(*LOSING)[1] == (TakeLease(),)
-    refused = (*LOSING, LeaseRefused(6_000, "held by another"))
-    assert replayed(*refused)[1] == (Wait(),)
-    assert replayed(*refused, TimePassed(6_000 + ASK_EVERY_MS - 1))[1] == (Wait(),)
-    assert replayed(*refused, TimePassed(6_000 + ASK_EVERY_MS))[1] == (TakeLease(),)
-    assert replayed(*refused)[0].lease == "held by another"
+@pytest.mark.parametrize(("events", "decided", "lease"), [
+    ([LOSS], "take the lease", "another member has it"),
+    ([LOSS, LeaseRefused(6_000, "not yet")], "wait", "not yet"),
+    ([LOSS, LeaseRefused(6_000, "not yet"), TimePassed(5_999 + ASK_EVERY_MS)], "wait", "not yet"),
+    ([LOSS, LeaseRefused(6_000, "not yet"), TimePassed(6_000 + ASK_EVERY_MS)], "take the lease", "not yet"),
+    ([LOSS, TAKEN], f"set {ALL}", HELD),
+    ([LOSS, FORGONE], f"set {ALL}", NONE),
+    # Whoever asks when nothing was lost is only told.
+    ([TAKEN], "", HELD),
+    ([FORGONE], "", NONE),
+])  # fmt: skip
+def test_a_run_that_lost_its_lease_asks_for_it_every_ten_seconds(events: list[Event], decided: str, lease: str) -> None:
+    run = Played(*SUBMITTED, *events)
+    assert (run.decided, run.view.lease) == (decided, lease)
 
 
-def test_the_loss_is_over_when_the_lease_is_had_again() -> None:
-    machine, instructions = machine_after(*LOSING, LeaseTaken(7_000, 3))
-    assert over(machine._run) == [7_000]
-    assert machine.view.lease == "held since generation 3 of the group"
-    assert instructions not in ((), (Wait(),))
-
-
-def test_a_run_that_goes_on_without_a_lease_says_so_for_good() -> None:
-    machine, instructions = machine_after(*LOSING, LeaseForgone(7_000, "an operator allowed it"))
-    assert over(machine._run) == [7_000]
-    assert machine.view.lease == "none: an operator allowed it"
-    assert any("an operator allowed it" in problem for problem in machine._run.problems.noted)
-    assert instructions not in ((), (Wait(),))
+@pytest.mark.parametrize(("event", "noted"), [
+    (TAKEN, ()),
+    (FORGONE, ("the run went on without the lease of the cluster: an operator allowed it",)),
+])  # fmt: skip
+def test_a_loss_is_told_until_the_run_goes_on(event: Event, noted: tuple[str, ...]) -> None:
+    run = Played(*LOST)
+    assert run.problems == (TOLD,)
+    assert run.on(event).problems == (*noted, f"over, from 00:00:05 to 00:00:07 UTC: {TOLD}")
 
 
 def test_a_run_without_its_lease_that_is_stopped_writes_nothing_back() -> None:
-    view, instructions = replayed(*LOSING, StopRequested(7_000))
-    assert (view.phase, instructions) == (Phase.PAUSED, ())
-    assert view.pending_restores
+    run = Played(*LOST, StopRequested(7_000))
+    assert (run.view.phase, run.decided, run.pending) == (Phase.PAUSED, "", ALL)
 
 
-def test_a_lease_that_is_had_or_forgone_is_noted_and_changes_nothing_else() -> None:
-    run = run_after(*SUBMITTED)
-    taken = {"control.lease": "held since generation 3 of the group"}
-    assert handled(run, LeaseTaken(5_000, 3)) == ((), taken)
-    assert handled(run, LeaseForgone(6_000, "nobody asked")) == ((), {"control.lease": "none: nobody asked"})
+# --- a guarded run -------------------------------------------------------------------------------------------------
+
+GONE, OTHER = ConfigValue(LEADER_0, None), ConfigValue(FOLLOWERS, "7:7")
 
 
-def test_a_lease_that_is_lost_is_told_and_asked_for() -> None:
-    run = run_after(*SUBMITTED)
-    assert handled(run, LeaseLost(5_000, "another member has it")) == (
-        (TakeLease(),),
-        {
-            "state": AwaitingLease(5_000),
-            "control.lease": "another member has it",
-            "problems.passing": {LOST: {SENTENCE: PassingProblem(SENTENCE, 5_000)}},
-        },
-    )
-    refused = {"state": AwaitingLease(6_000), "control.lease": "not yet"}
-    assert handled(run, LeaseRefused(6_000, "not yet")) == ((Wait(),), refused)
-    assert handled(run, TimePassed(6_000 + ASK_EVERY_MS - 1)) == ((Wait(),), {})
-    assert handled(run, TimePassed(6_000 + ASK_EVERY_MS)) == ((TakeLease(),), {})
-    assert handled(run, StopRequested(7_000)) == ((), {"state": Paused()})
+@pytest.mark.parametrize(("answer", "problems"), [
+    (ThrottleChecked(8_000, (GONE,)),
+     (f"when the run had the lease again, {GONE.then}; the run had set it to '{RATE}' and set it again",)),
+    (ThrottleChecked(8_000, (OTHER,)),
+     (f"when the run had the lease again, {OTHER.then}; the run had set it to '0:2,1:3' and set it again",)),
+    (ThrottleChecked(8_000), ()),
+    (CallFailed(8_000, "no answer"), ()),
+])  # fmt: skip
+@pytest.mark.parametrize("event", [TAKEN, FORGONE], ids=["had again", "forgone"])
+def test_what_another_run_restored_is_told_and_set_again(
+    event: Event, answer: Event, problems: tuple[str, ...]
+) -> None:
+    run = Played(guarded()).go("wait").on(LOSS, event)
+    assert run.decided == f"check {ALL}"
+    run.on(answer)
+    assert run.decided == f"set {ALL}"
+    told = [problem for problem in run.problems if "over, from" not in problem and "went on without" not in problem]
+    assert tuple(told) == problems
+    assert run.view.was_throttle_kept
 
 
-AGAIN: Changes = {
-    **{f"a-{move}.progressed_ms": 7_000 for move in (0, 1)},
-    **{
-        f"a-{move}.{attempts}.{time}_ms": 7_000
-        for move in (0, 1)
-        for attempts in ("submissions", "cancellations")
-        for time in ("first", "last", "due")
-    },
-    "state": Throttling(),
-    "problems.passing": {LOST: {SENTENCE: PassingProblem(SENTENCE, 5_000, 7_000)}},
-    "throttle.in_force": set(),
-}
-"""What comes of having it again, or of going on without it: time begins again, and all that was set is set again."""
+def test_settings_of_topics_that_are_gone_are_not_set_again() -> None:
+    run = Played(guarded()).go("wait").on(LOSS, TAKEN)
+    run.on(ThrottleChecked(8_000, (OTHER,), gone=(FOLLOWERS.resource,)))
+    assert (run.pending, run.go("set").decided) == ("all rates", "set all rates")
+    assert not [problem for problem in run.problems if "had the lease again" in problem]
 
 
-@pytest.mark.parametrize(("event", "changes"), [
-    (LeaseTaken(7_000, 3), {"control.lease": "held since generation 3 of the group"}),
-    (LeaseForgone(7_000, "allowed"), {
-        "control.lease": "none: allowed",
-        "problems.noted": ["the run went on without the lease of the cluster: allowed"],
-    }),
-], ids=["had again", "forgone"])  # fmt: skip
-def test_a_run_that_goes_on_sets_its_throttle_again_without_asking(event: Event, changes: Changes) -> None:
-    assert handled(run_after(*LOSING), event) == ((SetThrottle(OVERRIDES),), {**AGAIN, **changes})
+@pytest.mark.parametrize(("run", "decided"), [
+    (Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("wait"), f"set {ALL}"),
+    (Played(guarded()).go("set all").on(ThrottleIntended(0, RATES)), "read both lists"),
+    (Played(guarded(throttle=None)).go("wait"), "observe a-0 a-1"),
+], ids=["no such guard", "nothing in force", "no throttle"])  # fmt: skip
+def test_a_throttle_that_does_not_matter_is_not_read(run: Played, decided: str) -> None:
+    assert run.on(LOSS, TAKEN).decided == decided
 
 
-@pytest.mark.parametrize("event", [LeaseTaken(7_000, 3), LeaseForgone(7_000, "allowed")], ids=["had again", "forgone"])
-def test_what_a_guarded_run_had_set_is_read_to_tell_what_is_not_so_any_more(event: Event) -> None:
-    run = run_after(*LOSING)
-    run.identity.reactions = {GuardName.FOREIGN_THROTTLE: Reaction.HOLD}
-    run.identity.rereads_first = True
-    orders, changes = handled(run, event)
-    were_set = tuple(sorted(one.key for one in OVERRIDES))
-    assert (orders, changes["state"]) == ((CheckThrottle(OVERRIDES),), Resuming(None, were_set))
+@pytest.mark.parametrize("event", [LeaseLost, LeaseTaken, LeaseForgone])
+def test_a_lease_does_not_matter_to_runs_at_rest(event: type[Event]) -> None:
+    resting = [one for one in STATES if one.phase in {*AT_REST, Phase.NEW}]
+    assert [one.__name__ for one in resting if (one, event) in TRANSITIONS] == []
