@@ -1,16 +1,19 @@
-"""Moves are observed, started, cancelled and waited for: what each event orders, and all that it changes."""
+"""Moves are observed, chosen, listed, sent and waited for: which order follows what happens."""
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
+    CancelRequested,
     Event,
+    HealthObserved,
+    HoldRequested,
     LogDirTarget,
     MovesCancelled,
     MovesObserved,
@@ -18,410 +21,163 @@ from kreassign.executor.events import (
     PlacementState,
     PlannedMove,
     Refusal,
+    ReleaseRequested,
     SubmissionIntended,
     ThrottleChecked,
     ThrottleIntended,
+    ThrottleRequested,
     ThrottleSet,
     TimePassed,
     TrafficMeasured,
     Unwritten,
+    VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
-from kreassign.executor.instructions import (
-    CancelMoves,
-    CheckHealth,
-    CheckThrottle,
-    ElectLeaders,
-    Instruction,
-    MeasureTraffic,
-    ObserveMoves,
-    ReadConfigs,
-    SetThrottle,
-    SubmitMoves,
-    Wait,
-)
-from kreassign.executor.scheduling import AtWindowEnd, Cap, Caps, DiskBudget, Order, Pace, Schedule, Window
-from kreassign.executor.state import MoveStatus, WindDown, moving
-from kreassign.executor.state.attempts import LEAST_ATTEMPTS, delay_ms
-from kreassign.executor.state.copy_speed import CopySpeed
+from kreassign.executor.guards import GuardName, Health, Reaction
+from kreassign.executor.instructions import CheckHealth, ObserveMoves, SubmitMoves
+from kreassign.executor.scheduling import AtWindowEnd, Cap, Caps, Order, Pace, Schedule, Window
+from kreassign.executor.state import Phase
+from kreassign.executor.state.attempts import delay_ms
 from kreassign.executor.state.health_watch import FRESH_MS
-from kreassign.executor.state.machine import handle
-from kreassign.executor.state.move import NextAction, Replan
-from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, SETTING, UNSET_PATIENCE_MS
-from kreassign.executor.state.phases import (
-    Afterwards,
-    Cancelling,
-    CheckingHealth,
-    CheckingThrottle,
-    Electing,
-    MeasuringTraffic,
-    MovingStep,
-    Observing,
-    Paused,
-    Restore,
-    Restoring,
-    RunState,
-    SettingLists,
-    Submitting,
-    Throttling,
-    Waiting,
-)
-from kreassign.executor.state.run import Doubt, PassingProblem, Run
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic
+from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS
+from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.ledger import ConfigValue
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition, TopicPartitionReplica
+from kreassign.model.authorization import missing_permission
 from tests.executor.run_events import (
     A0,
     A1,
-    ARRIVED,
     LISTED,
     LISTS,
     LIVE,
     MOVES,
-    OVERRIDES,
     PREPARED,
+    RATE,
     RATES,
     SUBMITTED,
     look,
     seen,
     started,
 )
-from tests.executor.state.run_changes import Changes, changed, handled, run_after
+from tests.executor.state.played import FOLLOWERS, LEADER_0, LEADERS, MOVING, UNTOUCHED, Played, begun, guarded
 
+AT_PLACE, GONE, DIVERGED = PlacementState.ARRIVED, PlacementState.DELETED, PlacementState.DIVERGED
 BOTH = (A0, A1)
-KEYS_SET = {one.key: one for one in OVERRIDES}
-TOPIC = ConfigResource.topic("a")
-OBSERVE = ObserveMoves(MOVES)
+ALL = "all rates, both lists"
+UNLISTED = "set followers of a=1:3|0:2,1:3, leaders of a=1:0,1:1|0:0,0:1,1:0,1:1"
+"""The first of two moves has arrived."""
+SENT: tuple[Event, ...] = (*LISTED, SubmissionIntended(3_000, BOTH))
+AGAIN_MS = 3_000 + delay_ms(1, "run-1")
+"""When moves that were sent after 3 s are sent again."""
 
 
-def guarded(run: Run, reaction: Reaction = Reaction.HOLD) -> Run:
-    """The same with a guard of its throttle, which looks before each batch."""
-    run.identity.reactions, run.identity.rereads_throttle = {GuardName.FOREIGN_THROTTLE: reaction}, True
-    run.identity.rereads_first = True
-    run.health.checked_ms = 5_000
-    return run
+def many(count: int, size: int = 1_000) -> tuple[PlannedMove, ...]:
+    """Moves between one pair of brokers."""
+    return tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), size) for number in range(count))
 
 
-# --- beginning and leaving -----------------------------------------------------------------------------------------
-
-
-def test_moving_begins_with_a_poll_and_where_no_move_is_left_with_the_end() -> None:
-    assert moving.enter(run_after(*SUBMITTED)) == (Observing(BOTH), (OBSERVE,))
-    assert moving.enter(run_after(*ARRIVED)) == (Electing(()), (ElectLeaders((A0,)),))
-
-
-def test_whoever_leaves_restores_the_throttle_only_where_nothing_is_in_flight() -> None:
-    restore = (Restoring(Restore(Afterwards.PAUSE)), (ReadConfigs(tuple(one.key for one in RATES)),))
-    assert moving.pause(run_after(*PREPARED), None, None) == restore
-    assert moving.pause(run_after(*SUBMITTED), None, None) == (Paused(), ())
-    assert moving.pause(run_after(started(throttle=None)), None, None) == (Paused(), ())
-
-
-@pytest.mark.parametrize("state", [Throttling(), SettingLists(BOTH)])
-def test_what_is_about_to_be_set_is_to_be_restored_from_then_on(state: RunState) -> None:
-    run = run_after(*PREPARED)
-    other = replace(RATES[1], value="5", unconfirmed=("6",))
-    as_before = replace(RATES[2], value=RATES[2].before)
-    intended = ThrottleIntended(3_000, (*LISTS, other, as_before))
-    pending = {one.key: one for one in (RATES[0], other, as_before, RATES[3], *LISTS)}
-    run.state = state
-    assert handled(run, intended) == (
-        (),
-        {
-            "throttle.pending": pending,
-            "throttle.overrides": pending,
-            "throttle.listed": {one.key: set((one.value or "").split(",")) for one in LISTS},
-            "throttle.rated": {one.key: {str(one.value)} for one in RATES} | {other.key: {str(RATES[1].value), "5"}},
-        },
-    )
-
-
-def test_where_nothing_of_the_run_was_there_its_next_value_may_not_be_there_either() -> None:
-    run = run_after(*PREPARED)
-    first, second = RATES[:2]
-    run.throttle.pending[first.key] = replace(first, value=first.before)
-    handled(run, ThrottleIntended(3_000, (first, second)), Throttling())
-    assert run.throttle.in_force == {one.key for one in RATES[1:]}
-
-
-def test_a_setting_that_is_set_again_is_in_doubt_no_more_and_the_guards_are_asked_soon() -> None:
-    run = run_after(*PREPARED)
-    odd = ConfigValue(RATES[0].key, "5")
-    for has_doubt in (False, True):
-        run.health.checked_ms = 2_000
-        run.throttle.told = {odd.key: odd}
-        run.throttle.doubts = {odd.key: Doubt(odd, 1_000)} if has_doubt else {}
-        handled(run, ThrottleIntended(3_000, RATES[:1]), Throttling())
-        assert (run.throttle.doubts, run.health.checked_ms) == ({}, None if has_doubt else 2_000)
-        assert run.throttle.told == ({} if has_doubt else {odd.key: odd})
-
-
-def test_a_rate_that_was_removed_is_no_value_that_the_run_gave() -> None:
-    run = run_after(*PREPARED)
-    removed = replace(RATES[1], value=None)
-    handled(run, ThrottleIntended(3_000, (removed,)), Throttling())
-    assert run.throttle.rated[removed.key] == {str(RATES[1].value)}
-
-
-# --- what was set --------------------------------------------------------------------------------------------------
-
-
-def test_what_was_set_is_in_force_and_has_no_earlier_value() -> None:
-    run = run_after(*LISTED[:-1])
-    doubted, awaited = LISTS[0].key, 3
-    earlier = {key: replace(one, unconfirmed=("5",)) for key, one in KEYS_SET.items()}
-    run.throttle.pending, run.throttle.overrides, run.throttle.in_force = dict(earlier), {}, set()
-    run.throttle.doubts = {doubted: Doubt(ConfigValue(doubted, "5"), 1_000)}
-    run.throttle.unset = frozenset({TOPIC})
-    event = ThrottleSet(4_000, (), (Unwritten(awaited, "it is down"),))
-    made = {key for key in KEYS_SET if key != doubted and key.broker != awaited}
-    pending = {key: KEYS_SET[key] if key in made else earlier[key] for key in KEYS_SET}
-    assert changed(run, lambda: moving.confirm(run, event)) == (
-        None,
-        {
-            "throttle.pending": pending,
-            "throttle.overrides": pending,
-            "throttle.in_force": made,
-            "throttle.awaited": {3},
-            "throttle.unset": frozenset(),
-            "problems.unset": {
-                3: "the throttle of broker 3 could not be written: it is down; it is set when the broker is back"
-            },
-        },
-    )
-
-
-def test_where_anything_could_not_be_set_nothing_is_known_to_be() -> None:
-    run = run_after(*LISTED[:-1])
-    event = ThrottleSet(4_000, ("no",), failed=(TOPIC,))
-    assert changed(run, lambda: moving.confirm(run, event)) == (None, {"throttle.unset": {TOPIC}})
-
-
-REFUSED = ThrottleSet(4_000, ("no",), failed=(TOPIC,))
-
-
-def after_refusal(run: Run, at_ms: int) -> tuple[tuple[Instruction, ...], Changes]:
-    return handled(run, replace(REFUSED, at_ms=at_ms), SettingLists(BOTH))
-
-
-def test_lists_that_cannot_be_set_are_tried_for_a_minute() -> None:
-    run = run_after(*LISTED[:-1])
-    told = {SETTING: {"no": PassingProblem("no", 4_000)}}
-    assert after_refusal(run, 4_000) == (
-        (Wait(),),
-        {
-            "state": Waiting(),
-            "throttle.unset": {TOPIC},
-            "throttle.unset_since_ms": 4_000,
-            "problems.passing": told,
-        },
-    )
-    assert after_refusal(run, 3_999 + UNSET_PATIENCE_MS)[0] == (Wait(),)
-    assert after_refusal(run, 4_000 + UNSET_PATIENCE_MS) == (
-        (ReadConfigs(tuple(KEYS_SET)),),
-        {
-            "state": Restoring(Restore(Afterwards.FAIL)),
-            "problems.passing": {},
-            "problems.noted": ["no", "the throttle could not be set, so nothing more was started"],
-        },
-    )
-
-
-def test_patience_begins_again_once_lists_were_set() -> None:
-    run = run_after(*LISTED[:-1])
-    after_refusal(run, 4_000)
-    assert handled(run, ThrottleSet(5_000), SettingLists(BOTH)) == (
-        (SubmitMoves({A0: (2, 1), A1: (1, 3)}),),
-        {
-            "state": Submitting(()),
-            "throttle.unset": frozenset(),
-            "throttle.unset_since_ms": None,
-            "throttle.in_force": {*KEYS_SET},
-            "problems.passing": {SETTING: {"no": PassingProblem("no", 4_000, 5_000)}},
-        },
-    )
-
-
-def test_what_is_in_flight_is_watched_though_its_lists_cannot_be_set() -> None:
-    run = run_after(*SUBMITTED)
-    run.throttle.unset_since_ms = 0
-    assert after_refusal(run, 10 * UNSET_PATIENCE_MS)[0] == (Wait(),)
-    # The same where only what is gone was not set.
-    waiting = run_after(*LISTED[:-1])
-    waiting.throttle.unset_since_ms = 0
-    gone = ThrottleSet(10 * UNSET_PATIENCE_MS, ("topic a is gone",))
-    assert handled(waiting, gone, SettingLists(BOTH))[0] == (Wait(),)
-
-
-# --- observing and choosing ----------------------------------------------------------------------------------------
-
-
-def many(count: int) -> tuple[PlannedMove, ...]:
-    """Moves between one pair of brokers, of 1,000 bytes each."""
-    return tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 1_000) for number in range(count))
-
-
-def named(*moves: PlannedMove) -> tuple[TopicPartition, ...]:
-    return tuple(move.topic_partition for move in moves)
-
-
-def unthrottled(*moves: PlannedMove, pace: Pace | None = None) -> Run:
+def unthrottled(*moves: PlannedMove, **pace: Any) -> Played:
     """A run without throttle, before its first look."""
-    return run_after(replace(started(*moves, throttle=None), pace=pace or Pace(is_eager=True)))
+    return Played(begun(*moves, throttle=None, pace=Pace(**{"is_eager": True, **pace})))
 
 
-def waiting(*moves: PlannedMove, pace: Pace | None = None) -> Run:
-    """A run whose moves were seen untouched and wait."""
-    run = unthrottled(*moves, pace=pace)
-    for record in run.moves.records.values():
-        record.see(seen(record.move, PlacementState.UNTOUCHED), 1_000)
-        run.moves.index.sort(record, NextAction.SUBMIT)
-    return run
+# --- what a poll leads to ------------------------------------------------------------------------------------------
+
+LOST = MovesSubmitted(4_000, (), unknown=BOTH)
+HALF = MovesObserved(5_000, (seen(MOVES[0], MOVING), seen(MOVES[1], UNTOUCHED)))
+STRANGE = look(5_000, DIVERGED)
+UNREAD = MovesObserved(5_000 + 2 * DOUBT_MS, (), (Refusal(A0, "no"), Refusal(A1, "no")))
 
 
-def test_observed_is_what_may_have_gone_on_and_else_the_first_of_what_waits() -> None:
-    moves = many(CHECKED_AT_ONCE + 1)
-    run, first = waiting(*moves), moves[:CHECKED_AT_ONCE]
-    assert moving.observe(run) == (Observing(named(*first)), (ObserveMoves(first),))
-    assert moving.observe(run, 7)[0] == Observing(named(*first), (), 7)
-    run.moves.index.sort(run.moves.records[moves[-1].topic_partition])
-    assert moving.observe(run) == (Observing(named(moves[-1])), (ObserveMoves(moves[-1:]),))
+@pytest.mark.parametrize(("begin", "events", "decided", "moves"), [
+    (SUBMITTED, [look(5_000, MOVING)], "wait", "moving moving"),
+    (SUBMITTED, [look(5_000, MOVING), TimePassed(6_000)], "observe a-0 a-1", "moving moving"),
+    # A poll tells only what changed, and the rest counts as before; what is shown unasked counts too.
+    (SUBMITTED, [look(5_000, MOVING), look(7_000, AT_PLACE, MOVES[0])], UNLISTED, "complete moving"),
+    (PREPARED, [look(3_000, DIVERGED)], "read all rates", "failed failed"),
+    (PREPARED, [MovesObserved(3_000, (seen(MOVES[0], DIVERGED), seen(MOVES[1], UNTOUCHED)))],
+     "set followers of a=1:3, leaders of a=1:0,1:1", "failed planned"),
+    (SUBMITTED, [look(5_000, GONE)], f"read {ALL}", "failed failed"),
+    # Brokers lag behind their controller, so what is strange is believed once it stays so.
+    (SUBMITTED, [STRANGE], "wait", "moving moving"),
+    (SUBMITTED, [STRANGE, MovesObserved(5_000 + DOUBT_MS, ())], f"read {ALL}", "failed failed"),
+    (SUBMITTED, [STRANGE, look(7_000, MOVING), look(5_000 + DOUBT_MS, DIVERGED)], "wait", "moving moving"),
+    (SUBMITTED, [STRANGE, UNREAD], "wait", "moving moving"),
+    (SUBMITTED, [look(5_000, PlacementState.SETTLING), MovesObserved(6_000, ()), look(7_000, AT_PLACE)], f"read {ALL}",
+     "complete complete"),
+    # After a lost answer it is looked first, and only what did not arrive is sent again, after a pause.
+    (SENT, [LOST], "observe a-0 a-1", "sent sent"),
+    (SENT, [LOST, look(AGAIN_MS - 1, UNTOUCHED)], "wait", "sent sent"),
+    (SENT, [LOST, look(AGAIN_MS, UNTOUCHED)], "submit a-0 a-1", "sent sent"),
+    (SENT, [LOST, HALF], "submit a-1", "moving sent"),
+    (SENT, [MovesSubmitted(4_000, (A0,), deferred=(Refusal(A1, "busy"),))], "observe a-0 a-1", "moving sent"),
+    (SENT, [MovesSubmitted(4_000, (A0,), (Refusal(A1, "no"),))], "observe a-0", "moving failed"),
+    (SENT, [MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))], f"read {ALL}", "failed failed"),
+])  # fmt: skip
+def test_what_is_seen_decides_what_is_sent(
+    begin: tuple[Event, ...], events: list[Event], decided: str, moves: str
+) -> None:
+    run = Played(*begin, *events)
+    assert (run.decided, run.moves) == (decided, moves)
 
 
-def test_a_poll_of_a_move_in_steps_is_about_its_step() -> None:
-    begun = replace(started(MOVES[0], throttle=None), pace=Pace(is_stepwise=True))
+def test_from_an_unread_partition_nothing_follows_though_it_is_shown_too() -> None:
+    run = Played(*SUBMITTED, replace(look(5_000, AT_PLACE), unread=(Refusal(A0, "no"),)))
+    assert (run.moves, run.problems) == ("moving complete", ("no",))
+    run.go("wait")
+    assert run.on(MovesObserved(6_000, ())).problems == ("over, from 00:00:05 to 00:00:06 UTC: no",)
+
+
+def test_a_move_without_effect_is_not_sent_for_ever() -> None:
+    run = Played(*LISTED)
+    for at_ms in (4_000, 34_000, 64_000, 94_000):
+        assert run.decided == "submit a-0 a-1"
+        run.on(SubmissionIntended(at_ms, BOTH), replace(LOST, at_ms=at_ms), look(at_ms + 30_000, UNTOUCHED))
+    assert run.moves == "failed failed"
+    assert "4 times in 120 s" in str(run.view.records[A0].problem)
+
+
+def test_a_run_whose_moves_are_all_refused_restores_its_throttle_and_fails() -> None:
+    run = Played(*SENT, MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))).go("verify")
+    assert run.view.records[A0].problem == "the cluster refused it: no"
+    assert (run.go("").view.phase, run.view.residue) == (Phase.FAILED, ())
+
+
+def test_a_move_that_was_refused_for_now_tells_so_when_it_fails() -> None:
+    run = Played(*SENT, MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy"))))
+    for at_ms in (34_000, 64_000):
+        run.on(look(at_ms, UNTOUCHED), SubmissionIntended(at_ms, BOTH), replace(LOST, at_ms=at_ms))
+    run.on(look(124_000, UNTOUCHED))
+    assert str(run.view.records[A0].problem).endswith("the cluster showed no effect; it answered: busy")
+
+
+def leaderless(at_ms: int) -> MovesObserved:
+    return MovesObserved(at_ms, tuple(replace(seen(move, UNTOUCHED), leader=NO_LEADER) for move in MOVES))
+
+
+SILENT = "a-{} had no leader when it was to start; nothing is sent before it has one"
+
+
+def test_a_partition_without_a_leader_is_not_sent_before_it_has_one() -> None:
+    run = Played(started(throttle=None), leaderless(3_000))
+    assert (run.decided, run.problems) == ("wait", (SILENT.format(0), SILENT.format(1)))
+    led = run.copy().on(look(30_000, UNTOUCHED))
+    assert led.decided == "submit a-0 a-1"
+    assert led.problems[0] == f"over, from 00:00:03 to 00:00:30 UTC: {SILENT.format(0)}"
+    assert run.on(leaderless(3_000 + LEADERLESS_MS)).moves == "failed failed"
+
+
+def test_a_poll_asks_for_the_step_of_a_move_and_tells_absent_brokers() -> None:
     two = replace(MOVES[0], target=(2, 3))
-    run = run_after(replace(begun, moves=(two,)))
-    step = run.moves.records[A0].step
-    assert step != two
-    assert moving.observe(run) == (Observing((A0,)), (ObserveMoves((step,)),))
+    run = Played(begun(two, throttle=None, pace=Pace(is_stepwise=True)))
+    assert run.ordered == (ObserveMoves((run.view.records[A0].step,)),)
+    assert run.view.records[A0].step != two
+    for absent, shown in (((2,), (2,)), (None, (2,)), ((), ())):
+        assert run.on(MovesObserved(1_000, (seen(two, MOVING),), absent=absent)).view.absent == shown
 
 
-def test_of_a_poll_the_time_and_who_is_absent_are_kept() -> None:
-    run = run_after(*SUBMITTED, look(4_500, PlacementState.MOVING))
-    run.moves.absent = (4,)
-    run.state = Observing(BOTH)
-    polled = handled(deepcopy(run), MovesObserved(5_000, ()))
-    assert polled == ((Wait(),), {"state": Waiting(), "moves.observed_ms": 5_000})
-    for absent in ((), (2,)):
-        found = handled(deepcopy(run), MovesObserved(5_000, (), absent=absent))[1]
-        assert found["moves.absent"] == absent
-
-
-def test_what_polls_show_makes_the_speed_of_copies_but_not_where_it_is_looked_before_a_start() -> None:
-    run = run_after(*SUBMITTED, look(5_000, PlacementState.MOVING, done=100))
-    done = look(6_000, PlacementState.MOVING, done=300)
-    most = handled(deepcopy(run), done, Observing(BOTH))[1]["moves.speed.most_done_bytes"]
-    assert most == 200.0
-    assert "moves.speed.most_done_bytes" not in handled(deepcopy(run), done, Observing(BOTH, BOTH))[1]
-    unmeasured = handled(run, replace(done, has_progress=False), Observing(BOTH))[1]
-    assert unmeasured["moves.speed._polls"] == 1
-
-
-def test_what_could_not_be_read_is_told_until_it_can_be() -> None:
-    run = run_after(*SUBMITTED)
-    unread = MovesObserved(5_000, (), (Refusal(A0, "no"),))
-    told = {"unread a-0": {"no": PassingProblem("no", 5_000)}}
-    assert handled(run, unread, Observing(BOTH))[1]["problems.passing"] == told
-    over = {"unread a-0": {"no": PassingProblem("no", 5_000, 6_000)}}
-    assert handled(run, MovesObserved(6_000, ()), Observing(BOTH))[1]["problems.passing"] == over
-
-
-def test_from_what_could_not_be_read_nothing_follows_though_it_is_shown_too() -> None:
-    run = run_after(*SUBMITTED)
-    arrived = replace(look(5_000, PlacementState.ARRIVED), unread=(Refusal(A0, "no"),))
-    handled(run, arrived, Observing(BOTH))
-    assert [one.status for one in run.moves.records.values()] == [MoveStatus.MOVING, MoveStatus.COMPLETE]
-
-
-def test_what_is_shown_unasked_counts_too() -> None:
-    run = run_after(*SUBMITTED)
-    handled(run, look(5_000, PlacementState.ARRIVED, MOVES[1]), Observing((A0,)))
-    assert run.moves.records[A1].status is MoveStatus.COMPLETE
-
-
-def test_moves_that_begin_to_wait_for_a_leader_or_end_are_told() -> None:
-    run = unthrottled(*MOVES)
-    silent = MovesObserved(1_000, (replace(seen(MOVES[0], PlacementState.UNTOUCHED), leader=NO_LEADER),))
-    handled(run, silent, Observing((A0,)))
-    sentence = "a-0 had no leader when it was to start; nothing is sent before it has one"
-    assert run.problems.passing == {"leader a-0": {sentence: PassingProblem(sentence, 1_000)}}
-    handled(run, look(2_000, PlacementState.MOVING, MOVES[0]), Observing((A0,)))
-    assert run.problems.passing["leader a-0"][sentence].until_ms == 2_000
-    run.tell("cancelling a-0", 2_500, "no effect")
-    run.tell("cancellation a-0", 2_500, "refused")
-    handled(run, MovesObserved(3_000, ()), Observing((A0,)))
-    open_ones = [kind for kind, known in run.problems.passing.items() for one in known.values() if one.until_ms is None]
-    assert open_ones == ["cancelling a-0", "cancellation a-0"]
-    handled(run, look(4_000, PlacementState.ARRIVED, MOVES[0]), Observing((A0,)))
-    until = {kind: one.until_ms for kind, known in run.problems.passing.items() for one in known.values()}
-    assert until == {"leader a-0": 2_000, "cancelling a-0": 4_000, "cancellation a-0": 4_000}
-
-
-def test_a_move_that_is_under_way_without_a_leader_is_not_waiting_for_one() -> None:
-    run = run_after(*SUBMITTED)
-    run.moves.records[A0].leaderless_since_ms = 1_000
-    handled(run, MovesObserved(5_000, ()), Observing(BOTH))
-    assert run.problems.passing == {}
-
-
-def test_what_waited_is_looked_at_once_more_before_it_starts() -> None:
-    moves = many(3)
-    names = named(*moves)
-    run = waiting(*moves)
-    orders, changes = handled(run, MovesObserved(2_000, ()), Observing(()))
-    assert (orders, changes["state"]) == ((ObserveMoves(moves),), Observing(names, names))
-    # Of the chosen ones start those that are as they were.
-    left = MovesObserved(3_000, (seen(moves[1], PlacementState.DIVERGED),))
-    orders, changes = handled(run, left)
-    assert orders == (SubmitMoves({names[0]: (2, 1), names[2]: (2, 1)}),)
-    assert changes[f"{names[1]}.status"] == MoveStatus.FAILED
-
-
-def test_no_more_are_looked_at_before_they_start_than_can_be_sent_while_that_is_fresh() -> None:
-    moves = many(CHECKED_AT_ONCE + 1)
-    run, first = waiting(*moves), moves[:CHECKED_AT_ONCE]
-    run.state = Observing(())
-    assert handle(run, MovesObserved(2_000, ())) == (ObserveMoves(first),)
-    assert run.state == Observing(named(*first), named(*first))
-
-
-def test_while_a_guard_holds_what_waited_is_not_looked_at() -> None:
-    run = waiting(*many(2))
-    run.control.is_held = True
-    assert handled(run, MovesObserved(2_000, ()), Observing(()))[0] == (Wait(),)
-
-
-def test_a_health_check_knows_what_is_active_set_seen_first_and_lost() -> None:
-    run = run_after(*SUBMITTED, look(4_500, PlacementState.ARRIVED, MOVES[0]))
-    handled(run, look(4_500, PlacementState.MOVING, MOVES[1]), Observing((A1,)))
-    run.state, run.moves.speed = Observing((A1,)), CopySpeed()
-    first = Health(LIVE)
-    run.health.first, run.health.lost = first, (3,)
-    for replans, lost in ((True, (3,)), (False, ())):
-        run.control.replans = replans
-        run.identity.reactions = {GuardName.DISK: Reaction.WARN}
-        assert handled(deepcopy(run), MovesObserved(5_000, ())) == (
-            (CheckHealth(MOVES[1:], OVERRIDES, first, lost),),
-            {"state": CheckingHealth((), ()), "moves.observed_ms": 5_000},
-        )
-
-
-@pytest.mark.parametrize("checked_ms", [5_001 - FRESH_MS, 5_000 - FRESH_MS])
-def test_before_a_start_a_check_has_to_be_fresh(checked_ms: int) -> None:
-    run = run_after(*PREPARED)
-    run.identity.reactions, run.health.checked_ms = {GuardName.STALL: Reaction.WARN}, checked_ms
-    orders, changes = handled(run, look(5_000, PlacementState.UNTOUCHED))
-    is_fresh = checked_ms > 5_000 - FRESH_MS
-    assert orders == ((SetThrottle(LISTS),) if is_fresh else (CheckHealth(MOVES, RATES),))
-    assert changes["state"] == (SettingLists(BOTH) if is_fresh else CheckingHealth(BOTH, ()))
-
-
-def chosen(run: Run, *ready: PlannedMove, at_ms: int = 2_000) -> tuple[TopicPartition, ...]:
-    """What starts after a look at which these were untouched."""
-    (order,) = handled(run, look(at_ms, PlacementState.UNTOUCHED, *ready), Observing(named(*ready)))[0]
-    return tuple(order.targets) if isinstance(order, SubmitMoves) else ()
+# --- what is observed, and which moves start -----------------------------------------------------------------------
 
 
 BETWEEN = (
@@ -429,501 +185,363 @@ BETWEEN = (
     PlannedMove(TopicPartition("a", 1), (1, 0), (1, 3), 3_000),
     PlannedMove(TopicPartition("a", 2), (0, 1), (4, 1), 2_000),
 )
+ONE_PER_SOURCE = {"order": Order.NAME, "caps": Caps(source=Cap(moves=1))}
 
 
-@pytest.mark.parametrize(("order", "first"), [
-    (Order.NAME, (0, 1, 2)),
-    (Order.LARGE_FIRST, (1, 2, 0)),
-    (Order.SMALL_FIRST, (0, 2, 1)),
-    (Order.MAKESPAN, (1, 2, 0)),
+def test_what_may_have_gone_on_is_observed_and_else_the_first_that_wait() -> None:
+    moves = many(CHECKED_AT_ONCE + 2)
+    run = unthrottled(*moves).on(HoldRequested(0, 1), look(1_000, UNTOUCHED, *moves[:-1]), TimePassed(2_000))
+    assert run.ordered == (ObserveMoves(moves[-1:]),)
+    # No more are looked at before they start than can be sent while that is fresh.
+    run.on(ReleaseRequested(2_000, 2), look(2_000, DIVERGED, moves[-1]))
+    assert len(run.ordered[0].moves) == CHECKED_AT_ONCE
+    run.on(HoldRequested(2_500, 3), MovesObserved(3_000, ()), TimePassed(4_000))
+    assert len(run.ordered[0].moves) == CHECKED_AT_ONCE
+
+
+@pytest.mark.parametrize(("seen_again", "decided"), [
+    (MovesObserved(4_000, ()), "submit a-2"),
+    (look(4_000, DIVERGED, BETWEEN[2]), "wait"),
 ])  # fmt: skip
-def test_moves_start_in_the_order_that_was_chosen(order: Order, first: tuple[int, ...]) -> None:
-    run = unthrottled(*BETWEEN, pace=Pace(order=order, is_eager=True))
-    assert chosen(run, *BETWEEN) == tuple(BETWEEN[number].topic_partition for number in first)
+def test_a_move_that_waited_is_looked_at_once_more_before_it_starts(seen_again: Event, decided: str) -> None:
+    run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).go("wait")
+    assert run.moves == "moving moving planned"
+    assert run.on(look(3_000, AT_PLACE, BETWEEN[0])).decided == "observe a-2"
+    assert run.on(seen_again).decided == decided
 
 
-def test_limits_count_what_is_in_flight_already() -> None:
-    run = unthrottled(*BETWEEN, pace=Pace(Order.NAME, Caps(source=Cap(moves=1)), is_eager=True))
-    assert chosen(run, *BETWEEN) == named(*BETWEEN[:2])
-    run = unthrottled(*BETWEEN, pace=Pace(Order.NAME, Caps(source=Cap(moves=1)), is_eager=True))
-    handled(run, look(1_000, PlacementState.MOVING, BETWEEN[0]), Observing(named(BETWEEN[0])))
-    assert chosen(run, *BETWEEN[1:]) == named(BETWEEN[1])
+def test_while_moves_are_held_those_that_wait_are_not_looked_at_again() -> None:
+    run = unthrottled(*MOVES).on(HoldRequested(0, 1), look(1_000, UNTOUCHED), TimePassed(2_000))
+    assert run.on(MovesObserved(2_000, ())).decided == "wait"
 
 
-def test_the_order_follows_what_is_left_to_do_in_flight_too() -> None:
-    """Broker 0 sends 5,000 bytes already, so that what it sends goes before the larger move of broker 1."""
-    large = replace(BETWEEN[0], size_bytes=5_000)
-    run = unthrottled(large, *BETWEEN[1:], pace=Pace(Order.RELIEF, is_eager=True))
-    handled(run, look(1_000, PlacementState.MOVING, large), Observing(named(large)))
-    assert chosen(run, *BETWEEN[1:]) == named(BETWEEN[2], BETWEEN[1])
+BIG = many(4, 100_000_000)
+LARGE = (replace(BETWEEN[0], size_bytes=5_000), *BETWEEN[1:])
 
 
-BIG = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 100_000_000) for number in range(4))
+@pytest.mark.parametrize(("moves", "pace", "moving", "decided"), [
+    (BETWEEN, {"order": Order.NAME}, 0, "submit a-0 a-1 a-2"),
+    (BETWEEN, {"order": Order.LARGE_FIRST}, 0, "submit a-1 a-2 a-0"),
+    (BETWEEN, {"order": Order.SMALL_FIRST}, 0, "submit a-0 a-2 a-1"),
+    (BETWEEN, {"order": Order.MAKESPAN}, 0, "submit a-1 a-2 a-0"),
+    # Broker 0 sends 5,000 bytes already, so that what it sends goes before the larger move of broker 1.
+    (LARGE, {"order": Order.RELIEF}, 1, "submit a-2 a-1"),
+    # Limits count what is in flight already, and a run that is not eager starts what keeps brokers busy.
+    (BETWEEN, ONE_PER_SOURCE, 0, "submit a-0 a-1"),
+    (BETWEEN, ONE_PER_SOURCE, 1, "submit a-1"),
+    (BIG, {"order": Order.NAME}, 0, "submit a-0 a-1 a-2 a-3"),
+    (BIG, {"order": Order.NAME, "is_eager": False}, 0, "submit a-0 a-1"),
+    (BIG, {"order": Order.NAME, "is_eager": False}, 1, "submit a-1"),
+])  # fmt: skip
+def test_moves_start_in_the_order_and_within_the_limits_that_were_chosen(
+    moves: tuple[PlannedMove, ...], pace: dict[str, Any], moving: int, decided: str
+) -> None:
+    run = unthrottled(*moves, **pace)
+    places = [seen(move, MOVING if number < moving else UNTOUCHED) for number, move in enumerate(moves)]
+    assert run.on(MovesObserved(1_000, tuple(places))).decided == decided
 
 
-def test_a_run_that_is_not_eager_starts_what_keeps_brokers_busy() -> None:
-    assert chosen(unthrottled(*BIG, pace=Pace(Order.NAME)), *BIG) == named(*BIG[:2])
-    assert chosen(unthrottled(*BIG, pace=Pace(Order.NAME, is_eager=True)), *BIG) == named(*BIG)
-    run = unthrottled(*BIG, pace=Pace(Order.NAME))
-    handled(run, look(1_000, PlacementState.MOVING, BIG[0]), Observing(named(BIG[0])))
-    assert chosen(run, *BIG[1:]) == named(BIG[1])
+def test_a_move_that_is_sent_again_counts_once() -> None:
+    run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).on(look(1_000, UNTOUCHED, BETWEEN[0]))
+    run.on(SubmissionIntended(1_000, (A0,)), MovesSubmitted(1_500, (), unknown=(A0,)))
+    assert run.on(look(3_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0 a-1"
 
 
-def test_what_has_to_be_sent_again_is_chosen_beside_what_waits_and_counts_once() -> None:
-    run = unthrottled(*BETWEEN, pace=Pace(Order.NAME, Caps(source=Cap(moves=1)), is_eager=True))
-    handled(run, look(1_000, PlacementState.UNTOUCHED, BETWEEN[0]), Observing(named(BETWEEN[0])))
-    handled(run, SubmissionIntended(1_000, named(BETWEEN[0])), Submitting(()))
-    handled(run, MovesSubmitted(1_500, (), unknown=named(BETWEEN[0])))
-    assert chosen(run, *BETWEEN, at_ms=3_000) == named(*BETWEEN[:2])
-
-
-def test_free_space_is_not_used_up_by_a_choice() -> None:
-    run = unthrottled(*BETWEEN, pace=Pace(Order.NAME, is_eager=True))
-    run.health.disk_budget = DiskBudget({("destination", 2): 999.0, ("destination", 3): 3_000.0})
-    before = deepcopy(run.health.disk_budget)
-    assert chosen(run, *BETWEEN) == named(*BETWEEN[1:])
-    assert run.health.disk_budget == before
-
-
-def test_that_disks_have_space_for_nothing_is_told_at_the_time_of_the_look() -> None:
-    run = unthrottled(BETWEEN[0])
-    run.health.disk_budget = DiskBudget({("destination", 2): 999.0})
-    assert chosen(run, BETWEEN[0]) == ()
-    assert [one.from_ms for known in run.problems.passing.values() for one in known.values()] == [2_000]
-
-
-def test_what_does_not_fit_into_its_window_waits() -> None:
+def test_a_move_that_does_not_fit_into_its_window_waits() -> None:
     """A minute is left, in which 11/12 of 20 bytes per second copy 1,100 bytes."""
     hours = Schedule((Window(0, 1), Window(60, 180)))
-    run = waiting(*BETWEEN, pace=Pace(Order.NAME, hours=hours, is_eager=True))
-    run.control.rates = ThrottleRates(20)
-    assert moving._choose(run, [], 0) == named(BETWEEN[0])
-    assert moving._choose(run, [], 60_000) == ()
+    run = Played(begun(*BETWEEN, throttle=20, pace=Pace(Order.NAME, hours=hours, is_eager=True))).go("observe")
+    assert run.on(look(0, UNTOUCHED, *BETWEEN)).go("submit").decided == "submit a-0"
 
 
-# --- starting ------------------------------------------------------------------------------------------------------
+# --- the lists of throttled replicas -------------------------------------------------------------------------------
+
+TWO_COPIES = PlannedMove(A0, (0, 1), (2, 3), 1_000)
+WITHIN = replace(MOVES[0], target=(2, 1), log_dirs=(LogDirTarget(1, "/b", "/a"),))
+ONLY_WITHIN = replace(WITHIN, target=(0, 1))
 
 
-def test_cancelled_is_what_was_asked_for_and_what_is_given_up_and_under_way() -> None:
-    run = run_after(*SUBMITTED)
-    assert moving.proceed(run, (), (A1,)) == (Cancelling(), (CancelMoves((A1,)),))
-    run.moves.records[A0].given_up = "no space"
-    assert moving.proceed(run, (), (A1,)) == (Cancelling(), (CancelMoves((A1, A0)),))
-    assert moving.proceed(run, (), (A0,)) == (Cancelling(), (CancelMoves((A0,)),))
-    assert moving.proceed(run, (), ()) == (Cancelling(), (CancelMoves((A0,)),))
-    for status in (MoveStatus.SENT, MoveStatus.CANCELLING):
-        run.moves.records[A0].status = status
-        assert moving.proceed(run, (), ()) == (Waiting(), (Wait(),))
-
-
-def test_a_held_run_sends_only_what_was_sent_before() -> None:
-    run = run_after(*LISTED)
-    run.moves.records[A1].status = MoveStatus.SENT
-    assert moving.proceed(run, BOTH, ())[0] == Submitting(())
-    run.health.verdicts = (Verdict(GuardName.DISK, Reaction.HOLD, "full", "make room"),)
-    assert moving.proceed(run, BOTH, ())[0] == SettingLists((A1,))
-    run.health.verdicts = ()
-    run.moves.records[A0].status = MoveStatus.FAILED
-    assert moving.proceed(run, BOTH, ())[0] == SettingLists((A1,))
-
-
-CHECK = CheckThrottle(OVERRIDES)
-
-
-def test_a_guarded_throttle_is_looked_at_before_moves_start_or_lists_change() -> None:
-    run = guarded(run_after(*LISTED))
-    assert moving.proceed(run, BOTH, ()) == (CheckingThrottle(BOTH, frozenset({TOPIC})), (CHECK,))
-    # Both lists lose what does not copy.
-    changing = moving.proceed(run, (), ())
-    assert changing == (CheckingThrottle((), frozenset({TOPIC})), (CHECK,))
-    run.identity.rereads_first = False
-    assert moving.proceed(run, (), ())[0] == SettingLists(())
-
-
-def test_a_run_in_doubt_starts_nothing_and_changes_its_lists() -> None:
-    run = guarded(run_after(*LISTED))
-    odd = ConfigValue(RATES[0].key, "5")
-    run.throttle.doubts, run.throttle.checked_ms = {odd.key: Doubt(odd, 1_000)}, run.moves.observed_ms
-    assert moving.proceed(run, BOTH, ())[0] == SettingLists(())
-    run.identity.reactions = {GuardName.FOREIGN_THROTTLE: Reaction.WARN}
-    assert moving.proceed(run, BOTH, ())[0] == Submitting(())
-
-
-def checked(run: Run, event: ThrottleChecked) -> tuple[tuple[Instruction, ...], Changes]:
-    return handled(run, event, CheckingThrottle(BOTH, frozenset({TOPIC})))
-
-
-def test_a_batch_whose_throttle_is_ours_is_sent() -> None:
-    run = guarded(run_after(*LISTED))
-    run.throttle.unread = (TOPIC,)
-    assert checked(run, ThrottleChecked(5_000)) == (
-        (SubmitMoves({A0: (2, 1), A1: (1, 3)}),),
-        {"state": Submitting(()), "throttle.checked_ms": 5_000, "throttle.unread": ()},
-    )
-
-
-def test_a_batch_whose_throttle_is_not_known_is_not_sent() -> None:
-    run = guarded(run_after(*LISTED))
-    orders, changes = checked(run, ThrottleChecked(5_000, unread=(TOPIC,)))
-    assert isinstance(orders[0], SetThrottle)
-    assert [one.value for one in orders[0].overrides] == [None, None]
-    assert changes == {"state": SettingLists(()), "throttle.checked_ms": 5_000, "throttle.unread": (TOPIC,)}
-
-
-def test_an_odd_throttle_is_in_doubt_and_the_guards_are_asked_once_it_is_certain() -> None:
-    run = guarded(run_after(*LISTED))
-    odd = ConfigValue(RATES[0].key, "5")
-    first = checked(run, ThrottleChecked(5_000, (odd,)))[1]
-    assert (first["state"], first["throttle.doubts"]) == (SettingLists(()), {odd.key: Doubt(odd, 5_000)})
-    assert "health.checked_ms" not in first
-    certain = checked(run, ThrottleChecked(15_000, (odd,)))[1]
-    assert certain["throttle.doubts"] == {odd.key: Doubt(odd, 5_000, is_foreign=True)}
-    assert certain["health.checked_ms"] is None
-    run.health.checked_ms = 16_000
-    assert "health.checked_ms" not in checked(run, ThrottleChecked(17_000, (odd,)))[1]
-    over = checked(run, ThrottleChecked(18_000))[1]
-    assert (over["throttle.doubts"], over["health.checked_ms"]) == ({}, None)
-
-
-def test_settings_of_topics_that_are_gone_are_closed() -> None:
-    run = guarded(run_after(*LISTED))
-    checked(run, ThrottleChecked(5_000, gone=(TOPIC,)))
-    assert [*run.throttle.pending] == [one.key for one in RATES]
-
-
-# --- lists ---------------------------------------------------------------------------------------------------------
-
-
-def listing(run: Run, *starting: TopicPartition) -> dict[str, str | None]:
-    """The settings that are about to be changed, with their new values."""
-    return {str(one.key): one.value for one in moving._listing(run, starting)}
-
-
-FOLLOWERS, LEADERS = (str(one.key) for one in LISTS)
-
-
-def test_listed_is_what_copies_now_or_is_about_to() -> None:
-    run = run_after(*PREPARED, look(3_000, PlacementState.UNTOUCHED))
-    assert listing(run) == {}
-    assert listing(run, A1) == {FOLLOWERS: "1:3", LEADERS: "1:0,1:1"}
-    assert listing(run, A1, A0) == {FOLLOWERS: "0:2,1:3", LEADERS: "0:0,0:1,1:0,1:1"}
-    run.control.rates = NO_THROTTLE
-    assert listing(run, A1, A0) == {}
-
-
-def test_where_nothing_was_read_or_no_move_is_left_nothing_is_listed() -> None:
-    run = run_after(*SUBMITTED)
-    run.throttle.pending = {}
-    assert listing(run) != {}
-    run.throttle.before = {}
-    assert listing(run) == {}
-    assert listing(run_after(*ARRIVED)) == {}
-
-
-def test_replicas_that_only_change_their_directory_are_not_listed() -> None:
-    both = replace(MOVES[0], target=(2, 1), log_dirs=(LogDirTarget(1, "/b", "/a"),))
-    run = run_after(started(both, MOVES[1]), *PREPARED[1:], look(3_000, PlacementState.UNTOUCHED, both, MOVES[1]))
-    assert listing(run, A0) == {FOLLOWERS: "0:2", LEADERS: "0:0,0:1"}
-    within = replace(both, target=(0, 1))
-    run = run_after(started(within, MOVES[1]), *PREPARED[1:])
-    assert listing(run, A0) == {}
-
-
-def test_settings_that_were_not_taken_are_set_again_with_the_rates_of_their_broker() -> None:
-    run = run_after(*SUBMITTED)
-    assert listing(run) == {}
-    run.throttle.unset = frozenset({TOPIC})
-    assert listing(run) == {FOLLOWERS: "0:2,1:3", LEADERS: "0:0,0:1,1:0,1:1"}
-    run.throttle.unset = frozenset({ConfigResource.broker(0)})
-    assert listing(run) == {str(RATES[0].key): "1000000"}
-
-
-def test_rates_that_follow_the_traffic_are_changed_with_the_lists() -> None:
-    run = run_after(*SUBMITTED)
-    run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
-    floors = {str(one.key): "5000" for one in RATES}
-    assert listing(run) == floors
-    run = run_after(*PREPARED, look(3_000, PlacementState.UNTOUCHED))
-    run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
-    run.traffic.writes = {A0: 8_000.0}
-    written = {str(RATES[0].key): "20000", str(RATES[2].key): "10000"}
-    assert listing(run, A0) == floors | written | {FOLLOWERS: "0:2", LEADERS: "0:0,0:1"}
-
-
-def test_what_is_in_doubt_is_left_alone() -> None:
-    run = guarded(run_after(*SUBMITTED))
-    run.throttle.unset = frozenset({TOPIC})
-    run.throttle.doubts = {LISTS[0].key: Doubt(ConfigValue(LISTS[0].key, "5"), 1_000)}
-    assert listing(run) == {LEADERS: "0:0,0:1,1:0,1:1"}
-    run.identity.reactions = {GuardName.FOREIGN_THROTTLE: Reaction.WARN}
-    assert listing(run) == {FOLLOWERS: "0:2,1:3", LEADERS: "0:0,0:1,1:0,1:1"}
+@pytest.mark.parametrize(("moves", "observation", "values"), [
+    (MOVES, look(3_000, UNTOUCHED), ("0:2,1:3", "0:0,0:1,1:0,1:1")),
+    (MOVES, look(3_000, UNTOUCHED, MOVES[1]), ("1:3", "1:0,1:1")),
+    ((TWO_COPIES,), MovesObserved(3_000, (replace(seen(TWO_COPIES, MOVING), isr=(0, 1, 3)),)), ("0:2", "0:0,0:1")),
+    ((WITHIN, MOVES[1]), look(3_000, UNTOUCHED, WITHIN), ("0:2", "0:0,0:1")),
+    ((ONLY_WITHIN, MOVES[1]), look(3_000, UNTOUCHED, ONLY_WITHIN), None),
+])  # fmt: skip
+def test_replicas_are_listed_that_copy_now_or_are_about_to(
+    moves: tuple[PlannedMove, ...], observation: Event, values: tuple[str, str] | None
+) -> None:
+    run = Played(begun(*moves)).go("observe").on(observation)
+    if values is None:
+        assert run.decided.startswith("submit")
+    else:
+        assert (run.settings[FOLLOWERS], run.settings[LEADERS]) == values
 
 
 def test_entries_that_others_left_behind_stay_listed() -> None:
-    run = run_after(*SUBMITTED)
-    run.throttle.adopted = {LISTS[0].key: "7:7", RATES[0].key: "7"}
-    assert listing(run) == {FOLLOWERS: "0:2,1:3,7:7"}
+    adopted = (ConfigValue(FOLLOWERS, "7:7"), ConfigValue(LEADER_0, "7"))
+    run = Played(begun(adopted=adopted)).go("observe").go("set")
+    assert run.decided == "set followers of a=0:2,1:3,7:7|7:7, leaders of a"
+
+
+TOPIC = ConfigResource.topic("a")
+REFUSED = ThrottleSet(4_000, ("no",), failed=(TOPIC,))
+LATE = replace(REFUSED, at_ms=4_000 + UNSET_PATIENCE_MS)
+SPENT = "the throttle could not be set, so nothing more was started"
+
+
+@pytest.mark.parametrize(("events", "decided", "problems"), [
+    ([REFUSED], "wait", ("no",)),
+    ([REFUSED, look(5_000, UNTOUCHED)], "set both lists", ("no",)),
+    ([REFUSED, look(5_000, UNTOUCHED), ThrottleIntended(5_000, LISTS), ThrottleSet(6_000)], "submit a-0 a-1",
+     ("over, from 00:00:04 to 00:00:06 UTC: no",)),
+    ([REFUSED, look(5_000, UNTOUCHED), replace(LATE, at_ms=LATE.at_ms - 1)], "wait", ("no",)),
+    ([REFUSED, look(5_000, UNTOUCHED), LATE], f"read {ALL}", ("no", SPENT)),
+    # Patience begins again once they were set.
+    ([REFUSED, look(5_000, UNTOUCHED), ThrottleSet(6_000), CallFailed(7_000, "no answer"), leaderless(8_000), LATE],
+     "wait", ("no", SILENT.format(0), SILENT.format(1))),
+    # A topic that is gone is no reason to give up: its moves are over at the next look.
+    ([REFUSED, look(5_000, UNTOUCHED), replace(LATE, problems=("gone",), failed=())], "wait",
+     ("over, from 00:00:04 to 00:01:04 UTC: no", "gone")),
+    ([ThrottleSet(4_000, ("gone",)), look(5_000, GONE)], "read all rates, both lists", ("gone",)),
+])  # fmt: skip
+def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
+    events: list[Event], decided: str, problems: tuple[str, ...]
+) -> None:
+    run = Played(*LISTED[:-1], *events)
+    assert (run.decided, run.problems) == (decided, problems)
+
+
+def test_copies_in_flight_are_watched_though_their_lists_cannot_be_set() -> None:
+    run = Played(*SUBMITTED, look(5_000, AT_PLACE, MOVES[0]), REFUSED, look(6_000, MOVING, MOVES[1]))
+    assert run.decided == UNLISTED
+    assert run.on(replace(LATE, at_ms=10 * LATE.at_ms)).decided == "wait"
+
+
+def test_rates_that_were_not_taken_are_set_again_with_the_lists() -> None:
+    failed = replace(REFUSED, failed=(LEADER_0.resource,))
+    run = Played(*LISTED[:-1], failed, look(5_000, UNTOUCHED))
+    assert run.decided == "set leader 0"
+
+
+def test_what_was_set_without_a_problem_has_no_earlier_value() -> None:
+    faster = Played(*SUBMITTED, ThrottleRequested(5_000, 1, 5))
+    for answer, decided in (
+        (ThrottleSet(6_000), "set all rates=6|5"),
+        (ThrottleSet(6_000, ("no",), failed=(TOPIC,), may_pass=True), f"set all rates=6|{RATE}|5"),
+        (ThrottleSet(6_000, (), (Unwritten(3, "it is down"),)),
+         f"set follower 3=6|{RATE}|5, leader 0=6|5, leader 1=6|5, follower 2=6|5"),
+    ):  # fmt: skip
+        run = faster.copy().on(ThrottleIntended(5_000, faster.ordered[0].overrides), answer)
+        assert run.on(ThrottleRequested(7_000, 2, 6)).decided == decided
+
+
+def test_settings_of_a_broker_that_is_down_are_told_until_it_is_back() -> None:
+    run = Played(*PREPARED[:3], ThrottleSet(2_000, (), (Unwritten(3, "it is down"),)))
+    told = "the throttle of broker 3 could not be written: it is down; it is set when the broker is back"
+    assert (run.decided, run.problems) == ("observe a-0 a-1", (told,))
+    assert run.go("set").decided == "set follower 3"
+    assert run.go("observe").problems == ()
+
+
+# --- a throttle that is guarded ------------------------------------------------------------------------------------
+
+ODD = ConfigValue(LEADER_0, "5")
+
+
+@pytest.mark.parametrize(("answer", "decided", "hindrance"), [
+    (ThrottleChecked(0), "set both lists", None),
+    (ThrottleChecked(0, unread=(TOPIC,)), "wait", "nothing is started while the throttle of topic a cannot be read"),
+    (ThrottleChecked(0, (ODD,)), "wait", "its throttle is checked before anything is started"),
+    (CallFailed(0, "no answer"), "wait", None),
+])  # fmt: skip
+def test_a_batch_whose_throttle_is_not_known_to_be_ours_is_not_sent(
+    answer: Event, decided: str, hindrance: str | None
+) -> None:
+    run = Played(guarded()).go("check all")
+    assert run.on(answer).decided == decided
+    assert str(run.view.hindrance(0)).startswith(str(hindrance))
+
+
+@pytest.mark.parametrize(("rereads_first", "decided"), [
+    (True, f"check {ALL}"), (False, UNLISTED),
+])  # fmt: skip
+def test_lists_are_read_before_they_are_changed(rereads_first: bool, decided: str) -> None:
+    """Journals of earlier versions have no such reading."""
+    run = Played(replace(guarded(), rereads_first=rereads_first)).go("wait")
+    assert run.on(look(5_000, AT_PLACE, MOVES[0])).decided == decided
+
+
+def test_a_run_in_doubt_unlists_what_arrived_and_starts_nothing() -> None:
+    run = Played(guarded()).go("submit").on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (A0,))).go("check")
+    assert run.decided == f"check {ALL}"
+    run.on(ThrottleChecked(run.now, (ODD,)))
+    assert run.decided == "set followers of a=0:2|0:2,1:3, leaders of a=0:0,0:1|0:0,0:1,1:0,1:1"
+
+
+ARRIVES = (look(1_000, AT_PLACE, MOVES[0]), ThrottleChecked(1_000, (ODD,)))
+"""Lists are about to change, and a rate is odd."""
+
+
+@pytest.mark.parametrize(("events", "decided"), [
+    ([look(2_000, MOVING, MOVES[1])], "check all rates"),
+    ([look(11_000, MOVING, MOVES[1]), ThrottleChecked(11_000, (ODD,)), look(12_000, MOVING, MOVES[1])], "check health"),
+    ([look(11_000, MOVING, MOVES[1]), ThrottleChecked(11_000), look(12_000, MOVING, MOVES[1])], "wait"),
+    ([look(11_000, MOVING, MOVES[1]), ThrottleChecked(11_000, (ODD,)), look(12_000, MOVING, MOVES[1]),
+      HealthObserved(12_000, Health(LIVE, foreign_configs=(ODD,))), VerdictsRecorded(12_000, ()),
+      look(20_000, MOVING, MOVES[1]), ThrottleChecked(20_000), look(21_000, MOVING, MOVES[1])], "check health"),
+    ([ThrottleRequested(2_000, 1, 5), ThrottleChecked(11_000, (ODD,)), ThrottleIntended(11_000, RATES),
+      ThrottleSet(11_000), look(12_000, MOVING, MOVES[1])], "check health"),
+    ([ThrottleRequested(2_000, 1, 5), ThrottleChecked(2_500), ThrottleIntended(11_000, RATES),
+      ThrottleSet(11_000), look(12_000, MOVING, MOVES[1])], "wait"),
+], ids=["in doubt", "certain", "over", "certain and over", "set again", "set undoubted"])  # fmt: skip
+def test_guards_are_asked_as_soon_as_a_throttle_is_changed_or_set_again(events: list[Event], decided: str) -> None:
+    assert Played(guarded()).go("wait").on(*ARRIVES).go("wait").on(*events).decided == decided
 
 
 # --- sending -------------------------------------------------------------------------------------------------------
 
 
-def test_sent_are_targets_directories_and_which_moves_change_how_many_replicas_there_are() -> None:
+def test_targets_directories_and_changes_of_the_factor_are_sent() -> None:
     first = replace(MOVES[0], log_dirs=(LogDirTarget(2, "/b"), LogDirTarget(1, "/c", "/a")))
     second = replace(MOVES[1], target=(1, 0, 3))
-    run = unthrottled(first, second)
-    assert moving._send(run, BOTH) == (
-        Submitting(()),
-        (
-            SubmitMoves(
-                {A0: (2, 1), A1: (1, 0, 3)},
-                {TopicPartitionReplica(2, *A0): "/b", TopicPartitionReplica(1, *A0): "/c"},
-                frozenset({A1}),
-            ),
-        ),
-    )
+    run = unthrottled(first, second).on(look(1_000, UNTOUCHED, first, second))
+    log_dirs = {TopicPartitionReplica(2, *A0): "/b", TopicPartitionReplica(1, *A0): "/c"}
+    assert run.ordered == (SubmitMoves({A0: (2, 1), A1: (1, 0, 3)}, log_dirs, frozenset({A1})),)
 
 
-def test_where_nothing_starts_it_waits_or_comes_to_its_end() -> None:
-    assert moving._send(run_after(*SUBMITTED), ()) == (Waiting(), (Wait(),))
-    assert moving._send(run_after(*ARRIVED), ()) == (Electing(()), (ElectLeaders((A0,)),))
+def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
+    run, sizes = unthrottled(*many(2_500)).go("submit"), []
+    while isinstance(run.ordered[0], SubmitMoves):
+        sizes.append(len(run.ordered[0].targets))
+        run.go("")
+    assert sizes == [1_000, 1_000, 500]
 
 
-def test_what_is_about_to_be_sent_is_in_flight_and_takes_its_space() -> None:
-    run = run_after(*LISTED)
-    run.health.disk_budget = DiskBudget({("destination", 2): 5_000.0, ("destination", 3): 5_000.0})
-    orders, changes = handled(run, SubmissionIntended(5_000, (A0,)))
-    assert orders == ()
-    assert changes == {
-        "a-0.status": MoveStatus.SENT,
-        "a-0.submissions.count": 1,
-        "a-0.submissions.first_ms": 5_000,
-        "a-0.submissions.last_ms": 5_000,
-        "a-0.submissions.due_ms": 5_000 + delay_ms(1, "run-1"),
-        "a-0.submissions.unanswered": 1,
-        "a-0.submitted_ms": 5_000,
-        "a-0.progressed_ms": 5_000,
-        "moves.index.queue": ["a-1"],
-        "moves.index.in_flight": ["a-0"],
-        "health.disk_budget.free": {("destination", 2): 4_000.0, ("destination", 3): 5_000.0},
-    }
+def test_a_refused_move_leaves_the_lists_before_the_next_request() -> None:
+    run = Played(begun(*many(1_001))).go("submit")
+    first, *others = names = tuple(run.ordered[0].targets)
+    run.on(SubmissionIntended(0, names), MovesSubmitted(0, tuple(others), (Refusal(first, "no"),)))
+    assert f"{first.partition}:2" not in str(run.settings[FOLLOWERS]).split(",")
+    (last,) = {move.topic_partition for move in many(1_001)} - set(names)
+    assert run.go("submit").decided == f"submit {last}"
 
 
-SENT = (*LISTED, SubmissionIntended(3_000, BOTH))
+TAKEN = MovesSubmitted(0, tuple(move.topic_partition for move in many(1_000)))
+FIRST, REST = TAKEN.accepted[:1], TAKEN.accepted[1:]
 
 
-def test_an_answer_tells_which_moves_are_under_way_and_which_have_failed() -> None:
-    orders, changes = handled(run_after(*SENT), MovesSubmitted(4_000, (A0,), (Refusal(A1, "no"),)))
-    assert orders == (ObserveMoves(MOVES[:1]),)
-    assert changes == {
-        "state": Observing((A0,)),
-        "a-0.status": MoveStatus.MOVING,
-        "a-0.submissions.unanswered": 0,
-        "a-1.status": MoveStatus.FAILED,
-        "a-1.completed_ms": 4_000,
-        "a-1.problem": "the cluster refused it: no",
-        "a-1.submissions.unanswered": 0,
-        "a-1.submissions.answer": "the cluster refused it: no",
-        "moves.index.in_flight": ["a-0"],
-    }
-
-
-def test_what_was_refused_for_now_is_sent_again_later() -> None:
-    orders, changes = handled(
-        run_after(*SENT), MovesSubmitted(4_000, (), unknown=(A0,), deferred=(Refusal(A1, "busy"),))
-    )
-    assert orders == (OBSERVE,)
-    assert changes == {
-        "state": Observing(BOTH),
-        "a-1.submissions.unanswered": 0,
-        "a-1.submissions.answer": "busy",
-    }
-
-
-@pytest.mark.parametrize(("event", "spoiled", "sends_on"), [
-    (MovesSubmitted(3_000, (A0,)), "", True),
-    (MovesSubmitted(2_999 + FRESH_MS, (A0,)), "", True),
-    (MovesSubmitted(3_000 + FRESH_MS, (A0,)), "", False),
-    (MovesSubmitted(3_000, (), unknown=(A0,)), "", False),
-    (MovesSubmitted(3_000, (), deferred=(Refusal(A0, "busy"),)), "", False),
-    (MovesSubmitted(3_000, (), (Refusal(A0, "no"),)), "", True),
-    (MovesSubmitted(3_000, (A0,)), "cancelled", False),
-    (MovesSubmitted(3_000, (A0,)), "held", False),
+@pytest.mark.parametrize(("events", "decided"), [
+    ([TAKEN], "submit"),
+    ([replace(TAKEN, at_ms=FRESH_MS - 1)], "submit"),
+    ([replace(TAKEN, at_ms=FRESH_MS)], "observe"),
+    ([MovesSubmitted(0, REST, unknown=FIRST)], "observe"),
+    ([MovesSubmitted(0, REST, deferred=(Refusal(FIRST[0], "busy"),))], "observe"),
+    ([MovesSubmitted(0, REST, (Refusal(FIRST[0], "no"),))], "submit"),
+    ([HoldRequested(0, 1), TAKEN], "observe"),
+    ([CancelRequested(0, 1, is_now=False), TAKEN], "observe"),
 ])  # fmt: skip
-def test_the_next_request_follows_while_what_was_seen_is_fresh_and_nothing_went_wrong(
-    event: MovesSubmitted, spoiled: str, sends_on: bool
+def test_the_next_request_follows_a_fresh_look_and_a_good_answer(events: list[Event], decided: str) -> None:
+    run = unthrottled(*many(1_001)).go("submit")
+    run.on(SubmissionIntended(0, TAKEN.accepted), *events)
+    assert run.decided.split()[0] == decided
+
+
+def test_a_held_run_sends_again_only_what_was_sent_before() -> None:
+    run = unthrottled(*MOVES).go("submit").on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)))
+    assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED)).decided == "submit a-0"
+
+
+# --- winding down --------------------------------------------------------------------------------------------------
+
+FINISH, NOW = CancelRequested(4_000, 1, is_now=False), CancelRequested(4_000, 1, is_now=True)
+DEFERRED = MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy")))
+
+
+@pytest.mark.parametrize(("request_", "answer", "observation", "decided", "moves"), [
+    # What may still be carried out is cancelled: the answer to that tells whether it was.
+    (FINISH, LOST, look(AGAIN_MS, UNTOUCHED), "cancel a-0 a-1", "sent sent"),
+    (NOW, LOST, look(AGAIN_MS, UNTOUCHED), "cancel a-0 a-1", "sent sent"),
+    (FINISH, DEFERRED, look(AGAIN_MS, UNTOUCHED), f"read {ALL}", "cancelled cancelled"),
+    (NOW, LOST, look(AGAIN_MS, DIVERGED), "wait", "sent sent"),
+    (FINISH, LOST, look(AGAIN_MS, MOVING), "wait", "moving moving"),
+    (FINISH, MovesSubmitted(4_000, BOTH), look(5_000, AT_PLACE, MOVES[0]),
+     UNLISTED, "complete moving"),
+])  # fmt: skip
+def test_a_cancelled_run_cancels_what_may_be_under_way(
+    request_: Event, answer: Event, observation: Event, decided: str, moves: str
 ) -> None:
-    run = run_after(*LISTED, SubmissionIntended(3_000, (A0,)))
-    run.moves.observed_ms = 3_000
-    run.control.is_held = spoiled == "held"
-    run.control.wind_down = WindDown.FINISH if spoiled == "cancelled" else None
-    state = handled(run, event, Submitting((A1,)))[1]["state"]
-    assert isinstance(state, Submitting | SettingLists) == sends_on
-    if not sends_on:
-        assert isinstance(state, Observing)
+    run = Played(*SENT, request_, answer, observation)
+    assert (run.decided, run.moves) == (decided, moves)
 
 
-# --- winding down and cancelling -----------------------------------------------------------------------------------
-
-AGAIN_MS = 3_000 + delay_ms(1, "run-1")
-
-
-@pytest.mark.parametrize(("wind_down", "status", "unanswered", "where", "orders"), [
-    (WindDown.FINISH, MoveStatus.MOVING, 0, PlacementState.MOVING, (Wait(),)),
-    (WindDown.CANCEL, MoveStatus.MOVING, 0, PlacementState.MOVING, (CancelMoves(BOTH),)),
-    (WindDown.FINISH, MoveStatus.CANCELLING, 0, PlacementState.MOVING, (CancelMoves(BOTH),)),
-    (WindDown.FINISH, MoveStatus.SENT, 1, PlacementState.UNTOUCHED, (CancelMoves(BOTH),)),
-    (WindDown.CANCEL, MoveStatus.SENT, 1, PlacementState.UNTOUCHED, (CancelMoves(BOTH),)),
-    (WindDown.FINISH, MoveStatus.SENT, 0, PlacementState.UNTOUCHED, (ReadConfigs(tuple(KEYS_SET)),)),
-    (WindDown.CANCEL, MoveStatus.SENT, 1, PlacementState.DIVERGED, (Wait(),)),
-])  # fmt: skip
-def test_a_cancelled_run_lets_moves_finish_or_cancels_them(
-    wind_down: WindDown, status: MoveStatus, unanswered: int, where: PlacementState, orders: tuple[Instruction, ...]
-) -> None:
-    run = run_after(*SENT)
-    run.control.wind_down = wind_down
-    for record in run.moves.records.values():
-        record.status, record.submissions.unanswered = status, unanswered
-    assert handled(run, look(AGAIN_MS, where), Observing(BOTH))[0] == orders
-    dropped = status is MoveStatus.SENT and not unanswered
-    assert {one.status for one in run.moves.records.values()} <= ({MoveStatus.CANCELLED} if dropped else {*MoveStatus})
+def test_moves_that_were_not_begun_are_dropped_when_that_is_seen() -> None:
+    run = Played(*LISTED[:4], FINISH, look(5_000, UNTOUCHED))
+    assert (run.moves, run.view.records[A0].completed_ms) == ("cancelled cancelled", 5_000)
 
 
-def test_what_was_not_begun_is_dropped_at_the_time_of_the_look() -> None:
-    run = run_after(*LISTED)
-    run.control.wind_down = WindDown.FINISH
-    changes = handled(run, look(5_000, PlacementState.UNTOUCHED), Observing(BOTH))[1]
-    assert {path: changes[path] for path in changes if path.startswith("a-0") and "observ" not in path} == {
-        "a-0.status": MoveStatus.CANCELLED,
-        "a-0.completed_ms": 5_000,
-    }
-    assert changes["moves.index.queue"] == []
+@pytest.mark.parametrize(("to_the_end", "decided"), [(True, "check health"), (False, "wait")])
+def test_what_finishes_is_guarded_if_the_run_is_to_its_end(to_the_end: bool, decided: str) -> None:
+    guards = {GuardName.STALL: Reaction.WARN}
+    run = Played(begun(guards=guards, guards_to_the_end=to_the_end)).go("wait").on(FINISH, look(60_000, MOVING))
+    assert run.decided == decided
 
 
-@pytest.mark.parametrize("to_the_end", [False, True])
-def test_what_finishes_is_guarded_where_the_run_shall_be_to_its_end(to_the_end: bool) -> None:
-    run = run_after(*SUBMITTED)
-    run.control.wind_down, run.identity.guards_to_the_end = WindDown.FINISH, to_the_end
-    run.identity.reactions = {GuardName.STALL: Reaction.WARN}
-    orders, changes = handled(run, look(5_000, PlacementState.MOVING))
-    assert orders == ((CheckHealth(MOVES, OVERRIDES),) if to_the_end else (Wait(),))
-    assert changes["state"] == (CheckingHealth((), ()) if to_the_end else Waiting())
+def test_a_health_check_knows_the_moves_and_settings_that_are_left() -> None:
+    run = Played(begun(guards={GuardName.DISK: Reaction.WARN})).go("wait")
+    run.on(look(1_000, AT_PLACE, MOVES[0])).go("wait").on(look(60_000, MOVING, MOVES[1]))
+    (check,) = run.ordered
+    assert check == CheckHealth(MOVES[1:], tuple(run.view.pending_restores.values()), Health(LIVE))
 
 
-def test_lists_of_what_finishes_follow_it() -> None:
-    run = run_after(*SUBMITTED)
-    run.control.wind_down = WindDown.FINISH
-    (order,) = handled(run, look(5_000, PlacementState.ARRIVED, MOVES[0]))[0]
-    assert isinstance(order, SetThrottle)
-    assert [one.value for one in order.overrides] == ["1:3", "1:0,1:1"]
+def test_a_window_that_closes_cancels_moves_to_start_them_again() -> None:
+    hours = Schedule((Window(0, 1),), at_end=AtWindowEnd.CANCEL)
+    run = Played(begun(throttle=None, pace=Pace(hours=hours, is_eager=True)))
+    run.on(look(0, MOVING), look(60_000, MOVING))
+    assert run.decided == "cancel a-0 a-1"
+    run.on(CancelIntended(60_000, BOTH), MovesCancelled(60_000, BOTH), look(61_000, PlacementState.REORDERED))
+    assert run.moves == "planned planned"
 
 
-def test_after_a_window_moves_are_cancelled_to_start_again() -> None:
-    run = run_after(*SUBMITTED)
-    run.control.pace = Pace(hours=Schedule((Window(60, 120),), at_end=AtWindowEnd.CANCEL))
-    assert handled(run, look(5_000, PlacementState.MOVING))[0] == (CancelMoves(BOTH),)
-    assert [one.is_postponed for one in run.moves.records.values()] == [True, True]
+# --- a cluster that does not answer --------------------------------------------------------------------------------
+
+FAILED = CallFailed(5_000, "no answer")
 
 
-def test_a_cancellation_is_counted_and_told_once_it_had_no_effect_three_times() -> None:
-    run = run_after(*SUBMITTED)
-    run.state = Cancelling()
-    assert handled(run, CancelIntended(5_000, (A0,))) == (
-        (),
-        {
-            "a-0.status": MoveStatus.CANCELLING,
-            "a-0.cancellations.count": 1,
-            "a-0.cancellations.first_ms": 5_000,
-            "a-0.cancellations.last_ms": 5_000,
-            "a-0.cancellations.due_ms": 5_000 + delay_ms(1, "run-1"),
-            "a-0.cancellations.unanswered": 1,
-        },
-    )
-    run.moves.records[A0].cancellations.count = LEAST_ATTEMPTS - 1
-    assert "problems.passing" not in handled(run, CancelIntended(6_000, (A0,)), Cancelling())[1]
-    sentence = "a-0: cancelling it had no effect 3 times; it is in flight until that has one"
-    told = handled(run, CancelIntended(7_000, (A0,)), Cancelling())[1]["problems.passing"]
-    assert told == {"cancelling a-0": {sentence: PassingProblem(sentence, 7_000)}}
+@pytest.mark.parametrize("run", [
+    Played(*SUBMITTED),
+    Played(guarded()).go("check all"),
+    Played(guarded()).go("check health"),
+    Played(*LISTED),
+    Played(*SUBMITTED, NOW, look(4_500, MOVING)),
+], ids=lambda run: run.decided)  # fmt: skip
+def test_after_a_question_without_answer_it_waits_and_looks(run: Played) -> None:
+    run = run.copy().on(FAILED)
+    assert (run.decided, run.view.unreachable_since_ms) == ("wait", 5_000)
+    assert run.on(TimePassed(6_000)).decided == "observe a-0 a-1"
 
 
-def test_after_a_cancellation_it_is_looked_whatever_the_answer() -> None:
-    run = run_after(*SUBMITTED)
-    sentence = "a-0 could not be cancelled: not now"
-    refused = handled(run, MovesCancelled(5_000, (), (Refusal(A0, "not now"),)), Cancelling())
-    told = {"cancellation a-0": {sentence: PassingProblem(sentence, 5_000)}}
-    assert refused == ((OBSERVE,), {"problems.passing": told, "state": Observing(BOTH)})
-    run.tell("cancellation a-1", 5_000, "no")
-    over = handled(run, MovesCancelled(6_000, (A0,), idle=(A1,)), Cancelling())
-    assert over[1]["problems.passing"] == {
-        "cancellation a-0": {sentence: PassingProblem(sentence, 5_000, 6_000)},
-        "cancellation a-1": {"no": PassingProblem("no", 5_000, 6_000)},
-    }
-    assert over[1]["a-1.is_idle"] is True
-    assert "a-0.is_idle" not in over[1]
+def test_a_cluster_out_of_reach_for_five_minutes_pauses_the_run_throttled() -> None:
+    run = Played(*SUBMITTED, FAILED, TimePassed(6_000), replace(FAILED, at_ms=4_999 + OUT_OF_REACH_MS))
+    assert (run.decided, run.view.unreachable_since_ms) == ("wait", 5_000)
+    run.on(TimePassed(6_000), replace(FAILED, at_ms=5_000 + OUT_OF_REACH_MS))
+    assert (run.view.phase, run.decided, run.pending) == (Phase.PAUSED, "", ALL)
+    assert run.problems == ("the cluster was out of reach for 5 minutes: no answer",)
 
 
-# --- time, and a cluster that does not answer ----------------------------------------------------------------------
-
-BEGUN: tuple[MovingStep, ...] = (
-    CheckingThrottle((), frozenset()),
-    Submitting(()),
-    Cancelling(),
-    CheckingHealth((), ()),
-)
+def test_a_missing_permission_is_told_until_the_next_answer() -> None:
+    refused = missing_permission("DESCRIBE", ("a",))
+    run = Played(*SUBMITTED, replace(FAILED, message=refused))
+    assert run.problems == (refused,)
+    assert run.on(look(6_000, MOVING)).problems == (f"over, from 00:00:05 to 00:00:06 UTC: {refused}",)
 
 
-@pytest.mark.parametrize("state", BEGUN, ids=lambda one: type(one).__name__)
-def test_after_a_question_without_answer_it_waits_and_looks(state: MovingStep) -> None:
-    run = run_after(*SUBMITTED)
-    assert handled(run, CallFailed(5_000, "no answer"), state) == ((Wait(),), {"state": Waiting(5_000)})
-    assert handled(run, TimePassed(6_000)) == ((OBSERVE,), {"state": Observing(BOTH, (), 5_000)})
-
-
-def test_a_cluster_out_of_reach_is_waited_for_five_minutes() -> None:
-    run = run_after(*SUBMITTED)
-    state = Observing(BOTH, (), 5_000)
-    early = CallFailed(4_999 + OUT_OF_REACH_MS, "no answer")
-    assert handled(run, early, state) == ((Wait(),), {"state": Waiting(5_000)})
-    assert handled(run, replace(early, at_ms=5_000 + OUT_OF_REACH_MS), state) == (
-        (),
-        {"state": Paused(), "problems.noted": ["the cluster was out of reach for 5 minutes: no answer"]},
-    )
-
-
-def test_traffic_is_measured_between_two_polls_and_what_was_out_of_reach_stays_so() -> None:
-    run = run_after(*SUBMITTED)
-    run.control.rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
-    measuring = handled(run, TimePassed(6_000), Waiting(5_000))
-    assert measuring == ((MeasureTraffic(BOTH),), {"state": MeasuringTraffic(5_000)})
-    traffic = BrokerTraffic(0, 1.0, 2.0)
-    assert handled(run, TrafficMeasured(6_000, (traffic,))) == (
-        (OBSERVE,),
-        {
-            "state": Observing(BOTH, (), 5_000),
-            "traffic.measured_ms": 6_000,
-            "traffic.brokers": {0: (6_000, traffic)},
-        },
-    )
-    assert handled(run, TimePassed(7_000), Waiting(5_000))[0] == (OBSERVE,)
-
-
-def test_a_run_that_sleeps_keeps_what_it_waits_for() -> None:
-    run = run_after(*LISTED)
-    run.control.pace = Pace(hours=Schedule((Window(60, 120),)))
-    run.state = Waiting(5_000)
-    assert handled(run, TimePassed(6_000)) == ((Wait(),), {})
-
-
-@pytest.mark.parametrize(("event", "state"), [
-    (TrafficMeasured(6_000, ()), MeasuringTraffic(5_000)),
-    (MovesObserved(6_000, ()), Observing(BOTH, (), 5_000)),
-    (CallFailed(6_000, "no answer"), Observing(BOTH, (), 5_000)),
-])  # fmt: skip
-def test_what_a_journal_has_next_to_a_wait_tells_where_the_run_was(event: Event, state: MovingStep) -> None:
-    assert moving.after_wait(run_after(*SUBMITTED), Waiting(5_000), event) == state
-
-
-def test_a_move_that_leads_elsewhere_is_cancelled_first() -> None:
-    run = run_after(*SUBMITTED)
-    run.moves.records[A0].replan(Replan(5_000, (2,), (2, 1), (4, 1)))
-    assert handled(run, look(6_000, PlacementState.MOVING))[0] == (CancelMoves((A0,)),)
+def test_traffic_is_measured_between_two_polls() -> None:
+    rates = ThrottleRates(adaptive=AdaptiveThrottle(50_000))
+    run = Played(begun(rates=rates)).go("wait").on(TimePassed(6_000))
+    assert run.decided == "measure a-0 a-1"
+    run.on(TrafficMeasured(6_000, ()))
+    assert run.decided == "observe a-0 a-1"
+    out_of_reach = run.on(look(7_000, MOVING)).go("observe").on(replace(FAILED, at_ms=20_000), TimePassed(21_000))
+    assert (out_of_reach.decided, out_of_reach.view.unreachable_since_ms) == ("measure a-0 a-1", 20_000)
+    assert out_of_reach.on(TrafficMeasured(21_000, ())).view.unreachable_since_ms == 20_000
