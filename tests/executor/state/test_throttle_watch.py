@@ -128,7 +128,7 @@ def test_a_run_that_is_only_warned_starts_moves_in_spite_of_a_doubt(reaction: Re
     assert run.on(ThrottleChecked(0, (odd(LEADER_0),))).decided == decided
 
 
-def test_a_doubt_that_ends_leaves_settings_to_be_set_again_that_may_not_have_been() -> None:
+def test_a_setting_that_may_not_be_made_is_set_again_after_a_doubt() -> None:
     run = Played(guarded()).go("wait").on(ThrottleRequested(0, 1, 5)).go("set")
     run.on(ThrottleIntended(0, run.ordered[0].overrides), ThrottleSet(0, ("no",)))
     run.on(look(1_000, AT_PLACE, MOVES[0]), ThrottleChecked(1_000, (odd(LEADER_0, "9"),))).go("check")
@@ -145,7 +145,7 @@ BOTH_ODD = ThrottleChecked(10_000, (odd(LEADER_0), odd(FOLLOWERS)))
     (HELD, "set leader 1, follower 2, follower 3, leaders of a"),
     (WARNED, "set leader 1, follower 2, follower 3, both lists"),
 ])  # fmt: skip
-def test_settings_that_others_changed_are_left_but_for_lists_of_a_warned_run(run: Played, decided: str) -> None:
+def test_what_others_changed_is_left_but_for_lists_of_a_warned_run(run: Played, decided: str) -> None:
     run = run.copy().on(RESUMED, BOTH_ODD, replace(BOTH_ODD, at_ms=20_000))
     assert run.decided == decided
     # What was told once is not told again, unless it is another value.
