@@ -3,276 +3,186 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kreassign.executor.events import (
     CallFailed,
+    CancelIntended,
+    CancelRequested,
     Event,
+    HealthObserved,
+    HoldRequested,
+    MovesCancelled,
+    MovesObserved,
     MovesReplanned,
+    MovesSubmitted,
     NewTarget,
     Operator,
     PlacementState,
     PlannedMove,
     Refusal,
+    SubmissionIntended,
 )
-from kreassign.executor.instructions import ReadConfigs, ReplanMoves, Wait
+from kreassign.executor.guards import GuardName, Health, Reaction
+from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.state import MoveStatus, WindDown
-from kreassign.executor.state.health_watch import REPLANNING
-from kreassign.executor.state.machine import Machine, handle
-from kreassign.executor.state.move import Replan
-from kreassign.executor.state.phases import Observing, Preparing, Replanning, Waiting
-from kreassign.executor.state.replanning import begin, needed
-from kreassign.executor.state.run import PassingProblem, Run
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from tests.executor.run_events import A0, A1, KEYS, LISTED, LIVE, MOVES, RATE, SUBMITTED, look, machine_after, started
-from tests.executor.state.run_changes import handled
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from tests.executor.run_events import A0, A1, LIVE, MOVES, RATE, look, seen
+from tests.executor.state.played import MOVING, UNTOUCHED, Played, begun
 
-MOVING = (*SUBMITTED, look(5_000, PlacementState.MOVING, done=100))
-ELSEWHERE = MovesReplanned(6_000, (2,), (NewTarget(A0, (2, 1), (4, 1)),))
-
-
-def losing(machine: Machine, *lost: int) -> Run:
-    """The run with these brokers lost and leave to choose others."""
-    run = machine._run
-    run.control.replans, run.health.lost = True, lost
-    return run
+WELL, WITHOUT_2 = Health(LIVE), Health((0, 1, 3, 4))
+LOST_MS = 61_000
+"""Broker 2 was down a second after the beginning, and is so a minute later."""
 
 
-def replanning(*events: Event) -> Run:
-    """A run that has asked for another destination than broker 2."""
-    run = losing(machine_after(*events)[0], 2)
-    run.state = begin(run, needed(run), frozenset({9})).state
-    return run
+def losing(last: Event | None = None, first: Health = WITHOUT_2, health: Health = WITHOUT_2, **begin: Any) -> Played:
+    """A run that plans moves again, whose moves are in flight when broker 2 is lost."""
+    run = Played(begun(**{"throttle": None, "replans": True, **begin}))
+    run = run.go("observe") if "throttle" in begin else run
+    run.on(look(1_000, MOVING), HealthObserved(1_000, first))
+    run = run.go("wait") if run.decided != "wait" else run
+    return run.on(last or look(LOST_MS, MOVING), HealthObserved(LOST_MS, health))
 
 
-def test_moves_that_lag_on_a_lost_broker_need_another_destination() -> None:
-    run = losing(machine_after(*MOVING)[0], 2)
-    assert [record.name for record in needed(run)] == [A0]
-    run.control.replans = False
-    assert needed(run) == ()
+def moved(**changed: Any) -> MovesObserved:
+    """A poll that shows the first move so."""
+    return MovesObserved(LOST_MS, (replace(seen(MOVES[0], MOVING), **changed), seen(MOVES[1], MOVING)))
 
 
-def test_what_was_sent_and_not_seen_since_may_or_may_not_be_under_way() -> None:
-    assert needed(losing(machine_after(*SUBMITTED[:-1])[0], 2, 3)) == ()
-    assert [record.name for record in needed(losing(machine_after(*LISTED)[0], 2, 3))] == [A0, A1]
+ELSEWHERE = MovesReplanned(LOST_MS, (2,), (NewTarget(A0, (2, 1), (4, 1)),))
+REFUSED = MovesReplanned(LOST_MS, (2,), (), (Refusal(A0, "no broker has space"),))
+WARNED = {"guards": {GuardName.DISK: Reaction.WARN}, "replans": False}
 
 
-def test_the_question_tells_what_is_lost_under_way_planned_and_written() -> None:
-    run = losing(machine_after(*MOVING)[0], 2)
-    run.traffic.writes = {A0: 12.0}
-    run.identity.operator = Operator("ann", "host")
-    state, (question,) = begin(run, needed(run), frozenset({9}))
-    assert state == Replanning(frozenset({9}))
-    assert isinstance(question, ReplanMoves)
-    assert (question.moves, question.lost, question.in_flight, question.plan) == (MOVES[:1], (2,), {A0}, MOVES)
-    assert (question.rates.bytes_per_s, question.known, question.writes) == (RATE, {*KEYS}, {A0: 12.0})
-    assert (question.operator, question.disk_reserve) == (run.identity.operator, run.control.pace.disk_reserve)
+# --- which moves ---------------------------------------------------------------------------------------------------
 
 
-def test_a_move_that_did_not_start_leads_elsewhere_at_once() -> None:
-    run = replanning(*LISTED)
-    handle(run, ELSEWHERE)
-    record = run.moves.records[A0]
-    assert (record.move.target, record.move.original, record.awaited_replan) == ((4, 1), (0, 1), None)
-    assert [(one.before, one.target) for one in record.replans] == [((2, 1), (4, 1))]
-    assert (run.health.replaced, set(run.throttle.live_brokers)) == ({2}, {*LIVE, 9})
-    assert run.throttle.awaited == {4}
+@pytest.mark.parametrize(("run", "decided"), [
+    (losing(), "replan a-0 without 2"),
+    (losing(**WARNED), "cancel a-0"),
+    (losing(health=WELL), "wait"),
+    # There is nothing to copy from, or nothing to copy any more.
+    (losing(last=moved(leader=NO_LEADER)), "wait"),
+    (losing(last=moved(isr=(0, 1, 2))), "wait"),
+], ids=["lost", "nobody asked", "back", "no leader", "in sync"])  # fmt: skip
+def test_a_move_that_lags_on_a_lost_broker_is_planned_again(run: Played, decided: str) -> None:
+    assert run.decided == decided
 
 
-def test_a_move_that_is_under_way_leads_elsewhere_once_it_is_cancelled() -> None:
-    run = replanning(*MOVING)
-    handle(run, ELSEWHERE)
-    record = run.moves.records[A0]
-    assert (record.move.target, record.wanted.target) == ((2, 1), (4, 1))
+@pytest.mark.parametrize(("events", "decided"), [
+    ([HoldRequested(0, 1), look(1_000, UNTOUCHED), HealthObserved(1_000, WITHOUT_2), look(LOST_MS, UNTOUCHED)],
+     "replan a-0 without 2"),
+    ([HoldRequested(0, 1), look(1_000, UNTOUCHED), HealthObserved(1_000, WITHOUT_2),
+      replace(moved(leader=NO_LEADER), observations=(replace(seen(MOVES[0], UNTOUCHED), leader=NO_LEADER),))],
+     "replan a-0 without 2"),
+    # One that was just sent may or may not be under way.
+    ([look(1_000, UNTOUCHED), HealthObserved(1_000, WITHOUT_2), SubmissionIntended(1_000, (A0, A1)),
+      MovesSubmitted(1_000, (), unknown=(A0, A1)), look(LOST_MS, PlacementState.SETTLING)], "wait"),
+], ids=["waits", "waits without leader", "just sent"])  # fmt: skip
+def test_a_move_that_waits_is_planned_again_and_one_just_sent_is_not(events: list[Event], decided: str) -> None:
+    run = Played(begun(throttle=None, replans=True), *events, HealthObserved(LOST_MS, WITHOUT_2))
+    assert run.decided == decided
 
 
-def test_a_move_for_which_nobody_found_a_destination_is_given_up_and_says_why() -> None:
-    run = replanning(*MOVING)
-    handle(run, MovesReplanned(6_000, (2,), (), (Refusal(A0, "no broker has space"),)))
-    record = run.moves.records[A0]
-    assert record.is_given_up
-    assert record.given_up is not None
-    assert record.given_up.endswith("and no other could be found: no broker has space")
-
-
-def test_a_question_that_failed_is_told_and_asked_again_later() -> None:
-    run = replanning(*MOVING)
-    assert handle(run, CallFailed(6_000, "no answer")) == (Wait(),)
-    assert isinstance(run.state, Waiting)
-    (told,) = (problem for known in run.problems.passing.values() for problem in known.values())
-    assert told.text == "moves whose destination is lost could not be planned again yet: no answer"
-
-
-def test_that_moves_could_not_be_planned_again_is_over_once_they_were() -> None:
-    run = replanning(*MOVING)
-    handle(run, CallFailed(6_000, "no answer"))
-    run.state = Replanning(frozenset())
-    handle(run, replace(ELSEWHERE, at_ms=7_000))
-    (told,) = (problem for known in run.problems.passing.values() for problem in known.values())
-    assert (told.from_ms, told.until_ms) == (6_000, 7_000)
-
-
-# --- every row, with all that it changes ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("spoil", "names"), [
-    ("nothing", [A0]),
-    ("nobody asked", []),
-    ("nothing lost", []),
-    ("cancelled", []),
-    ("just sent", []),
-    ("being cancelled", []),
-    ("no leader", []),
-    ("given up", []),
-    ("planned without leader", [A0]),
-    ("in sync", []),
-])  # fmt: skip
-def test_planned_again_is_what_lags_on_a_lost_broker_and_can_be_cancelled(
-    spoil: str, names: list[TopicPartition]
-) -> None:
-    run = losing(machine_after(*MOVING)[0], 2)
-    record = run.moves.records[A0]
-    seen_now = record.observation
-    assert seen_now is not None
-    match spoil:
-        case "nobody asked":
-            run.control.replans = False
-        case "nothing lost":
-            run.health.lost = ()
-        case "cancelled":
-            run.control.wind_down = WindDown.FINISH
-        case "just sent":
-            record.status = MoveStatus.SENT
-        case "being cancelled":
-            record.status = MoveStatus.CANCELLING
-        case "no leader":
-            record.observation = replace(seen_now, leader=NO_LEADER)
-        case "given up":
-            record.given_up = "no space"
-        case "planned without leader":
-            record.status, record.observation = MoveStatus.PLANNED, None
-        case "in sync":
-            record.observation = replace(seen_now, isr=(0, 1, 2))
-    assert [one.name for one in needed(run)] == names
-
-
-def test_the_question_is_about_all_that_is_made_or_shall_be() -> None:
-    moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 9, float(number)) for number in range(5))
-    run = losing(machine_after(started(*moves))[0], 2)
-    records = [*run.moves.records.values()]
-    statuses = (MoveStatus.COMPLETE, MoveStatus.FAILED, MoveStatus.CANCELLED, MoveStatus.MOVING, MoveStatus.PLANNED)
-    for record, status in zip(records, statuses, strict=True):
-        record.status = status
-    records[3].awaited_replan = Replan(1, (2,), (2, 1), (4, 1))
-    key = [ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in range(4)]
-    throttle = run.throttle
-    throttle.before, throttle.originals, throttle.adopted = {key[0]: None}, {key[1]: None}, {key[2]: None}
-    throttle.pending = {key[3]: ConfigOverride(key[3], None, "5")}
-    run.control.pace, run.identity.operator = Pace(disk_reserve=0.25), ANN
-    run.traffic.writes = {records[4].name: 7.0}
-    assert begin(run, tuple(records[3:]), frozenset({9})) == (
-        Replanning(frozenset({9})),
-        (
-            ReplanMoves(
-                moves[3:],
-                (2,),
-                frozenset({records[3].name}),
-                (moves[0], replace(moves[3], target=(4, 1)), moves[4]),
-                ThrottleRates(RATE),
-                frozenset(key),
-                0.25,
-                {records[3].name: 3.0, records[4].name: 7.0},
-                ANN,
-            ),
-        ),
-    )
+def test_a_move_that_is_planned_again_already_is_not_asked_about() -> None:
+    run = losing().on(ELSEWHERE, look(62_000, MOVING), CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)))
+    run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2))
+    assert run.decided == "cancel a-0"
 
 
 ANN = Operator("ann", "host")
-NEW_RATE = ConfigKey(ConfigResource.broker(4), FOLLOWER_THROTTLED_RATE)
+LEADER_4 = ConfigKey(ConfigResource.broker(4), LEADER_THROTTLED_RATE)
+LEADER_9 = ConfigKey(ConfigResource.broker(9), LEADER_THROTTLED_RATE)
 
 
-def asked(*events: Event) -> Run:
-    """A run that waits for an answer about broker 2, while broker 9 is back."""
-    run = losing(machine_after(*events)[0], 2)
-    run.state = Replanning(frozenset({9}))
-    return run
+def test_the_question_tells_what_is_lost_under_way_planned_and_written() -> None:
+    moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 9, float(number)) for number in range(4))
+    others = {"originals": (ConfigValue(LEADER_9, None),), "adopted": (ConfigValue(LEADER_4, None),)}
+    run = Played(begun(*moves, replans=True, operator=ANN, pace=Pace(disk_reserve=0.25), **others)).go("observe")
+    run.on(HoldRequested(0, 1))
+    for at_ms in (1_000, LOST_MS):
+        places = (PlacementState.ARRIVED, PlacementState.DELETED, MOVING, UNTOUCHED)
+        found = [seen(move, where) for move, where in zip(moves, places, strict=True)]
+        run.on(MovesObserved(at_ms, tuple(found if at_ms == 1_000 else found[2:])), HealthObserved(at_ms, WITHOUT_2))
+        if at_ms == 1_000:
+            run.go("wait")
+    (question,) = run.ordered
+    assert isinstance(question, ReplanMoves)
+    names = [move.topic_partition for move in moves]
+    assert replace(question, known=frozenset()) == ReplanMoves(
+        moves[2:], (2,), frozenset({names[2]}), (moves[0], *moves[2:]), ThrottleRates(RATE), frozenset(), 0.25,
+        {names[2]: 2.0, names[3]: 3.0}, ANN,
+    )  # fmt: skip
+    assert {LEADER_4, LEADER_9} < question.known
 
 
-def test_a_new_destination_is_throttled_before_it_gets_anything() -> None:
-    run = asked(*MOVING)
-    run.health.replaced, run.throttle.live_brokers = frozenset({7}), (3, 1, 0)
-    run.tell(REPLANNING, 5_500, "no answer")
-    replanned = Replan(6_000, (2,), (2, 1), (4, 1))
-    assert handled(run, ELSEWHERE) == (
-        (ReadConfigs((NEW_RATE,)),),
-        {
-            "state": Preparing(),
-            "a-0.awaited_replan": replanned,
-            "moves.index.in_flight": ["a-1", "a-0"],
-            "health.replaced": {2, 7},
-            "throttle.live_brokers": (0, 1, 3, 4, 9),
-            "throttle.awaited": {4},
-            "problems.passing": {REPLANNING: {"no answer": PassingProblem("no answer", 5_500, 6_000)}},
-        },
-    )
+# --- what follows --------------------------------------------------------------------------------------------------
 
 
-def test_a_destination_whose_settings_are_known_or_that_is_not_throttled_is_not_waited_for() -> None:
-    run = asked(*MOVING)
-    run.throttle.before[NEW_RATE] = None
-    assert "throttle.awaited" not in handled(run, ELSEWHERE)[1]
-    run = asked(*MOVING)
-    run.control.rates = NO_THROTTLE
-    assert "throttle.awaited" not in handled(run, ELSEWHERE)[1]
+def target_of(run: Played) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """To where the first move leads, and is to lead."""
+    record = run.view.records[A0]
+    return record.move.target, record.wanted.target
 
 
-def test_a_broker_that_the_move_had_before_is_no_new_destination() -> None:
-    run = asked(*MOVING)
-    run.throttle.live_brokers = (0,)
-    targets = (NewTarget(A0, (2, 1), (1, 4)), NewTarget(A1, (1, 3), (1, 3)))
-    changes = handled(run, MovesReplanned(6_000, (2,), targets))[1]
-    assert changes["throttle.live_brokers"] == (0, 4, 9)
+@pytest.mark.parametrize(("events", "decided", "then", "targets"), [
+    ([ELSEWHERE], "read follower 4", "cancel a-0", ((2, 1), (4, 1))),
+    # Whoever cancelled the run meanwhile wants nothing to begin elsewhere.
+    ([CancelRequested(LOST_MS, 1, is_now=False), ELSEWHERE], "observe a-0 a-1", "wait", ((2, 1), (2, 1))),
+    # A broker that is throttled already, or that the move had before, is no new destination.
+    ([replace(ELSEWHERE, targets=(NewTarget(A0, (2, 1), (3, 1)),))], "observe a-1 a-0", "cancel a-0", ((2, 1), (3, 1))),
+], ids=["elsewhere", "cancelled", "known"])  # fmt: skip
+def test_a_new_destination_is_throttled_before_it_gets_anything(
+    events: list[Event], decided: str, then: str, targets: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    run = losing(throttle=RATE).on(*events)
+    assert (run.decided, target_of(run)) == (decided, targets)
+    assert run.go(then).decided == then
 
 
-def test_what_was_cancelled_meanwhile_begins_nowhere_else() -> None:
-    run = asked(*MOVING)
-    run.control.wind_down = WindDown.FINISH
-    changes = handled(run, ELSEWHERE)[1]
-    assert changes == {"state": Observing((A0, A1)), "throttle.live_brokers": (*LIVE, 9)}
+def test_a_move_in_flight_leads_elsewhere_once_it_is_cancelled() -> None:
+    run = losing().on(ELSEWHERE, look(62_000, MOVING))
+    assert run.view.outlook == ("1 moves to brokers that are down are cancelled, to be made to others",)
+    run.on(CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)), look(63_000, UNTOUCHED, MOVES[0]))
+    assert (target_of(run), run.view.outlook) == (((4, 1), (4, 1)), ())
+    told = "brokers [2] were down, so that moves were planned again at 00:01:01 UTC: a-0 to [4, 1] instead of [2, 1]"
+    assert run.problems == (told,)
 
 
-def test_a_move_for_which_there_is_no_destination_is_given_up_with_what_it_lost() -> None:
-    run = asked(*LISTED)
-    run.moves.records[A0].move = replace(MOVES[0], target=(3, 2))
-    why = "its destinations [2, 3] had been down for 60 s, and no other could be found: no broker has space"
-    refused = MovesReplanned(6_000, (3, 2, 1), (), (Refusal(A0, "no broker has space"),))
-    changes = handled(run, refused)[1]
-    assert {path: value for path, value in changes.items() if path.startswith(("a-0", "moves", "health"))} == {
-        "a-0.given_up": why,
-        "a-0.status": MoveStatus.FAILED,
-        "a-0.completed_ms": 6_000,
-        "a-0.problem": why,
-        "moves.index.queue": ["a-1"],
-        "health.replaced": {1, 2, 3},
-    }
+def test_a_move_that_waits_leads_elsewhere_at_once_and_is_looked_at_again() -> None:
+    run = Played(begun(throttle=None, replans=True), HoldRequested(0, 1), look(1_000, UNTOUCHED))
+    run.on(HealthObserved(1_000, WITHOUT_2), look(LOST_MS, UNTOUCHED), HealthObserved(LOST_MS, WITHOUT_2), ELSEWHERE)
+    assert (run.decided, target_of(run)) == ("observe a-0", ((4, 1), (4, 1)))
 
 
-def test_a_move_that_waits_leads_elsewhere_and_is_looked_at_again() -> None:
-    run = asked(*LISTED)
-    changes = handled(run, ELSEWHERE)[1]
-    assert (changes["moves.index.queue"], changes["moves.index.unsettled"]) == (["a-1"], ["a-0"])
+def test_a_destination_that_cannot_be_read_is_read_again_later() -> None:
+    run = losing(throttle=RATE).on(ELSEWHERE, CallFailed(LOST_MS, "no answer"), CallFailed(2 * LOST_MS, "no answer"))
+    run.on(look(2 * LOST_MS, MOVING), HealthObserved(2 * LOST_MS, WITHOUT_2))
+    assert run.decided == "read follower 4"
 
 
-def test_a_question_without_an_answer_is_told_with_its_time() -> None:
-    run = asked(*MOVING)
-    sentence = "moves whose destination is lost could not be planned again yet: no answer"
-    assert handled(run, CallFailed(6_000, "no answer")) == (
-        (Wait(),),
-        {"state": Waiting(), "problems.passing": {REPLANNING: {sentence: PassingProblem(sentence, 6_000)}}},
-    )
+def test_brokers_that_are_back_are_throttled_with_the_new_destination() -> None:
+    run = losing(throttle=RATE, live_brokers=(0, 1, 2), first=Health((0, 1, 4)))
+    assert run.on(ELSEWHERE).decided == "read follower 3, follower 4"
+
+
+@pytest.mark.parametrize(("lost", "named"), [((2,), [2]), ((3, 2), [2])])
+def test_a_move_without_another_destination_is_given_up_and_says_why(lost: tuple[int, ...], named: list[int]) -> None:
+    run = losing().on(replace(REFUSED, lost=lost), look(62_000, MOVING))
+    why = f"its destinations {named} had been down for 60 s, and no other could be found: no broker has space"
+    assert (run.decided, run.view.records[A0].given_up) == ("cancel a-0", why)
+
+
+FAILED = "moves whose destination is lost could not be planned again yet: no answer"
+
+
+def test_a_question_without_an_answer_is_told_until_one_comes() -> None:
+    run = losing().on(CallFailed(LOST_MS, "no answer"))
+    assert (run.decided, run.problems) == ("wait", (FAILED,))
+    run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2), replace(ELSEWHERE, at_ms=92_000))
+    assert run.problems == (f"over, from 00:01:01 to 00:01:32 UTC: {FAILED}",)

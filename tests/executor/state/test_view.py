@@ -1,37 +1,42 @@
-"""Others know a run only by its read view: nobody outside the machine imports its insides."""
+"""What others know of a run: nobody outside the machine imports its insides, and what is over is told as past."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import tzset
 
 import pytest
 
 from kreassign import executor
-from kreassign.executor.events import Operator, PlacementState, PlannedMove
-from kreassign.executor.guards import GuardName, Reaction, Verdict
-from kreassign.executor.scheduling import Pace
-from kreassign.executor.state import Phase, RunView, WindDown
-from kreassign.executor.state.move import Replan
-from kreassign.executor.state.phases import (
-    Cancelled,
-    Cancelling,
-    Done,
-    Failed,
-    MeasuringTraffic,
-    Observing,
-    Paused,
-    RunState,
-    Waiting,
+from kreassign.executor.events import (
+    BrokersForgotten,
+    ClockStepped,
+    Event,
+    HealthObserved,
+    HoldRequested,
+    MovesObserved,
+    MovesReplanned,
+    NewTarget,
+    PlannedMove,
+    Refusal,
+    StopRequested,
+    ThrottleChecked,
+    ThrottleIntended,
+    ThrottleSet,
+    Unwritten,
+    VerdictsRecorded,
 )
-from kreassign.executor.state.run import Control, GuardBreach, PassingProblem, Run
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction, Verdict
+from kreassign.executor.state import RunView
+from kreassign.executor.state.run import GuardBreach, PassingProblem, time_of_day
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.run_events import (
-    A1,
-    LISTS,
+    A0,
+    ELECTED,
+    LIVE,
     MOVES,
     OVERRIDES,
     PREPARED,
@@ -39,11 +44,9 @@ from tests.executor.run_events import (
     SUBMITTED,
     WHOLE,
     look,
-    machine_after,
-    replayed,
-    started,
+    seen,
 )
-from tests.executor.state.run_changes import run_after
+from tests.executor.state.played import FOLLOWERS, MOVING, UNTOUCHED, Played, begun, guarded
 
 SOURCE = Path(executor.__file__).parent.parent
 STATE = SOURCE / "executor" / "state"
@@ -72,249 +75,141 @@ def test_nobody_outside_the_machine_imports_its_insides() -> None:
     assert strangers == set()
 
 
-def test_a_view_shows_the_run_as_it_is_and_lets_nobody_change_it() -> None:
-    view, _ = replayed(*SUBMITTED)
-    assert (view.phase, view.step, view.ended_ms) == (Phase.MOVING, "Observing", None)
-    assert view.can_be_resumed
-    done, _ = replayed(*WHOLE)
-    assert (done.phase, done.ended_ms, done.can_be_resumed) == (Phase.DONE, 12_000, False)
-    changeable = [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset]
-    assert changeable == []
+def test_a_view_lets_nobody_change_the_run() -> None:
+    assert [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset] == []
+    view = Played(*SUBMITTED).view
+    for facts in (view.records, view.pending_restores, view.overrides):
+        with pytest.raises(TypeError):
+            facts["a"] = None  # type: ignore[index]
 
 
-def test_a_run_can_be_resumed_while_moves_are_left_or_settings_are_to_be_restored() -> None:
-    unthrottled = replayed(started(throttle=None), look(1_000, PlacementState.UNTOUCHED))[0]
-    assert (unthrottled.can_be_resumed, dict(unthrottled.pending_restores)) == (True, {})
-    assert replayed(*PREPARED)[0].can_be_resumed
-    assert not replayed(*WHOLE)[0].can_be_resumed
+# --- moves and settings --------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_nobody_executes_foresees_nothing_and_no_guard_speaks() -> None:
-    machine, _ = machine_after(*SUBMITTED)
-    run = machine._run
-    run.moves.outlook = ("waits for its window",)
-    run.health.verdicts = (Verdict(GuardName.DISK, Reaction.HOLD, "full", "make room"),)
-    run.moves.absent = (2,)
-    going_on, left = machine.view, machine.view.as_left
-    assert going_on.outlook == (*going_on.lost_destinations, "waits for its window")
-    assert (len(going_on.lost_destinations), going_on.verdicts) == (1, run.health.verdicts)
-    assert (left.outlook, left.verdicts) == ((), ())
-
-
-def test_a_view_of_a_run_that_was_left_is_of_the_same_run() -> None:
-    view = replayed(replace(started(), at_ms=7, plan_id="p"), *PREPARED[1:])[0]
-    left = view.as_left
-    assert (left.run_id, left.cluster_id, left.plan_id, left.started_ms) == ("run-1", "cluster-1", "p", 7)
-    assert (left.records, left.phase) == (view.records, view.phase)
-
-
-# --- every property ------------------------------------------------------------------------------------------------
-
-ANN, BOB = Operator("ann", "host"), Operator("bob", "host", ("kreassign", "resume"))
-
-
-def test_what_is_known_of_a_run_is_told_as_it_is() -> None:
-    run = run_after(*SUBMITTED)
-    run.identity.note(ANN)
-    run.identity.note(BOB)
-    run.control = Control(
-        ThrottleRates(5),
-        Pace(elections_per_step=3),
-        is_held=True,
-        wind_down=WindDown.FINISH,
-        wants_rollback=True,
-        last_request=7,
-        lease="held",
-    )
-    run.moves.absent, run.problems.findings, run.wall_ahead_ms = (4,), ("a-0 is elsewhere",), 60_000
-    run.throttle.left, run.throttle.listed = {RATES[0].key}, {LISTS[0].key: {"0:2", "1:3", "7:1"}}
-    view = RunView(run)
-    told: dict[str, object] = {
-        "run_id": "run-1",
-        "cluster_id": "cluster-1",
-        "plan_id": "",
-        "operators": (ANN, BOB),
-        "started_ms": 0,
-        "step": "Observing",
-        "rates": ThrottleRates(5),
-        "pace": Pace(elections_per_step=3),
-        "is_held": True,
-        "wind_down": WindDown.FINISH,
-        "wants_rollback": True,
-        "last_request": 7,
-        "lease": "held",
-        "absent": (4,),
-        "findings": ("a-0 is elsewhere",),
-        "wall_ahead_ms": 60_000,
-        "left_to_others": {RATES[0].key},
-        "pending_restores": {one.key: one for one in OVERRIDES},
-        "overrides": {one.key: one for one in OVERRIDES}
-        | {LISTS[0].key: replace(LISTS[0], unconfirmed=("0:2,1:3,7:1",))},
-        "residue": tuple(map(str, OVERRIDES)),
-        "in_flight": tuple(run.moves.records.values()),
-        "records": run.moves.records,
-        "was_throttle_kept": True,
-        "can_be_resumed": True,
-        "unreachable_since_ms": None,
-    }
-    assert {name: getattr(view, name) for name in told} == told
-
-
-def test_of_what_waits_is_told_what_producers_write_to_it() -> None:
-    written = replace(MOVES[0], write_bytes_per_s=3.0)
-    run = run_after(started(written, throttle=None), look(1_000, PlacementState.UNTOUCHED, written))
-    assert RunView(run).waiting_write_bytes_per_s == {("source", 0): 3.0, ("destination", 2): 3.0}
-
-
-@pytest.mark.parametrize(("state", "ended_ms", "unreachable_since_ms"), [
-    (Done(7), 7, None),
-    (Cancelled(8), 8, None),
-    (Failed(9), 9, None),
-    (Paused(), None, None),
-    (Observing((), (), 5), None, 5),
-    (Waiting(6), None, 6),
-    (MeasuringTraffic(4), None, 4),
-    (Waiting(), None, None),
-    (Cancelling(), None, None),
+@pytest.mark.parametrize(("events", "can_be_resumed"), [
+    (PREPARED, True),
+    ((begun(throttle=None), look(1_000, UNTOUCHED)), True),
+    (ELECTED, True),
+    (WHOLE, False),
 ])  # fmt: skip
-def test_when_a_run_ended_and_since_when_its_cluster_does_not_answer(
-    state: RunState, ended_ms: int | None, unreachable_since_ms: int | None
-) -> None:
-    run = run_after(*SUBMITTED)
-    run.state = state
-    view = RunView(run)
-    assert (view.ended_ms, view.unreachable_since_ms, view.phase) == (ended_ms, unreachable_since_ms, state.phase)
+def test_a_run_can_be_resumed_while_anything_is_left_to_do(events: tuple[Event, ...], can_be_resumed: bool) -> None:
+    assert Played(*events).view.can_be_resumed == can_be_resumed
 
 
-@pytest.mark.parametrize(("spoil", "is_kept"), [
-    (lambda run: run.tell("reading", 1, "no answer"), True),
-    (lambda run: setattr(run.throttle, "is_lost", True), False),
-    (lambda run: setattr(run.throttle, "was_found_changed", True), False),
-    (lambda run: run.health.breaches.append(breach(GuardName.FOREIGN_THROTTLE, 1, 2)), False),
-    (lambda run: run.health.breaches.append(breach(GuardName.DISK, 1, 2)), True),
-], ids=["nothing", "lost", "found changed", "told", "another guard"])  # fmt: skip
-def test_a_throttle_was_kept_while_nobody_is_known_to_have_changed_it(
-    spoil: Callable[[Run], None], is_kept: bool
-) -> None:
-    run = run_after(*SUBMITTED)
-    spoil(run)
-    assert RunView(run).was_throttle_kept == is_kept
+def test_moves_are_in_flight_from_when_they_were_sent_to_their_end() -> None:
+    counts = [len(Played(*WHOLE[:count]).view.in_flight) for count in range(1, len(WHOLE) + 1)]
+    assert counts == [0] * 7 + [2] * 4 + [0] * 6
 
 
-def breach(guard: GuardName, from_ms: int, last_ms: int, until_ms: int | None = None) -> GuardBreach:
-    return GuardBreach(Verdict(guard, Reaction.HOLD, f"seen {guard}", "do something"), from_ms, last_ms, until_ms)
+def test_of_moves_that_wait_what_is_written_to_them_is_told() -> None:
+    written = replace(MOVES[0], write_bytes_per_s=3.0)
+    run = Played(begun(written, throttle=None), look(1_000, UNTOUCHED, written))
+    assert run.view.waiting_write_bytes_per_s == {("source", 0): 3.0, ("destination", 2): 3.0}
 
 
-LOST = ("broker 2 is down, and 1 moves copy to it", "broker 3 is down, and 1 moves copy to it")
+def test_every_entry_that_was_added_to_a_list_is_an_override() -> None:
+    caught_up = replace(seen(MOVES[0], MOVING), isr=(0, 1, 2))
+    run = Played(*SUBMITTED, MovesObserved(6_000, (caught_up, seen(MOVES[1], MOVING)))).go("wait")
+    assert run.view.pending_restores[FOLLOWERS].our_items == {"1:3"}
+    assert run.view.overrides[FOLLOWERS].our_items == {"0:2", "1:3"}
+    assert [*run.view.overrides] == [one.key for one in OVERRIDES]
 
 
-def test_destinations_that_are_down_are_told_with_what_copies_to_them() -> None:
-    run = run_after(*SUBMITTED)
-    run.moves.absent = (2, 3, 4)
-    run.moves.outlook = ("waits for its window",)
-    run.moves.records[A1].awaited_replan = Replan(1, (3,), (1, 3), (1, 4))
-    cancelled = "1 moves to brokers that are down are cancelled, to be made to others"
-    assert RunView(run).lost_destinations == LOST
-    assert RunView(run).outlook == (*LOST, cancelled, "waits for its window")
-    run.moves.records[A1].awaited_replan = None
-    assert RunView(run).outlook == (*LOST, "waits for its window")
-    assert RunView(run).as_left.outlook == ()
-    run.state = Paused()
-    assert RunView(run).outlook == ()
+def test_a_setting_that_has_its_old_value_is_no_residue() -> None:
+    run = Played(*PREPARED[:2], ThrottleIntended(1_000, (replace(RATES[0], value=None), RATES[1])))
+    assert (run.pending, run.view.residue) == ("leader 0, leader 1", (str(RATES[1]),))
 
 
-HOUR_MS = 3_600_000
-
-
-def troubled() -> Run:
-    """A run with every kind of problem, an hour after midnight by a clock that is half an hour ahead."""
-    run = run_after(*SUBMITTED)
-    run.wall_ahead_ms = HOUR_MS // 2
-    run.problems.noted = ["noted", "noted twice", "noted twice"]
-    run.problems.unset = {2: "broker 2 is down", 4: "broker 4 is down"}
-    run.problems.unrestored = ("not restored",)
-    run.problems.passing = {
-        "reading": {"now": PassingProblem("now", HOUR_MS)},
-        "setting": {
-            "over": PassingProblem("over", HOUR_MS, HOUR_MS + 5_000),
-            "often": PassingProblem("often", HOUR_MS, HOUR_MS + 5_000, 2),
-        },
-    }
-    run.throttle.awaited = frozenset({2})
-    run.throttle.unread = (ConfigResource.broker(1), ConfigResource.topic("a"))
-    run.health.breaches = [
-        breach(GuardName.DISK, HOUR_MS, HOUR_MS + 1_000),
-        breach(GuardName.BROKER, HOUR_MS, HOUR_MS + 2_000, HOUR_MS + 3_000),
-    ]
-    return run
-
-
-PAST = (
-    "over, from 01:30:00 to 01:30:05 UTC: over",
-    "over, 2 times from 01:30:00 to 01:30:05 UTC: often",
+FOREIGN, FULL = (
+    Verdict(guard, Reaction.HOLD, "seen", "do it") for guard in (GuardName.FOREIGN_THROTTLE, GuardName.DISK)
 )
 
 
-def test_problems_of_a_run_that_goes_on_are_told_as_what_is_so_now() -> None:
-    assert RunView(troubled()).problems == (
-        "noted",
-        "noted twice",
-        "broker 2 is down",
-        (
-            "nothing is started while the throttle of broker 1 cannot be read: a broker has to answer, and to allow "
-            "DescribeConfigs on the cluster"
-        ),
-        (
-            "nothing is started while the throttle of topic a cannot be read: a broker has to answer, and to allow "
-            "DescribeConfigs on the topic"
-        ),
-        "not restored",
-        "now",
-        *PAST,
-        "disk: seen disk; nothing new is started meanwhile. do something",
-        "broker (over, from 01:30:00 to 01:30:03 UTC): seen broker",
+@pytest.mark.parametrize(("verdict", "is_kept"), [(FOREIGN, False), (FULL, True)])
+def test_a_throttle_was_kept_unless_a_guard_said_otherwise(verdict: Verdict, is_kept: bool) -> None:
+    barred = Health(LIVE, cordoned=(2,))
+    run = Played(begun(throttle=None, guards={GuardName.CORDONED: Reaction.HOLD}), look(1_000, UNTOUCHED))
+    assert run.on(HealthObserved(1_000, barred), VerdictsRecorded(1_000, (verdict,))).view.was_throttle_kept == is_kept
+
+
+def test_destinations_that_are_down_are_told_with_what_copies_to_them() -> None:
+    run = Played(*SUBMITTED, replace(look(5_000, MOVING), absent=(2, 4)))
+    assert run.view.outlook == run.view.lost_destinations == ("broker 2 is down, and 1 moves copy to it",)
+    assert (run.view.absent, run.view.as_left.outlook) == ((2, 4), ())
+    assert run.on(StopRequested(6_000)).view.outlook == ()
+
+
+# --- problems ------------------------------------------------------------------------------------------------------
+
+BREACH = GuardBreach(replace(FULL, seen="full"), 3_600_000, 3_601_000)
+HALF_AN_HOUR_MS = 1_800_000
+
+
+@pytest.mark.parametrize(("problem", "now", "left"), [
+    (PassingProblem("no", 3_600_000), "no", "when the run was left, since 01:30:00 UTC: no"),
+    (PassingProblem("no", 3_600_000, 3_605_000), "over, from 01:30:00 to 01:30:05 UTC: no", None),
+    (PassingProblem("no", 3_600_000, 3_605_000, 2), "over, 2 times from 01:30:00 to 01:30:05 UTC: no", None),
+    (BREACH, "disk: full; nothing new is started meanwhile. do it", "disk (as last checked, 01:30:01 UTC): full"),
+    (replace(BREACH, until_ms=3_603_000), "disk (over, from 01:30:00 to 01:30:03 UTC): full", None),
+])  # fmt: skip
+def test_what_is_over_or_was_left_is_told_as_past(
+    problem: PassingProblem | GuardBreach, now: str, left: str | None
+) -> None:
+    assert problem.told(is_going_on=True, ahead_ms=HALF_AN_HOUR_MS) == now
+    assert problem.told(is_going_on=False, ahead_ms=HALF_AN_HOUR_MS) == (left or now)
+    assert problem.told(is_going_on=True) == now.replace("01:30", "01:00")
+
+
+def test_problems_are_told_in_their_order_and_as_past_once_the_run_is_left() -> None:
+    guards = (GuardSetting(GuardName.FOREIGN_THROTTLE, Reaction.HOLD), GuardSetting(GuardName.CORDONED, Reaction.WARN))
+    run = Played(replace(guarded(), guards=guards), PREPARED[1], PREPARED[2], ClockStepped(1_500, HALF_AN_HOUR_MS))
+    run.on(ThrottleSet(2_000, (), (Unwritten(3, "it is down"),)))
+    run.on(replace(look(3_000, UNTOUCHED, MOVES[1]), unread=(Refusal(A0, "no"),)))
+    run.on(HealthObserved(3_000, Health((0, 1, 2, 4), cordoned=(3,)))).go("check")
+    run.on(ThrottleChecked(4_000, unread=(ConfigResource.broker(1), FOLLOWERS.resource)), BrokersForgotten(5_000, (2,)))
+    noted, unset, first, second, passing, breach = run.problems
+    assert "given up as lost" in noted
+    assert unset == "the throttle of broker 3 could not be written: it is down; it is set when the broker is back"
+    assert [one.partition(" cannot")[0][-8:] for one in (first, second)] == ["broker 1", " topic a"]
+    assert (passing, breach.partition(",")[0]) == ("no", "cordoned: broker 3 shall get copies")
+    past = (
+        "when the run was left, since 00:30:03 UTC: no",
+        breach.replace(":", " (as last checked, 00:30:03 UTC):", 1),
     )
+    left = run.view.as_left.problems
+    assert left[:2] == (noted, past[0])
+    assert past[1].startswith(left[2])
+    assert run.view.time_of_day(3_600_000) == "01:30:00 UTC"
 
 
-def test_problems_of_a_run_that_was_left_are_told_as_what_was_so() -> None:
-    run = troubled()
-    left = (
-        "noted",
-        "noted twice",
-        "not restored",
-        "when the run was left, since 01:30:00 UTC: now",
-        *PAST,
-        "disk (as last checked, 01:30:01 UTC): seen disk",
-        "broker (over, from 01:30:00 to 01:30:03 UTC): seen broker",
-    )
-    assert RunView(run).as_left.problems == left
-    run.state = Paused()
-    assert RunView(run).problems == left
-    assert RunView(run).time_of_day(HOUR_MS) == "01:30:00 UTC"
+def test_a_problem_that_comes_again_is_counted() -> None:
+    run = Played(*SUBMITTED)
+    for at_ms in (5_000, 6_000, 7_000, 8_000):
+        run.on(MovesObserved(at_ms, (), (Refusal(A0, "no"),) if at_ms in {5_000, 7_000} else ()))
+    assert run.problems == ("over, 2 times from 00:00:05 to 00:00:08 UTC: no",)
 
 
-def test_without_a_clock_that_is_ahead_times_are_those_of_the_run() -> None:
-    passing = PassingProblem("over", HOUR_MS, HOUR_MS + 1)
-    assert passing.told(is_going_on=True) == "over, from 01:00:00 to 01:00:00 UTC: over"
-    known = breach(GuardName.DISK, HOUR_MS, HOUR_MS + 1_000)
-    assert known.told(is_going_on=False) == "disk (as last checked, 01:00:01 UTC): seen disk"
-
-
-def test_what_was_planned_again_is_told_once_for_all_that_was_lost_at_a_time() -> None:
+def test_moves_that_were_planned_again_are_told_together() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", number), (0,), (2,), 0) for number in range(23))
-    run = run_after(started(*moves, throttle=None))
-    first, *others = run.moves.records.values()
-    for record in others:
-        record.replans = (Replan(HOUR_MS, (2,), (2,), (3,)),)
-    first.replans = (Replan(HOUR_MS, (2, 4), (2,), (4,)), Replan(2 * HOUR_MS, (2,), (4,), (1,)))
-    assert RunView(run).problems == ()
-    run.control.replans = True
-    named = "; ".join(f"a-{number} to [3] instead of [2]" for number in range(1, 21))
-    again = "were down, so that moves were planned again at"
-    assert RunView(run).problems == (
-        f"brokers [2, 4] {again} 01:00:00 UTC: a-0 to [4] instead of [2]",
-        f"brokers [2] {again} 02:00:00 UTC: a-0 to [1] instead of [4]",
-        f"brokers [2] {again} 01:00:00 UTC: {named} and 2 more",
-    )
-    others[-1].replans = others[-2].replans = ()
-    assert RunView(run).problems[-1] == f"brokers [2] {again} 01:00:00 UTC: {named}"
+    without_2 = Health((0, 1, 3, 4))
+    run = Played(begun(*moves, throttle=None, replans=True), HoldRequested(0, 1), look(0, UNTOUCHED, *moves))
+    run.on(HealthObserved(0, without_2), look(60_000, UNTOUCHED, *moves), HealthObserved(60_000, without_2))
+    targets = [NewTarget(move.topic_partition, (2,), (3,)) for move in moves]
+    run.on(MovesReplanned(60_000, (2,), tuple(targets[1:])))
+    told = "brokers [2] were down, so that moves were planned again at 00:01:00 UTC: "
+    (problem,) = run.problems
+    assert problem == told + "; ".join(f"a-{number} to [3] instead of [2]" for number in range(1, 21)) + " and 2 more"
+    run.on(look(100_000, UNTOUCHED, *moves), HealthObserved(100_000, without_2))
+    run.on(MovesReplanned(100_000, (2, 4), (replace(targets[0], target=(4,)),)))
+    again = told.replace("[2]", "[2, 4]").replace("00:01:00", "00:01:40")
+    assert run.problems == (f"{again}a-0 to [4] instead of [2]", problem)
+
+
+def test_times_of_day_are_those_of_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    tzset()
+    try:
+        assert [time_of_day(at_ms) for at_ms in (0, 86_399_999, 86_400_000)] == ["00:00:00", "23:59:59", "00:00:00"]
+    finally:
+        monkeypatch.undo()
+        tzset()
