@@ -11,7 +11,6 @@ from kreassign.executor.events import (
     CancelIntended,
     CancelRequested,
     ClockStepped,
-    ConfigsRead,
     Event,
     HoldRequested,
     LeadersElected,
@@ -29,7 +28,6 @@ from kreassign.executor.events import (
     ThrottleRequested,
     ThrottleSet,
     TimePassed,
-    Verified,
 )
 from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase, WindDown
@@ -37,7 +35,7 @@ from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
-from tests.executor.run_events import A0, A1, ARRIVED, LISTED, LIVE, PREPARED, RATE, SUBMITTED, look, started
+from tests.executor.run_events import A0, A1, ARRIVED, LIVE, PREPARED, RATE, SUBMITTED, look, started
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
 
 AT_PLACE, REORDERED = PlacementState.ARRIVED, PlacementState.REORDERED
@@ -79,9 +77,6 @@ def test_a_held_run_starts_nothing_until_it_is_released(events: list[Event], dec
     assert Played(*PREPARED, HoldRequested(2_000, 1), *events).decided == decided
 
 
-# --- cancelling ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("begin", "events", "decided", "moves"), [
     (PREPARED, [FINISH, look(5_000, UNTOUCHED)], "read all rates", "cancelled cancelled"),
     (SUBMITTED, [FINISH, look(5_000, MOVING)], "wait", "moving moving"),
@@ -109,11 +104,6 @@ def test_a_cancelled_run_lets_moves_finish_or_cancels_them(
 ) -> None:
     run = Played(*begin, *events)
     assert (run.decided, run.moves) == (decided, moves)
-
-
-def test_a_run_of_which_moves_were_cancelled_ends_as_cancelled() -> None:
-    run = Played(started(throttle=None), FINISH, look(6_000, UNTOUCHED), ConfigsRead(6_000, ()), Verified(7_000, ()))
-    assert run.view.phase is Phase.CANCELLED
 
 
 def test_leaving_does_not_change_what_was_asked_before() -> None:
@@ -148,8 +138,6 @@ def test_a_refused_cancellation_is_told_until_one_is_accepted(answer: MovesCance
     assert run.problems == (f"over, from 00:00:06 to 00:00:07 UTC: {REFUSED}",)
 
 
-# --- another throttle ----------------------------------------------------------------------------------------------
-
 ADAPTIVE = AdaptiveThrottle(9_000)
 
 
@@ -158,12 +146,6 @@ def test_a_new_rate_is_set_at_once_with_the_value_before_the_run() -> None:
     assert (run.decided, run.view.phase, run.view.last_request) == (f"set all rates=5|{RATE}", Phase.THROTTLING, 7)
     assert run.go("observe").decided == "observe a-0 a-1"
     assert {override.before for override in run.view.pending_restores.values()} == {None, "7000"}
-
-
-def test_a_guarded_run_reads_its_throttle_before_it_sets_another_one() -> None:
-    run = Played(guarded()).go("wait").on(ThrottleRequested(5_000, 7, 5))
-    assert run.decided == "check all rates, both lists"
-    assert run.on(ThrottleChecked(5_000)).decided == f"set all rates=5|{RATE}"
 
 
 @pytest.mark.parametrize(("event", "rates"), [
@@ -177,9 +159,6 @@ def test_a_throttle_asked_for_after_the_moves_sets_nothing(event: Event, rates: 
     assert run.step == "Electing"
 
 
-# --- another pace --------------------------------------------------------------------------------------------------
-
-
 def test_a_change_of_election_steps_during_one_skips_no_partition() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (1, 0), 0) for number in range(5))
     begin = replace(started(*moves, throttle=None), pace=Pace(elections_per_step=2))
@@ -189,8 +168,6 @@ def test_a_change_of_election_steps_during_one_skips_no_partition() -> None:
     run.on(changed, LeadersElected(2_000, tuple(move.topic_partition for move in moves[:2])))
     assert run.on(TimePassed(3_000)).decided == "elect a-2 a-3 a-4"
 
-
-# --- brokers that are given up -------------------------------------------------------------------------------------
 
 ANN = Operator("ann", "host")
 LOST_2 = "follower.replication.throttled.rate of broker 2 was still '1000000'; before the run it was not set"
@@ -219,8 +196,3 @@ def test_a_doubt_about_a_broker_ends_when_that_is_given_up() -> None:
     run.on(BrokersForgotten(500, (0,))).go("check leader")
     assert run.decided == "check leader 1, follower 2, follower 3"
     assert run.go("submit").decided == "submit a-0 a-1"
-
-
-def test_what_was_ordered_before_a_request_is_still_to_be_done() -> None:
-    run = Played(*LISTED, HoldRequested(3_500, 1))
-    assert (run.decided, run.step) == ("", "Submitting")

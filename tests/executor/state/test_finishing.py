@@ -47,7 +47,6 @@ from tests.executor.run_events import (
     RATES,
     RESTORED,
     SUBMITTED,
-    look,
     seen,
     with_before,
     with_our_values,
@@ -60,9 +59,6 @@ WRITTEN_BACK: tuple[Event, ...] = (*ELECTED, ConfigsRead(9_000, with_our_values(
 SILENT = CallFailed(8_000, "no answer")
 
 
-# --- preferred leaders ---------------------------------------------------------------------------------------------
-
-
 def test_leaders_other_than_the_preferred_are_changed_in_steps() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", n), (0, 1), (1, 0), 0, topic_id=f"id {n}") for n in range(5))
     run = Played(begun(*moves, throttle=None, pace=Pace(elections_per_step=2)))
@@ -71,10 +67,6 @@ def test_leaders_other_than_the_preferred_are_changed_in_steps() -> None:
     assert (run.decided, run.moves) == ("elect a-0 a-3 (id 3)", "complete failed complete complete complete")
     assert run.on(LeadersElected(2_000, ())).decided == "wait"
     assert run.on(TimePassed(3_000)).decided == "elect a-4 (id 4)"
-
-
-def test_where_every_leader_is_the_preferred_one_none_is_elected() -> None:
-    assert Played(*SUBMITTED, look(5_000, AT_PLACE)).decided == f"read {ALL}"
 
 
 REFUSED = LeadersElected(8_000, (), (Refusal(A0, "not in sync"), Refusal(A1, "no")))
@@ -88,9 +80,6 @@ REFUSED = LeadersElected(8_000, (), (Refusal(A0, "not in sync"), Refusal(A1, "no
 def test_an_election_that_is_refused_or_fails_is_told_and_ends_no_run(event: Event, problems: tuple[str, ...]) -> None:
     run = Played(*ARRIVED, event)
     assert (run.decided, run.problems) == (f"read {ALL}", problems)
-
-
-# --- what is written back ------------------------------------------------------------------------------------------
 
 
 def read(*values: ConfigValue, **more: Any) -> ConfigsRead:
@@ -157,8 +146,6 @@ def test_rates_that_others_had_before_stay_while_their_moves_go_on() -> None:
     assert (run.problems, run.view.left_to_others) == ((told,), {LEADER_0})
     assert run.go("verify").decided == "verify a-0 a-1 with leader 1, follower 2, follower 3, both lists"
 
-
-# --- whether it is there -------------------------------------------------------------------------------------------
 
 DOWN_2 = "broker 2 was down: the controller took the values that it had before the run"
 GONE_3 = f"{RATES[3].then}; the cluster did not know that broker any more, so nothing was restored there"
@@ -236,8 +223,6 @@ def test_once_the_throttle_is_restored_the_run_pauses_fails_or_is_verified(
     assert (run.step, run.view.ended_ms, run.pending) == (step, ended_ms, "")
     assert "over, from 00:00:11 to 00:00:12 UTC: said no" in run.problems
 
-
-# --- verification --------------------------------------------------------------------------------------------------
 
 FOUND = ("a-0 is elsewhere",)
 UNVERIFIED = "the result could not be verified: no answer"

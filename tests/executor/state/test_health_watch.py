@@ -55,9 +55,6 @@ def recorded(run: Played) -> Played:
     return run.go("") if run.decided.startswith("record") else run
 
 
-# --- when ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("run", "since_ms", "decided"), [
     (recorded(watched(UNTOUCHED, BARRED)), FRESH_MS, "check health"),
     (recorded(watched(UNTOUCHED, BARRED)), FRESH_MS - 1, "wait"),
@@ -88,9 +85,6 @@ def test_health_is_checked_while_a_broker_or_the_throttle_is_waited_for() -> Non
     assert unread.on(HealthObserved(66_000, WELL)).decided == "read both lists"
 
 
-# --- what the guards say -------------------------------------------------------------------------------------------
-
-
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
     run = recorded(watched(UNTOUCHED, BARRED))
     assert run.decided == "wait"
@@ -100,13 +94,6 @@ def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
     over = run.on(MovesObserved(20_000, ()), HealthObserved(20_000, WELL))
     assert (over.decided, over.go("").decided) == ("record ", "submit a-0 a-1")
     assert over.problems[0].startswith("cordoned (over, from 00:00:01 to 00:00:20 UTC): broker 2 shall get copies")
-
-
-def test_a_guard_that_holds_lets_a_lost_answer_be_found_out() -> None:
-    """Nobody knows whether the request of the process that died arrived: asking again finds out, and begins nothing."""
-    run = watched().on(SubmissionIntended(1_000, (A0,)), RunResumed(30_000, LIVE), look(30_000, UNTOUCHED))
-    assert run.decided == "check health"
-    assert run.on(HealthObserved(30_000, BARRED)).go("").decided == "submit a-0"
 
 
 HOLD, WARN = (Verdict(GuardName.DISK, one, "full", "make room") for one in (Reaction.HOLD, Reaction.WARN))
@@ -214,8 +201,6 @@ def test_a_move_whose_copies_caught_up_does_not_stall() -> None:
     assert [one.seen.split()[0] for one in run.go("").view.verdicts] == ["a-1"]
 
 
-# --- the throttle --------------------------------------------------------------------------------------------------
-
 ODD = ConfigValue(LEADER_0, "5")
 
 
@@ -262,8 +247,6 @@ def test_a_cancelled_run_sets_its_throttle_if_guarded_to_its_end(to_the_end: boo
     run.on(CancelRequested(run.now, 2, is_now=False), HealthObserved(run.now, WELL))
     assert run.decided == decided
 
-
-# --- destinations that are down ------------------------------------------------------------------------------------
 
 AWAY = "its destinations [{}] had been down for 60 s; plan it again"
 HINT = ", or use `--replan` next time, which chooses other brokers"

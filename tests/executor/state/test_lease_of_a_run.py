@@ -17,7 +17,7 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
+from kreassign.executor.state import Phase
 from kreassign.executor.state.lease import ASK_EVERY_MS
 from kreassign.executor.throttle.ledger import ConfigValue
 from tests.executor.run_events import RATE, RATES, SUBMITTED
@@ -62,8 +62,6 @@ def test_a_run_without_its_lease_that_is_stopped_writes_nothing_back() -> None:
     assert (run.view.phase, run.decided, run.pending) == (Phase.PAUSED, "", ALL)
 
 
-# --- a guarded run -------------------------------------------------------------------------------------------------
-
 GONE, OTHER = ConfigValue(LEADER_0, None), ConfigValue(FOLLOWERS, "7:7")
 
 
@@ -102,9 +100,3 @@ def test_settings_of_topics_that_are_gone_are_not_set_again() -> None:
 ], ids=["no such guard", "nothing in force", "no throttle"])  # fmt: skip
 def test_a_throttle_that_does_not_matter_is_not_read(run: Played, decided: str) -> None:
     assert run.on(LOSS, TAKEN).decided == decided
-
-
-@pytest.mark.parametrize("event", [LeaseLost, LeaseTaken, LeaseForgone])
-def test_a_lease_does_not_matter_to_runs_at_rest(event: type[Event]) -> None:
-    resting = [one for one in STATES if one.phase in {*AT_REST, Phase.NEW}]
-    assert [one.__name__ for one in resting if (one, event) in TRANSITIONS] == []

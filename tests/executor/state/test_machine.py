@@ -90,8 +90,6 @@ def test_a_run_that_needs_no_throttle_changes_no_setting(begin: RunStarted) -> N
     assert (run.decided.split()[0], run.pending) == ("observe", "")
 
 
-# --- stop and resume -----------------------------------------------------------------------------------------------
-
 STOPPED: tuple[Event, ...] = (
     *PREPARED,
     StopRequested(2_000),
@@ -150,9 +148,6 @@ def test_a_crash_between_an_intention_and_its_answer_is_made_good(
     assert Played(*begin, RunResumed(9_000, LIVE), *events).decided == decided
 
 
-# --- events that cannot happen -------------------------------------------------------------------------------------
-
-
 def test_every_state_can_be_entered_and_left_or_is_a_rest() -> None:
     entered = {state for row in TRANSITIONS.values() for state in row.leads_to}
     left = {state for state, event in TRANSITIONS if event not in {RunResumed, BrokersForgotten}}
@@ -189,8 +184,6 @@ def test_a_run_that_has_not_begun_takes_only_its_beginning() -> None:
     assert [kind for kind in {event for _, event in TRANSITIONS} if Machine().accepts(kind)] == [RunStarted]
     assert (Machine().at_ms, Played(started()).machine.accepts(ConfigsRead)) == (0, True)
 
-
-# --- waits in a journal --------------------------------------------------------------------------------------------
 
 LOOKED = Played(*SUBMITTED, look(5_000, MOVING))
 

@@ -95,6 +95,7 @@ PROBLEMS = {
     ),
 }  # fmt: skip
 _HEAD, *_LINES = (line.split() for line in RULES.split("\n") if line)
+assert [line[0] for line in _LINES] == [*PlacementState]
 CELLS = [
     (PlacementState(where), MoveStatus(status), cell)
     for where, *cells in _LINES
@@ -117,10 +118,6 @@ def test_each_look_means_what_the_table_says(where: PlacementState, status: Move
         assert found == f"nothing, {'failed' if cell in PROBLEMS else cell}"
         assert record.problem == PROBLEMS.get(cell)
         assert record.completed_ms == (None if cell == "moving" else 5_000)
-
-
-def test_the_table_has_every_placement() -> None:
-    assert {where for where, _, _ in CELLS} == {*PlacementState}
 
 
 @pytest.mark.parametrize(
@@ -169,24 +166,6 @@ def test_a_look_means_something_else_after_what_happened(
     assert after(record, observation) == found
 
 
-def test_a_move_that_ends_before_its_cancellation_tells_what_is_missing() -> None:
-    record = at(MoveStatus.CANCELLING, is_idle=True, awaited_replan=ANOTHER)
-    after(record, observed(UNCONFIRMED, isr=(0, 1, 2)))
-    assert record.problem == (
-        "it ended with brokers [3], which are not in sync, before it could be cancelled; use `kreassign plan repair`"
-    )
-    given_up = at(MoveStatus.CANCELLING, is_idle=True, awaited_replan=ANOTHER, given_up="full")
-    after(given_up, observed(UNCONFIRMED))
-    assert (given_up.problem, given_up.completed_ms) == ("full", 5_000)
-
-
-def test_a_move_that_somebody_cancelled_is_not_sent_again() -> None:
-    record = MoveRecord(MOVE, MoveStatus.MOVING)
-    assert after(record, observed(REORDERED), 5) == "nothing, moving"
-    assert after(record, observed(REORDERED), 5 + DOUBT_MS) == "nothing, failed"
-    assert "someone else cancelled or changed the move" in str(record.problem)
-
-
 def test_a_move_that_is_under_way_unsent_counts_from_when_it_was_seen() -> None:
     for status, submitted_ms in ((MoveStatus.PLANNED, 5_000), (MoveStatus.SENT, 1_000)):
         record = at(status)
@@ -197,58 +176,68 @@ def test_a_move_that_is_under_way_unsent_counts_from_when_it_was_seen() -> None:
 # --- patience ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("record", "observation", "at_ms", "found"), [
-    (at(MoveStatus.SENT), observed(UNTOUCHED), AGAIN_MS - 1, "nothing, sent"),
-    (at(MoveStatus.SENT), observed(UNTOUCHED), AGAIN_MS, "submit, sent"),
-    (at(MoveStatus.CANCELLING), observed(), 999 + AGAIN_MS, "nothing, cancelling"),
-    (at(MoveStatus.CANCELLING), observed(), 1_000 + AGAIN_MS, "cancel, cancelling"),
-    (at(MoveStatus.SENT, refusal="full"), observed(UNTOUCHED), 999 + LAST_WORD_MS, "nothing, sent"),
-    (at(MoveStatus.SENT, refusal="full"), observed(UNTOUCHED), 1_000 + LAST_WORD_MS, "nothing, failed"),
-])  # fmt: skip
-def test_what_has_no_effect_is_tried_again_after_a_pause(
-    record: MoveRecord, observation: PartitionObservation, at_ms: int, found: str
-) -> None:
-    assert after(record, observation, at_ms) == found
-    assert record.problem == ("full" if "failed" in found else None)
-
-
-@pytest.mark.parametrize(("answer", "told"), [("", ""), ("not now", "; it answered: not now")])
-def test_a_move_sent_in_vain_fails_with_how_often_and_the_last_answer(answer: str, told: str) -> None:
-    tried = Attempts(3, 10_000, 120_000, 130_000, 3, answer)
-    once = at(MoveStatus.SENT, submissions=replace(tried, last_ms=0, due_ms=0))
-    assert after(once, observed(UNTOUCHED), 9_999 + PATIENCE_MS) == "submit, sent"
-    record = at(MoveStatus.SENT, submissions=tried)
-    assert after(record, observed(UNTOUCHED), 119_999 + LAST_WORD_MS) == "submit, sent"
-    assert after(record, observed(UNTOUCHED), 120_000 + LAST_WORD_MS) == "nothing, failed"
-    assert record.problem == f"it was sent 3 times in 125 s and the cluster showed no effect{told}"
-
-
-def test_a_partition_without_a_leader_is_waited_for_a_minute() -> None:
-    record, silent = MoveRecord(MOVE), observed(UNTOUCHED, leader=NO_LEADER, replicas=(0, 1))
-    assert after(record, silent, 1_000) == "nothing, planned"
-    assert after(record, observed(UNTOUCHED), 2_000) == "submit, planned"
-    assert after(record, silent, 5_000) == "nothing, planned"
-    assert after(record, silent, 4_999 + LEADERLESS_MS) == "nothing, planned"
-    assert after(record, silent, 5_000 + LEADERLESS_MS) == "nothing, failed"
-    assert record.problem == (
-        "its partition had no leader for 60 s, so nothing was sent; bring back one of [0, 1], then replan"
-    )
-
-
 IN_SYNC = observed(UNCONFIRMED, isr=(2, 3))
 """A replica that leaves need not be in sync."""
+SILENT = observed(UNTOUCHED, leader=NO_LEADER, replicas=(0, 1))
+TRIED = Attempts(3, 10_000, 120_000, 130_000, 3, "not now")
+VAIN = "it was sent 3 times in 125 s and the cluster showed no effect"
+LEADERLESS = "its partition had no leader for 60 s, so nothing was sent; bring back one of [0, 1], then replan"
+ENDED = "it ended with brokers [3], which are not in sync, before it could be cancelled; use `kreassign plan repair`"
+NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
 
 
-def test_an_empty_list_is_believed_once_new_replicas_stay_in_sync() -> None:
-    record = at(MoveStatus.MOVING)
-    for at_ms, look, found in (
-        (1_000, IN_SYNC, "moving"),
-        (2_000, observed(UNCONFIRMED, isr=(0, 2)), "moving"),
-        (5_000, IN_SYNC, "moving"),
-        (4_999 + DOUBT_MS, IN_SYNC, "moving"),
-        (5_000 + DOUBT_MS, IN_SYNC, "complete"),
-    ):
-        assert after(record, look, at_ms) == f"nothing, {found}"
+@pytest.mark.parametrize(("record", "looks", "problem"), [
+    (at(MoveStatus.SENT), [
+        (AGAIN_MS - 1, observed(UNTOUCHED), "nothing, sent"),
+        (AGAIN_MS, observed(UNTOUCHED), "submit, sent"),
+    ], None),
+    (at(MoveStatus.CANCELLING), [
+        (999 + AGAIN_MS, observed(), "nothing, cancelling"),
+        (1_000 + AGAIN_MS, observed(), "cancel, cancelling"),
+    ], None),
+    (at(MoveStatus.SENT, refusal="full"), [
+        (999 + LAST_WORD_MS, observed(UNTOUCHED), "nothing, sent"),
+        (1_000 + LAST_WORD_MS, observed(UNTOUCHED), "nothing, failed"),
+    ], "full"),
+    (at(MoveStatus.SENT, submissions=replace(TRIED, last_ms=0, due_ms=0)), [
+        (9_999 + PATIENCE_MS, observed(UNTOUCHED), "submit, sent"),
+    ], None),
+    (at(MoveStatus.SENT, submissions=TRIED), [
+        (119_999 + LAST_WORD_MS, observed(UNTOUCHED), "submit, sent"),
+        (120_000 + LAST_WORD_MS, observed(UNTOUCHED), "nothing, failed"),
+    ], f"{VAIN}; it answered: not now"),
+    (at(MoveStatus.SENT, submissions=replace(TRIED, answer="")), [
+        (120_000 + LAST_WORD_MS, observed(UNTOUCHED), "nothing, failed"),
+    ], VAIN),
+    (at(MoveStatus.PLANNED), [
+        (1_000, SILENT, "nothing, planned"),
+        (2_000, observed(UNTOUCHED), "submit, planned"),
+        (5_000, SILENT, "nothing, planned"),
+        (4_999 + LEADERLESS_MS, SILENT, "nothing, planned"),
+        (5_000 + LEADERLESS_MS, SILENT, "nothing, failed"),
+    ], LEADERLESS),
+    (at(MoveStatus.MOVING), [
+        (1_000, IN_SYNC, "nothing, moving"),
+        (2_000, observed(UNCONFIRMED, isr=(0, 2)), "nothing, moving"),
+        (5_000, IN_SYNC, "nothing, moving"),
+        (4_999 + DOUBT_MS, IN_SYNC, "nothing, moving"),
+        (5_000 + DOUBT_MS, IN_SYNC, "nothing, complete"),
+    ], None),
+    (at(MoveStatus.CANCELLING, **NOTHING_TO_CANCEL), [
+        (5_000, observed(UNCONFIRMED, isr=(0, 1, 2)), "nothing, failed"),
+    ], ENDED),
+    (at(MoveStatus.CANCELLING, **NOTHING_TO_CANCEL, given_up="full"), [
+        (5_000, observed(UNCONFIRMED), "nothing, failed"),
+    ], "full"),
+], ids=["sent again", "cancelled again", "refused", "patience", "in vain", "in vain, unanswered", "no leader",
+        "empty list", "not in sync", "given up"])  # fmt: skip
+def test_a_move_is_believed_or_given_up_once_its_time_is_over(
+    record: MoveRecord, looks: list[tuple[int, PartitionObservation, str]], problem: str | None
+) -> None:
+    for at_ms, look, found in looks:
+        assert after(record, look, at_ms) == found
+    assert record.problem == problem
+    assert record.completed_ms == (looks[-1][0] if record.status in {"failed", "complete"} else None)
 
 
 def test_a_doubt_of_before_does_not_shorten_the_one_after_a_cancellation() -> None:

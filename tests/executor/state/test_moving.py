@@ -9,13 +9,11 @@ import pytest
 
 from kreassign.executor.events import (
     CallFailed,
-    CancelIntended,
     CancelRequested,
     Event,
     HealthObserved,
     HoldRequested,
     LogDirTarget,
-    MovesCancelled,
     MovesObserved,
     MovesSubmitted,
     PlacementState,
@@ -34,7 +32,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, SubmitMoves
-from kreassign.executor.scheduling import AtWindowEnd, Cap, Caps, Order, Pace, Schedule, Window
+from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.executor.state import Phase
 from kreassign.executor.state.attempts import delay_ms
 from kreassign.executor.state.health_watch import FRESH_MS
@@ -245,13 +243,6 @@ def test_a_move_that_is_sent_again_counts_once() -> None:
     run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).on(look(1_000, UNTOUCHED, BETWEEN[0]))
     run.on(SubmissionIntended(1_000, (A0,)), MovesSubmitted(1_500, (), unknown=(A0,)))
     assert run.on(look(3_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0 a-1"
-
-
-def test_a_move_that_does_not_fit_into_its_window_waits() -> None:
-    """A minute is left, in which 11/12 of 20 bytes per second copy 1,100 bytes."""
-    hours = Schedule((Window(0, 1), Window(60, 180)))
-    run = Played(begun(*BETWEEN, throttle=20, pace=Pace(Order.NAME, hours=hours, is_eager=True))).go("observe")
-    assert run.on(look(0, UNTOUCHED, *BETWEEN)).go("submit").decided == "submit a-0"
 
 
 # --- the lists of throttled replicas -------------------------------------------------------------------------------
@@ -492,15 +483,6 @@ def test_a_health_check_knows_the_moves_and_settings_that_are_left() -> None:
     run.on(look(1_000, AT_PLACE, MOVES[0])).go("wait").on(look(60_000, MOVING, MOVES[1]))
     (check,) = run.ordered
     assert check == CheckHealth(MOVES[1:], tuple(run.view.pending_restores.values()), Health(LIVE))
-
-
-def test_a_window_that_closes_cancels_moves_to_start_them_again() -> None:
-    hours = Schedule((Window(0, 1),), at_end=AtWindowEnd.CANCEL)
-    run = Played(begun(throttle=None, pace=Pace(hours=hours, is_eager=True)))
-    run.on(look(0, MOVING), look(60_000, MOVING))
-    assert run.decided == "cancel a-0 a-1"
-    run.on(CancelIntended(60_000, BOTH), MovesCancelled(60_000, BOTH), look(61_000, PlacementState.REORDERED))
-    assert run.moves == "planned planned"
 
 
 # --- a cluster that does not answer --------------------------------------------------------------------------------

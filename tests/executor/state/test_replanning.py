@@ -59,9 +59,6 @@ REFUSED = MovesReplanned(LOST_MS, (2,), (), (Refusal(A0, "no broker has space"),
 WARNED = {"guards": {GuardName.DISK: Reaction.WARN}, "replans": False}
 
 
-# --- which moves ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("run", "decided"), [
     (losing(), "replan a-0 without 2"),
     (losing(**WARNED), "cancel a-0"),
@@ -119,9 +116,6 @@ def test_the_question_tells_what_is_lost_under_way_planned_and_written() -> None
         {names[2]: 2.0, names[3]: 3.0}, ANN,
     )  # fmt: skip
     assert {LEADER_4, LEADER_9} < question.known
-
-
-# --- what follows --------------------------------------------------------------------------------------------------
 
 
 def target_of(run: Played) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -50,9 +50,6 @@ def starting(run: Played) -> str:
     return run.decided
 
 
-# --- when it sleeps ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("events", "at_ms", "hours", "is_asleep"), [
     ([], 0, NIGHT, False),
     ([], HOUR_MS - 1, NIGHT, False),
@@ -78,9 +75,6 @@ def test_a_run_sleeps_until_its_window_opens(events: list[Event], at_ms: int, ho
 
 def test_a_run_with_copies_in_flight_does_not_sleep() -> None:
     assert run_of().on(look(0, MOVING), TimePassed(NOON_MS)).decided == "observe a-0 a-1"
-
-
-# --- what still fits -----------------------------------------------------------------------------------------------
 
 
 def sized(*sizes: int) -> tuple[PlannedMove, ...]:
@@ -132,8 +126,6 @@ def test_without_a_throttle_copies_go_as_fast_as_they_were_seen_to(
         run.on(replace(look(at_ms, MOVING, first, done=done), has_progress=has_progress))
     assert starting(run) == decided
 
-
-# --- what it foresees ----------------------------------------------------------------------------------------------
 
 TOO_LONG = "at 11 B/s per broker no time to come is long enough for {}: give a higher rate or longer windows"
 GIVEN_UP = "at the rate of the run, no time in which it may be in flight is long enough for it"
@@ -189,8 +181,6 @@ def test_the_outlook_is_over_with_the_hours_or_with_what_waits() -> None:
     run.on(PaceRequested(NOON_MS, 1, PaceChange(hours=Schedule(deadline_ms=100 * NOON_MS))), TimePassed(NOON_MS))
     assert run.on(MovesObserved(NOON_MS, ())).view.outlook == ()
 
-
-# --- the end of its hours ------------------------------------------------------------------------------------------
 
 OVER = "its deadline is over: what had not been started by then is left out"
 

@@ -48,9 +48,6 @@ def settled(run: Played) -> Played:
     return run if run.decided == "wait" else run.go("wait")
 
 
-# --- when ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("events", "decided"), [
     ([TimePassed(1_000)], "measure a-0 a-1"),
     ([TrafficMeasured(1_000, ()), look(1_000, MOVING), TimePassed(999 + MEASURE_EVERY_MS)], "observe a-0 a-1"),
@@ -68,8 +65,6 @@ def test_a_run_that_is_resumed_measures_at_once() -> None:
 def test_without_such_a_throttle_nothing_is_measured() -> None:
     assert Played(begun()).go("wait").on(TimePassed(20_000)).decided == "observe a-0 a-1"
 
-
-# --- what each rate is ---------------------------------------------------------------------------------------------
 
 FLOOR = {"leader 0": "10", "leader 1": "10", "follower 2": "10", "follower 3": "10"}
 BUSY = [BrokerTraffic(broker, 300.0, 400.0) for broker in range(4)]

@@ -55,9 +55,6 @@ def checked(at_ms: int, *differ: ConfigValue) -> Played:
     return Played(guarded()).go("check all").on(ThrottleChecked(at_ms, differ))
 
 
-# --- when it is read -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("begin", "is_read"), [
     (guarded(), True),
     (replace(guarded(), rereads_throttle=False), False),
@@ -96,8 +93,6 @@ def test_a_setting_that_is_not_in_force_is_not_read() -> None:
     run = Played(guarded(live_brokers=(0, 1, 2, 4))).go("check health").on(HealthObserved(0, Health((0, 1, 2, 4))))
     assert run.decided == "check leader 0, leader 1, follower 2"
 
-
-# --- what an odd value means ---------------------------------------------------------------------------------------
 
 ONCE, TWICE = ThrottleChecked(1_000, (odd(LEADER_0),)), ThrottleChecked(1_000 + PROPAGATION_MS, (odd(LEADER_0, "6"),))
 DOUBT = "its throttle is checked before anything is started: {}"
@@ -154,22 +149,12 @@ def test_what_others_changed_is_left_but_for_lists_of_a_warned_run(run: Played, 
     assert len(run.problems) == 2
 
 
-# --- at the end ----------------------------------------------------------------------------------------------------
-
-
 def at_end(*events: Event, reaction: Reaction = Reaction.HOLD) -> Played:
     return Played(guarded(reaction=reaction)).go("wait").on(*events).go("read", AT_PLACE)
 
 
 TOLD = f"someone else changed a throttle during the run: {odd(LEADER_0, None).then}, and the run had set it to '{RATE}'"
 LEFT = f"someone else changed a throttle during the run, and it was left so: {odd(LEADER_0).then}"
-
-
-@pytest.mark.parametrize(("value", "problem", "step"), [(None, TOLD, "Failed"), ("5", LEFT, "Failed")])
-def test_a_throttle_that_was_changed_at_the_end_is_told(value: str | None, problem: str, step: str) -> None:
-    removed = ConfigsRead(5_000, (odd(LEADER_0, value),))
-    run = at_end().on(removed, replace(removed, at_ms=5_000 + PROPAGATION_MS)).go("verify").go("")
-    assert (run.problems, run.step, run.view.was_throttle_kept) == ((problem,), step, False)
 
 
 def test_a_run_that_only_pauses_is_not_failed_by_what_others_changed() -> None:

@@ -83,9 +83,6 @@ def test_a_view_lets_nobody_change_the_run() -> None:
             facts["a"] = None  # type: ignore[index]
 
 
-# --- moves and settings --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("events", "can_be_resumed"), [
     (PREPARED, True),
     ((begun(throttle=None), look(1_000, UNTOUCHED)), True),
@@ -138,8 +135,6 @@ def test_destinations_that_are_down_are_told_with_what_copies_to_them() -> None:
     assert (run.view.absent, run.view.as_left.outlook) == ((2, 4), ())
     assert run.on(StopRequested(6_000)).view.outlook == ()
 
-
-# --- problems ------------------------------------------------------------------------------------------------------
 
 BREACH = GuardBreach(replace(FULL, seen="full"), 3_600_000, 3_601_000)
 HALF_AN_HOUR_MS = 1_800_000
