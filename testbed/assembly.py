@@ -130,7 +130,6 @@ class Assembly:
         registration = re.compile(rf"/brokers/ids/{place.node_id}\b")
         wait_until(
             lambda: registration.search(probe.ask_zookeeper(port, "dump")) is None,
-            timeout_s=30,
             what=f"broker {place.node_id} forgotten by ZooKeeper",
         )
 

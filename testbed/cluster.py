@@ -17,7 +17,7 @@ from testbed.certificates import Certificates
 from testbed.errors import NotController, Refused
 from testbed.jars import class_path, tiered_storage_jar
 from testbed.java import java_binary, tool_command
-from testbed.node import START_TIMEOUT_S, Node
+from testbed.node import Node
 from testbed.permissions import Permission
 from testbed.ports import ReservedPorts
 from testbed.processes import Finished, ProcessGroup
@@ -140,8 +140,8 @@ class KafkaCluster:
         Returns when every running broker knows its leaders and has made its own replicas.
         """
         self._ask_controller(lambda port: probe.create_topic(port, name, replicas, config=config))
-        wait_until(lambda: self._has_leaders(name, len(replicas)), timeout_s=30, what=f"topic {name} with leaders")
-        wait_until(lambda: self._has_replicas(name, replicas), timeout_s=30, what=f"topic {name} with replicas")
+        wait_until(lambda: self._has_leaders(name, len(replicas)), what=f"topic {name} with leaders")
+        wait_until(lambda: self._has_replicas(name, replicas), what=f"topic {name} with replicas")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
@@ -170,9 +170,9 @@ class KafkaCluster:
             node.thaw()
         self._start(nodes)
 
-    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_ready(self) -> None:
         """Wait until every running broker lists all running brokers and an active controller."""
-        wait_until(self._is_ready, timeout_s=timeout_s, what=f"brokers {sorted(self._awake())} known to each other")
+        wait_until(self._is_ready, what=f"brokers {sorted(self._awake())} known to each other")
 
     def close(self, *, keep_logs: bool = False) -> None:
         """End all processes at once and remove all files, but for logs and configuration if asked to (says where)."""
@@ -232,7 +232,7 @@ class KafkaCluster:
         self.wait_ready()
         if self.spec.is_tiered:
             # Brokers make it by themselves, which should disturb no test.
-            wait_until(self._has_remote_log_metadata, timeout_s=60, what=f"topic {REMOTE_LOG_METADATA}")
+            wait_until(self._has_remote_log_metadata, what=f"topic {REMOTE_LOG_METADATA}")
 
     def _make_broker(self, broker_id: int, rack: str | None) -> Node:
         node = self._assembly.broker(broker_id, rack or self.spec.rack(broker_id), self._is_broker_ready)
@@ -270,7 +270,7 @@ class KafkaCluster:
                 return False
             return True
 
-        wait_until(is_taken, timeout_s=30, what="a controller that takes requests")
+        wait_until(is_taken, what="a controller that takes requests")
 
     def _is_ready(self) -> bool:
         return all(self._is_broker_ready(node.place) for node in self._awake().values())

@@ -117,7 +117,7 @@ def _run_and_watch(plan: Path) -> Path:
     with (OUTPUT / "run.txt").open("w") as output:
         running = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
-            wait_until(lambda: _has_begun(running, state), timeout_s=30, what="the journal of the run")
+            wait_until(lambda: _has_begun(running, state), what="the journal of the run")
             if journals := list(state.rglob("*.sqlite")):
                 run_kreassign("watch", journals[0])
         finally:

@@ -72,7 +72,7 @@ def _load(cluster: KafkaCluster) -> list[Ledger]:
     ledgers: list[Ledger] = []
     for number, (topic, assignments) in enumerate(TOPICS.items()):
         probe.create_topic(port, topic, [list(replicas) for replicas in assignments])
-        wait_until(partial(_has_leaders, port, topic), timeout_s=30, what=f"leaders of {topic}")
+        wait_until(partial(_has_leaders, port, topic), what=f"leaders of {topic}")
         sizes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
         ledgers.append(load_topic(cluster.bootstrap_servers, topic, sizes, seed=number))
         print(f"{topic}: {len(assignments)} partitions, {ledgers[-1].count} records")

@@ -11,10 +11,8 @@ from pathlib import Path
 from testbed.errors import NodeFailed
 from testbed.processes import ProcessGroup, is_stopped
 from testbed.properties import Place
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
-START_TIMEOUT_S = 90.0
-STOP_TIMEOUT_S = 60.0
 _LOG_TAIL = 2000
 
 
@@ -88,10 +86,10 @@ class Node:
             self._before_start(self._place)
             self._process = self._group.spawn(self._command(self.version), log=self.log_file)
 
-    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_ready(self) -> None:
         """Wait until the node takes its part in the cluster; NodeFailed, with the end of its log, if it does not."""
         try:
-            wait_until(self._ready_or_dead, timeout_s=timeout_s, what=f"{self!r} ready")
+            wait_until(self._ready_or_dead, what=f"{self!r} ready")
         except TimeoutError as error:
             raise NodeFailed(f"{error}; the end of {self.log_file}:\n{self.log_tail()}") from None
 
@@ -104,12 +102,12 @@ class Node:
         """End the process with SIGTERM: a broker hands its leaderships over first. A frozen one is thawed."""
         self.thaw()
         self._signal(signal.SIGTERM)
-        self._wait_end(STOP_TIMEOUT_S)
+        self._wait_end()
 
     def kill(self) -> None:
         """End the process with SIGKILL."""
         self._signal(signal.SIGKILL)
-        self._wait_end(STOP_TIMEOUT_S)
+        self._wait_end()
 
     def freeze(self) -> None:
         """Stop the process in its tracks (SIGSTOP): its connections stay open and nothing answers."""
@@ -118,9 +116,7 @@ class Node:
             return
         self._signal(signal.SIGSTOP)
         # The signal wakes one thread, and that one stops the others: on a busy machine they answer for a while yet.
-        wait_until(
-            lambda: is_stopped(pid) or not self.is_running, timeout_s=STOP_TIMEOUT_S, what=f"{self!r} to be frozen"
-        )
+        wait_until(lambda: is_stopped(pid) or not self.is_running, what=f"{self!r} to be frozen")
         self._frozen = self.is_running
 
     def thaw(self) -> None:
@@ -156,10 +152,10 @@ class Node:
         if pid is not None:
             os.kill(pid, number)
 
-    def _wait_end(self, timeout_s: float) -> None:
+    def _wait_end(self) -> None:
         if self._process is None:
             return
         try:
-            self._process.wait(timeout_s)
+            self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            raise NodeFailed(f"{self!r} did not end within {timeout_s:g} s; see {self.log_file}") from None
+            raise NodeFailed(f"{self!r} did not end within {PATIENCE_S:g} s; see {self.log_file}") from None

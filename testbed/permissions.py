@@ -65,7 +65,7 @@ def wait_known(port: int, user: str, permission: Permission) -> None:
         _check(answer, user)
         return bool(answer.resources)
 
-    wait_until(is_known, timeout_s=20, what=f"{permission} of {user} at the broker on port {port}")
+    wait_until(is_known, what=f"{permission} of {user} at the broker on port {port}")
 
 
 def withdraw(port: int, user: str) -> None:

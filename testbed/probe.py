@@ -25,7 +25,7 @@ from testbed.errors import NotController, Refused
 from testbed.ports import HOST
 
 _NOT_CONTROLLER = 41
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 30.0
 _CONTROLLERS = 2
 
 

@@ -16,11 +16,11 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from testbed.ports import HOST
+from testbed.waiting import PATIENCE_S
 
 _LENGTH_BYTES = 4
 _KEY_END = _LENGTH_BYTES + 2
 NO_KEY = -1
-_END_TIMEOUT_S = 30.0
 Result = TypeVar("Result")
 
 
@@ -128,11 +128,11 @@ class Proxy:
 
         self._within(end)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_END_TIMEOUT_S)
+        self._thread.join(PATIENCE_S)
         self._loop.close()
 
     def _within(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(_END_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(PATIENCE_S)
 
     def _connected_to(self, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
         async def connected(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:

@@ -14,11 +14,11 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from testbed.errors import RecordsLost
+from testbed.waiting import PATIENCE_S
 
 BATCH_BYTES = 900_000
 
 _CHECKSUM_BYTES = 8
-_SETTLE_TIMEOUT_S = 120.0
 _MOST_UNSETTLED_BYTES = 16_000_000
 
 
@@ -116,7 +116,7 @@ class Writer:
             future, partition, key, value = self._unsettled.popleft()
             self._unsettled_bytes -= len(value)
             try:
-                answer = future.get(timeout=_SETTLE_TIMEOUT_S)
+                answer = future.get(timeout=PATIENCE_S)
             except KafkaError as error:
                 self.failures.append(f"{self._topic}-{partition}: {error!r}")
             else:
@@ -175,7 +175,7 @@ def _seeded(
 
 
 def read_all(
-    bootstrap_servers: str, topic: str, *, begin: Mapping[int, int] | None = None, timeout_s: float = 120.0
+    bootstrap_servers: str, topic: str, *, begin: Mapping[int, int] | None = None, timeout_s: float = PATIENCE_S
 ) -> Ledger:
     """Read every record of a topic to the end as it is now; TimeoutError if that takes too long.
 

@@ -19,7 +19,6 @@ from testbed.ports import HOST, ReservedPorts
 from testbed.processes import Finished, ProcessGroup
 from testbed.waiting import wait_until
 
-_START_S = 60
 _CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -85,7 +84,7 @@ class StandaloneSpark:
         server = self._group.spawn([*self._environment(), *command, *settings, "spark-internal"], log=log)
         self._daemons.append(server)
         try:
-            wait_until(lambda: _answers(port), timeout_s=_START_S, what=f"the server of Spark Connect (log in {log})")
+            wait_until(lambda: _answers(port), what=f"the server of Spark Connect (log in {log})")
             yield f"sc://{HOST}:{port}"
         finally:
             server.terminate()
@@ -94,14 +93,12 @@ class StandaloneSpark:
     def _start(self) -> None:
         port = self.master.rpartition(":")[2]
         self._daemon("master.Master", "--port", port, "--webui-port", str(self._web_port))
-        wait_until(self._is_up, timeout_s=_START_S, what=f"the master of Spark (log in {self.folder})")
+        wait_until(self._is_up, what=f"the master of Spark (log in {self.folder})")
         for number in range(self._workers):
             work_dir = str(self.folder / f"work-{number}")
             resources = ("--cores", "1", "--memory", "2g", "--webui-port", "0", "--work-dir", work_dir)
             self._daemon("worker.Worker", *resources, self.master)
-        wait_until(
-            lambda: self._live_workers() == self._workers, timeout_s=_START_S, what=f"workers (log in {self.folder})"
-        )
+        wait_until(lambda: self._live_workers() == self._workers, what=f"workers (log in {self.folder})")
 
     def _daemon(self, name: str, *arguments: str) -> None:
         command = [str(self._home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", HOST]

@@ -232,7 +232,7 @@ def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_pat
                 found = history(tmp_path)
                 return found is not None and found.state == "moving"
 
-            wait_until(is_moving, timeout_s=60, what="the run of the first pod to move")
+            wait_until(is_moving, what="the run of the first pod to move")
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) != 0, "a pod that ends well is not replaced"
         again = pod.run()
@@ -255,7 +255,7 @@ def test_the_nightly_check_passes_until_the_cluster_drifts(tmp_path: Path) -> No
             write_placement(tmp_path / "placement" / "placement.json", placement_of_cluster(client))
             assert pod.run().returncode == 0
             client.alter_partition_reassignments({TopicPartition("t", 0): (0, 2)}).raise_if_any()
-            wait_until(lambda: not client.list_partition_reassignments(), timeout_s=30, what="the move to complete")
+            wait_until(lambda: not client.list_partition_reassignments(), what="the move to complete")
         drifted = pod.run()
     assert drifted.returncode == 1
     assert "t-0: is on 0,2, declared on 0,1" in drifted.stdout

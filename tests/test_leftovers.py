@@ -36,8 +36,8 @@ def test_no_process_of_a_test_outlives_a_killed_pytest(tmp_path: Path, killed: s
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as controller:
         pids = tmp_path / "pids"
-        wait_until(pids.exists, timeout_s=60, what="the test to run")
+        wait_until(pids.exists, what="the test to run")
         worker, child = map(int, pids.read_text().split())
         os.kill(worker if killed == "the worker" else controller.pid, signal.SIGKILL)
-        wait_until(lambda: not is_alive(child), timeout_s=60, what="the process that the test started to end")
-        wait_until(lambda: not is_alive(worker), timeout_s=60, what="the worker to end")
+        wait_until(lambda: not is_alive(child), what="the process that the test started to end")
+        wait_until(lambda: not is_alive(worker), what="the worker to end")

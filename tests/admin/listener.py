@@ -14,10 +14,10 @@ from kreassign.model import Broker, Cluster, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.frame import PREFIX_BYTES
+from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.wire.peer import APIS, Asked, read_request, write_response
 
-PATIENCE_S = 10.0
 EVERYTHING = {key: (entry.min_version, entry.max_version) for key, entry in APIS.items()}
 
 

@@ -28,7 +28,8 @@ from kreassign.clock import VirtualClock
 from kreassign.errors import KreassignError, Unauthenticated, Unreachable
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
-from tests.admin.listener import PATIENCE_S, Answer, Deed, Listener, in_turn, join
+from testbed.waiting import PATIENCE_S
+from tests.admin.listener import Answer, Deed, Listener, in_turn, join
 from tests.admin.token_server import Reply, TokenServer, granted
 from tests.wire.peer import Asked
 

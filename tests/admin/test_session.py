@@ -24,9 +24,10 @@ from kreassign.model import (
 )
 from kreassign.wire import api
 from kreassign.wire.api import Api
+from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.admin.conftest import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS
-from tests.admin.listener import PATIENCE_S, Deed, Listener, Reply, in_turn, join, refusing
+from tests.admin.listener import Deed, Listener, Reply, in_turn, join, refusing
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS

@@ -22,7 +22,8 @@ from kreassign.admin.token_endpoint import EndpointClient
 from kreassign.admin.tokens import NoToken, Token
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Unauthenticated
-from tests.admin.token_server import PATIENCE_S, Reply, TokenServer, granted, refused
+from testbed.waiting import PATIENCE_S
+from tests.admin.token_server import Reply, TokenServer, granted, refused
 
 SECRET = "pa55/w+rd ü"
 SHAPES = (SECRET, "pa55%2Fw%2Brd+%C3%BC", base64.b64encode(f"alice:{SECRET}".encode()).decode())

@@ -17,9 +17,9 @@ from kreassign.admin.settings import OAuth, Secret, TokenFile, UnsecuredToken
 from kreassign.admin.tokens import LateToken, NoToken, Token, TokenSource, from_file, lifetime_s, remaining_s, unsecured
 from kreassign.clock import VirtualClock
 from kreassign.errors import ClusterError, Unauthenticated, Unreachable
+from testbed.waiting import PATIENCE_S
 
 HOUR_S = 3600.0
-PATIENCE_S = 10.0
 
 
 def jwt(**claims: object) -> str:

@@ -28,7 +28,8 @@ from kreassign.errors import (
 )
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
-from tests.admin.listener import PATIENCE_S, Deed, Listener
+from testbed.waiting import PATIENCE_S
+from tests.admin.listener import Deed, Listener
 
 SHORT_S = 0.2
 # More than the kernel takes while the other side does not read.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-PATIENCE_S = 10.0
+from testbed.waiting import PATIENCE_S
 
 
 class AskedToken(NamedTuple):

@@ -30,9 +30,8 @@ from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
 from testbed import KafkaCluster
 from testbed.records import BATCH_BYTES, load_topic
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
-PATIENCE_S = 30.0
 CONTROLLER = 100
 RACKS = ("a", "b", "c")
 _STEP_S = 0.05  # As often as real brokers are asked, see testbed.waiting.
@@ -189,7 +188,7 @@ class RealKafka:
         return brokers | {controller: Address.parse(node.address("CONTROLLER")) for controller, node in controllers}
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(condition, timeout_s=PATIENCE_S, what=what)
+        wait_until(condition, what=what)
 
     def pass_time(self, seconds: float) -> None:
         until_s = self.clock.monotonic_s() + seconds

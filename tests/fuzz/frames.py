@@ -28,6 +28,7 @@ from kreassign.twin.version import DEFAULT, Endpoint
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES, framed
+from testbed.waiting import PATIENCE_S
 from tests.admin.test_mangled_answers import CALLS, ORDERS
 from tests.fuzz.documents import JSON, changed, damaged, tree
 from tests.fuzz.target import Attempt, BrokenError, Target
@@ -45,7 +46,6 @@ OFFERED = tuple(
 LIVES = 25
 """So many examples are tried on the same twin, whose invariants are checked in the end."""
 COUNTS = (10_001, 10**6, 10**9, 2**31 - 2, 2**31 - 1, -(2**31), -2, 0)
-PATIENCE_S = 20.0
 
 
 def _asked() -> Twin:

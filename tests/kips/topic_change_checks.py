@@ -36,7 +36,7 @@ def _min_in_sync(client: AdminClient, name: str) -> str | None:
 
 
 def _soon(condition: Callable[[], bool], what: str) -> None:
-    wait_until(condition, timeout_s=20, what=what)
+    wait_until(condition, what=what)
 
 
 def _comes_to(client: AdminClient, name: str, *lists: tuple[int, ...]) -> None:

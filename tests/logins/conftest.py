@@ -104,7 +104,7 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
         process.wait()
 
     try:
-        wait_until(lambda: _listens(port), timeout_s=30, what="a KDC that listens")
+        wait_until(lambda: _listens(port), what="a KDC that listens")
         yield Kdc(folder, run, stop)
     finally:
         stop()

@@ -49,11 +49,11 @@ def test_a_run_outlives_its_tokens_and_an_issuer_that_is_away(cluster: KafkaClus
         where = ["--bootstrap-server", cluster.bootstrap(Listener.SASL_SSL)]
         own = ["--command-config", str(tmp_path / "client.properties"), "--state-dir", str(tmp_path / "state")]
         process = fork_server().start("kreassign", *words, *where, *own)
-        wait_until(lambda: len(tokens) >= 2, timeout_s=60, what="a token that was renewed")
+        wait_until(lambda: len(tokens) >= 2, what="a token that was renewed")
         server.reply = Reply(503, b"")
         # So often that the last token has ended meanwhile: it is asked every ten seconds while one lasts.
         asked = len(server.asked)
-        wait_until(lambda: len(server.asked) >= asked + 10, timeout_s=60, what="an issuer that is missed")
+        wait_until(lambda: len(server.asked) >= asked + 10, what="an issuer that is missed")
         assert process.poll() is None
         server.reply = issue
         output = "".join(process.communicate(timeout=180))

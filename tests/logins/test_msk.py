@@ -17,7 +17,8 @@ from kreassign.admin.msk import _region_of
 from kreassign.admin.settings import MskIam, OAuth
 from kreassign.errors import InputError, Unauthenticated
 from kreassign.wire import api
-from tests.admin.listener import PATIENCE_S, Listener
+from testbed.waiting import PATIENCE_S
+from tests.admin.listener import Listener
 
 REGION = MskIam(region="eu-west-1")
 

@@ -12,6 +12,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.monitoring.endpoint import serving_metrics
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
+from testbed.waiting import PATIENCE_S
 from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.monitoring.pages import Page
 
@@ -31,7 +32,7 @@ def port(runs: list[RunMetrics]) -> Iterator[int]:
 
 
 def ask(port: int, path: str = "/metrics", method: str = "GET", host: str | None = None) -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request(method, path, headers={} if host is None else {"Host": host})
         with connection.getresponse() as answer:
@@ -65,7 +66,7 @@ def test_nothing_but_the_page_is_there_and_it_can_only_be_read(port: int) -> Non
 def test_who_says_nothing_keeps_nobody_from_the_page_nor_the_end_waiting(runs: list[RunMetrics]) -> None:
     with serving_metrics(0, lambda: tuple(runs)) as address:
         port = urlsplit(address).port or 0
-        with socket.create_connection(("127.0.0.1", port), timeout=20):
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S):
             assert ask(port)[0] == 200
             assert ask(port, "/nothing")[0] == 404
 

@@ -25,6 +25,7 @@ from kreassign.operations.run import RunContext, RunRequest
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
+from testbed.waiting import PATIENCE_S
 from tests.executor.twin_runs import TwinRig, tp
 from tests.monitoring.pages import Page
 from tests.monitoring.receiver import receiving
@@ -35,7 +36,7 @@ SECRET = b"0123456789abcdef0123"
 
 def get(address: str) -> Page:
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection("127.0.0.1", parts.port or 0, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port or 0, timeout=PATIENCE_S)
     try:
         connection.request("GET", parts.path)
         with connection.getresponse() as answer:

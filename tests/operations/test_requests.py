@@ -103,7 +103,7 @@ def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
 ) -> None:
     with executed_elsewhere(path) as holder:
         holder.send_signal(signal.SIGSTOP)
-        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), timeout_s=10, what="a stop")
+        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), what="a stop")
         with pytest.raises(ExecutionError, match=rf"was not asked: its process {holder.pid} is stopped; .*kill -CONT"):
             ask(path)
     assert requests_in(path) == 0
@@ -113,7 +113,7 @@ def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> N
     with executed_elsewhere(path) as holder:
         assert not [line for line in steer.status_and_progress(path)[0].outlook if "stopped" in line]
         holder.send_signal(signal.SIGSTOP)
-        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), timeout_s=10, what="a stop")
+        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), what="a stop")
         for outlook in (steer.status_and_progress(path)[0].outlook, next(steer.watch(path)).outlook):
             assert outlook[0].startswith(f"its process {holder.pid} is stopped; continue it with `fg`")
         for progress in (steer.status_and_progress(path)[1], next(steer.watch(path))):

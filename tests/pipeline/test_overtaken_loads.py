@@ -20,7 +20,7 @@ from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.schemas import LOAD_HOURS
 from testbed.processes import ProcessGroup, is_alive, is_stopped
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,9 +43,7 @@ def stop_all_of(group: int) -> list[int]:
     found = [int(line) for line in listed.stdout.split() if int(line) != group]
     for one in found:
         os.kill(one, signal.SIGSTOP)
-    wait_until(
-        lambda: all(is_stopped(one) or not is_alive(one) for one in found), timeout_s=30, what="all processes to stop"
-    )
+    wait_until(lambda: all(is_stopped(one) or not is_alive(one) for one in found), what="all processes to stop")
     return found
 
 
@@ -74,7 +72,7 @@ def test_a_load_that_another_overtakes_says_so_and_nothing_of_it_is_seen(spark: 
             exit_code = slow.wait(START_S)
         finally:
             group.close()
-            slow.wait(20)
+            slow.wait(PATIENCE_S)
         reader.look()
     said = log.read_text()
     assert exit_code == DataError.exit_code, said

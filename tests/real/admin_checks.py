@@ -28,7 +28,6 @@ from testbed import KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 
-PATIENCE_S = 30.0
 RECORDS_BYTES = 200_000
 MOVED_BYTES = 14_000_000
 RATE_BYTES_PER_S = 250_000
@@ -49,7 +48,6 @@ def created(client: AdminClient, topic: str, *replicas: tuple[int, ...]) -> tupl
     client.create_topics([NewTopic(topic, assignments=replicas)]).raise_if_any()
     wait_until(
         lambda: [part.isr for part in partitions_of(client, topic)] == list(replicas),
-        timeout_s=PATIENCE_S,
         what=f"replicas of {topic} in sync",
     )
     return tuple(TopicPartition(topic, number) for number in range(len(replicas)))
@@ -68,16 +66,13 @@ def refusal(batch: Batch[object, object], key: object) -> tuple[int, str]:
 
 
 def wait_idle(client: AdminClient, *partitions: TopicPartition) -> None:
-    wait_until(
-        lambda: not client.list_partition_reassignments(partitions), timeout_s=PATIENCE_S, what="moves at their end"
-    )
+    wait_until(lambda: not client.list_partition_reassignments(partitions), what="moves at their end")
 
 
 def wait_replicas(client: AdminClient, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
     """Metadata of brokers lags the controller."""
     wait_until(
         lambda: partitions_of(client, partition.topic)[partition.partition].replicas == replicas,
-        timeout_s=PATIENCE_S,
         what=f"{partition} on {replicas}",
     )
 
@@ -112,7 +107,7 @@ def topics_are_created_told_and_deleted(_cluster: KafkaCluster, client: AdminCli
     assert refusal(client.create_topics([NewTopic(topic, 1, 1)]), topic) == (36, f"Topic '{topic}' already exists.")
 
     names = {topic, other}
-    wait_until(lambda: names <= set(client.list_topics()), timeout_s=PATIENCE_S, what="new topics listed")
+    wait_until(lambda: names <= set(client.list_topics()), what="new topics listed")
     assert names <= set(client.list_topics(include_internal=True))
     assert names <= set(client.describe_topics().ok)
     described = client.describe_topics([topic, other, "no-such-topic"])
@@ -128,7 +123,7 @@ def topics_are_created_told_and_deleted(_cluster: KafkaCluster, client: AdminCli
     deleted = client.delete_topics([topic, other, "no-such-topic"])
     assert set(deleted.ok) == names
     assert refusal(deleted, "no-such-topic")[0] == 3
-    wait_until(lambda: not names & set(client.list_topics()), timeout_s=PATIENCE_S, what="topics gone")
+    wait_until(lambda: not names & set(client.list_topics()), what="topics gone")
 
 
 def trying_out_creates_nothing(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
@@ -145,7 +140,7 @@ def topics_grow(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None
     assert dict(outcome.ok) == {topic: None}
     # On the wire KRaft's text is null: the default is shown.
     assert refusal(outcome, "no-such-topic")[0] == 3
-    wait_until(lambda: len(partitions_of(client, topic)) == 3, timeout_s=PATIENCE_S, what="three partitions")
+    wait_until(lambda: len(partitions_of(client, topic)) == 3, what="three partitions")
     assert [part.replicas for part in partitions_of(client, topic)] == [(0, 1), (1, 2), (2, 0)]
     code, text = refusal(client.create_partitions({topic: NewPartitions(3)}), topic)
     assert (code, "3 partition" in text) == (37, True)
@@ -199,7 +194,7 @@ def held(client: AdminClient, cluster: KafkaCluster, topic: str, bytes_per_s: in
         ).raise_if_any()
     # Brokers learn of changes one after the other: what knows its rate knows of the lists.
     with client_of(cluster) as asking:
-        wait_until(lambda: _set(asking, rated, rates), timeout_s=PATIENCE_S, what="brokers that know of their throttle")
+        wait_until(lambda: _set(asking, rated, rates), what="brokers that know of their throttle")
     try:
         yield
     finally:
@@ -225,7 +220,7 @@ def leaders_are_elected(_cluster: KafkaCluster, client: AdminClient, topic: str)
     assert dict(batch.ok) == {first: None}
     assert refusal(batch, second) == (84, "Leader election not needed for topic partition.")
     assert refusal(batch, unknown)[0] == 3
-    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, timeout_s=PATIENCE_S, what="leader 1")
+    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, what="leader 1")
     assert refusal(client.elect_leaders([first], ElectionType.UNCLEAN), first)[0] == 84
     assert not client.elect_leaders(None).failed
 
@@ -260,7 +255,6 @@ def configurations_are_told_and_changed(cluster: KafkaCluster, client: AdminClie
             {name: found for name, found in told().items() if name != "retention.ms"} == expected
             and told()["retention.ms"][1] in {ConfigSource.DEFAULT, ConfigSource.STATIC_BROKER}
         ),
-        timeout_s=PATIENCE_S,
         what="changed configurations told",
     )
 
@@ -273,7 +267,6 @@ def configurations_are_told_and_changed(cluster: KafkaCluster, client: AdminClie
             rate not in client.describe_configs([of_broker], names=[rate])[of_broker]
             and client.describe_configs([of_topic], names=[lists])[of_topic][lists].value == "0:1"
         ),
-        timeout_s=PATIENCE_S,
         what="configurations as before",
     )
     assert len(client.describe_configs([of_broker])[of_broker]) > 100
@@ -297,9 +290,9 @@ def a_setting_of_all_brokers_holds_where_a_broker_has_none(
     ).raise_if_any()
     expected = dict.fromkeys([everybody, *brokers], ("14000", ConfigSource.DYNAMIC_DEFAULT_BROKER))
     expected[one] = ("13000", ConfigSource.DYNAMIC_BROKER)
-    wait_until(lambda: told() == expected, timeout_s=PATIENCE_S, what="both settings told")
+    wait_until(lambda: told() == expected, what="both settings told")
     client.incremental_alter_configs({key: [ConfigChange.delete(name)] for key in (everybody, one)}).raise_if_any()
-    wait_until(lambda: told() == before, timeout_s=PATIENCE_S, what="configurations as before")
+    wait_until(lambda: told() == before, what="configurations as before")
 
 
 def every_brokers_configuration_comes_from_itself(cluster: KafkaCluster, client: AdminClient, _topic: str) -> None:
@@ -346,14 +339,14 @@ def copies_move_between_directories(cluster: KafkaCluster, client: AdminClient, 
     assert dict(batch.ok) == {here: None}
     assert refusal(batch, nowhere) == (57, "The user-specified log directory is not found in the broker config.")
     assert refusal(batch, elsewhere)[0] == 9
-    wait_until(lambda: log_dirs(0) == {target}, timeout_s=PATIENCE_S, what=f"{here} in its new directory")
+    wait_until(lambda: log_dirs(0) == {target}, what=f"{here} in its new directory")
 
 
 def offsets_are_those_of_the_log(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
     first, second = created(client, topic, (0, 1), (1, 2))
     count = len(load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES}).partitions[0])
     unknown = TopicPartition(topic, 9)
-    wait_until(lambda: client.list_offsets([first])[first] == count, timeout_s=PATIENCE_S, what="the high watermark")
+    wait_until(lambda: client.list_offsets([first])[first] == count, what="the high watermark")
     batch = client.list_offsets([first, second, unknown])
     assert dict(batch.ok) == {first: count, second: 0}
     assert refusal(batch, unknown)[0] == 3
@@ -397,8 +390,8 @@ def progress_is_true_while_a_move_is_throttled(cluster: KafkaCluster, client: Ad
     # So there are three steps on the way, each to be seen for seconds.
     with held(client, cluster, topic, bytes_per_s=RATE_BYTES_PER_S):
         client.alter_partition_reassignments({partition: (2,)}).raise_if_any()
-        wait_until(lambda: is_done() or steps() >= 3, timeout_s=PATIENCE_S, what="three steps of the throttled move")
-    wait_until(is_done, timeout_s=PATIENCE_S, what="the move at its end")
+        wait_until(lambda: is_done() or steps() >= 3, what="three steps of the throttled move")
+    wait_until(is_done, what="the move at its end")
     assert all(
         later[0] >= earlier[0] and later[1] <= earlier[1] and later[2] <= earlier[2]
         for earlier, later in pairwise(seen)

@@ -210,7 +210,7 @@ def without_the_right(tool: Tool) -> None:
 def through_zookeeper(tool: Tool) -> None:
     prepare(tool)
     tool(FILE, partitions(tool, "a-0", "a-1", "a-9", "nowhere-0"), via="--zookeeper")
-    wait_until(lambda: _leader(tool, "a-1") == 2, timeout_s=20, what="the preferred leader")
+    wait_until(lambda: _leader(tool, "a-1") == 2, what="the preferred leader")
     tool.note_leaders()
 
 

@@ -25,7 +25,6 @@ from testbed.fork_server import fork_server
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import (
-    PATIENCE_S,
     client_of,
     created,
     held,
@@ -108,7 +107,7 @@ def a_plan_that_is_declined_sets_no_throttle(cluster: KafkaCluster, client: Admi
 
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
-        wait_until(lambda: rates() == {"1"}, timeout_s=PATIENCE_S, what="the rates of before")
+        wait_until(lambda: rates() == {"1"}, what="the rates of before")
         with TemporaryDirectory() as folder:
             plan = Path(folder, "plan.json")
             entry = {"topic": topic, "partition": 0, "replicas": [1, 0]}
@@ -158,7 +157,7 @@ def of_elections_at_the_same_time_one_is_held(cluster: KafkaCluster, client: Adm
 
     with ThreadPoolExecutor(ELECTIONS_AT_ONCE) as clients:
         assert sorted(clients.map(elect, range(ELECTIONS_AT_ONCE))) == [False] * (ELECTIONS_AT_ONCE - 1) + [True]
-    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, timeout_s=PATIENCE_S, what="leader 1")
+    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, what="leader 1")
 
 
 def _led_by_the_wrong_one(client: AdminClient, topic: str) -> tuple[TopicPartition, TopicPartition]:
@@ -232,9 +231,7 @@ def a_description_from_during_a_move_passes_for_a_factor_unless_it_is_guarded(
     load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
-        wait_until(
-            lambda: len(partitions_of(client, topic)[0].replicas) == 4, timeout_s=PATIENCE_S, what="four replicas"
-        )
+        wait_until(lambda: len(partitions_of(client, topic)[0].replicas) == 4, what="four replicas")
         seen = partitions_of(client, topic)[0].replicas
     wait_idle(client, partition)
     assert client.list_partition_reassignments([partition]) == {}
@@ -330,9 +327,7 @@ def a_description_shows_what_is_added_and_removed(cluster: KafkaCluster, client:
     words = ("topics", "--bootstrap-server", cluster.bootstrap_servers, "--describe", "--topic", topic)
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
-        wait_until(
-            lambda: len(partitions_of(client, topic)[0].replicas) == 3, timeout_s=PATIENCE_S, what="three replicas"
-        )
+        wait_until(lambda: len(partitions_of(client, topic)[0].replicas) == 3, what="three replicas")
         assert "Adding Replicas: 2\tRemoving Replicas: 0" in tool(*words).stdout
     wait_idle(client, partition)
 
@@ -372,11 +367,7 @@ def who_is_out_of_sync_goes_first_then_from_the_rack_that_has_most(
     (partition,) = created(client, topic, (0, 2, 1))
     cluster.brokers[2].stop()
     try:
-        wait_until(
-            lambda: sorted(partitions_of(client, topic)[0].isr) == [0, 1],
-            timeout_s=PATIENCE_S,
-            what="broker 2 out of sync",
-        )
+        wait_until(lambda: sorted(partitions_of(client, topic)[0].isr) == [0, 1], what="broker 2 out of sync")
         client.alter_replication_factors({topic: 2}).raise_if_any()
         wait_replicas(client, partition, (0, 1))
     finally:

@@ -18,7 +18,7 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTL
 from testbed import Finished, KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S, created, held, partitions_of, wait_idle, wait_replicas
+from tests.real.admin_checks import created, held, partitions_of, wait_idle, wait_replicas
 from tests.real.kip_checks import RECORDS_BYTES, Check, tool
 
 Targets = Mapping[TopicPartition, tuple[int, ...]]
@@ -78,9 +78,7 @@ def running(cluster: KafkaCluster, targets: Targets, *options: str) -> Iterator[
 
 
 def wait_listed(client: AdminClient, partition: TopicPartition) -> None:
-    wait_until(
-        lambda: bool(client.list_partition_reassignments([partition])), timeout_s=PATIENCE_S, what=f"{partition} moving"
-    )
+    wait_until(lambda: bool(client.list_partition_reassignments([partition])), what=f"{partition} moving")
 
 
 def size_0_is_one_request_and_the_texts_of_old(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
@@ -154,7 +152,7 @@ def a_refused_batch_ends_the_tool_which_names_what_was_not_submitted(
         with running(cluster, targets, "--reassignment-batch-size", "1") as tool_run:
             wait_listed(client, first)
             client.delete_topics([f"{topic}-b"]).raise_if_any()
-            wait_until(lambda: _is_gone(client, f"{topic}-b"), timeout_s=PATIENCE_S, what="the topic deleted")
+            wait_until(lambda: _is_gone(client, f"{topic}-b"), what="the topic deleted")
             client.incremental_alter_configs(clear_broker_changes(cluster.brokers)).raise_if_any()
         done = tool_run.result()
     assert done.exit_code == 1

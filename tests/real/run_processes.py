@@ -51,7 +51,7 @@ def end_throttles_and_moves(client: AdminClient) -> None:
     client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
     changes = clear_topic_changes(client.list_topics())
     client.incremental_alter_configs(changes | clear_broker_changes(client.describe_cluster().broker_ids))
-    wait_until(lambda: not client.list_partition_reassignments(), timeout_s=60, what="nothing is reassigned")
+    wait_until(lambda: not client.list_partition_reassignments(), what="nothing is reassigned")
 
 
 def what_started_said() -> str:

@@ -16,7 +16,6 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import (
     CHECKS,
-    PATIENCE_S,
     Check,
     client_of,
     created,
@@ -155,7 +154,7 @@ def test_kraft_mode_describes_topics_in_pages(kafka: KafkaCluster, topic_name: s
     with client_of(kafka, transport) as client:
         names = [f"{topic_name}-a", f"{topic_name}-b"]
         client.create_topics([NewTopic(name, 1_100, 1) for name in names]).raise_if_any()
-        wait_until(lambda: set(names) <= set(client.list_topics()), timeout_s=PATIENCE_S, what="wide topics")
+        wait_until(lambda: set(names) <= set(client.list_topics()), what="wide topics")
         transport.sent.clear()
         described = client.describe_topics(names)
         pages = transport.versions_of(api.DESCRIBE_TOPIC_PARTITIONS)
@@ -198,7 +197,6 @@ def test_a_controller_of_a_quorum_that_moved_is_found(three_controllers: KafkaCl
         cluster.controllers[old].restart()
         wait_until(
             lambda: probe.active_controller(cluster.controllers[old].place.ports["CONTROLLER"]) not in {old, -1},
-            timeout_s=PATIENCE_S,
             what="another controller",
         )
         # A list would not tell, see tests/conformance/test_quorum.py.
@@ -241,13 +239,11 @@ def test_a_dead_broker_is_left_out_and_what_can_be_done_without_it_is_done(
         assert set(batch.ok) == {0}
         assert isinstance(batch.failed[3], Unreachable)
 
-        wait_until(
-            lambda: 3 not in client.describe_cluster().broker_ids, timeout_s=PATIENCE_S, what="broker 3 unlisted"
-        )
+        wait_until(lambda: 3 not in client.describe_cluster().broker_ids, what="broker 3 unlisted")
         fenced = [broker.id for broker in client.describe_cluster(include_fenced=True).brokers if broker.is_fenced]
         assert fenced == [3]
         assert set(client.describe_log_dirs().ok) == {0, 1, 2}
-        wait_until(lambda: partitions_of(client, topic_name)[0].leader == 0, timeout_s=PATIENCE_S, what="leader 0")
+        wait_until(lambda: partitions_of(client, topic_name)[0].leader == 0, what="leader 0")
         assert partitions_of(client, topic_name)[0].offline == (3,)
         started = time.monotonic()
         assert [status.broker for status in client.replica_status([partition])[partition]] == [0]
@@ -293,7 +289,7 @@ def test_controllers_take_reassignments_elections_topics_and_configs(kafka: Kafk
         assert quorum.controller_id in quorum.broker_ids
         controllers.create_topics([NewTopic(topic_name, assignments=((0,),))]).raise_if_any()
         partition = TopicPartition(topic_name, 0)
-        wait_until(lambda: bool(partitions_of(client, topic_name)), timeout_s=PATIENCE_S, what="the new topic")
+        wait_until(lambda: bool(partitions_of(client, topic_name)), what="the new topic")
         load_topic(kafka.bootstrap_servers, topic_name, {0: 100_000})
         with held(controllers, kafka, topic_name):
             controllers.alter_partition_reassignments({partition: (1,)}).raise_if_any()

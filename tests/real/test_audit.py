@@ -22,7 +22,6 @@ pytestmark = pytest.mark.spark
 
 COUNT = 200
 AT_MS = 1_700_000_000_000
-PATIENCE_S = 60
 
 
 class Auditor:
@@ -85,7 +84,7 @@ def made(admin: AdminClient, auditor: Auditor, count: int) -> None:
 
 
 def there(admin: AdminClient, auditor: Auditor, so: Callable[[tuple[str, ...]], bool]) -> None:
-    wait_until(lambda: so(tuple(admin.list_topics())), timeout_s=PATIENCE_S, what=f"the topic {auditor.topic}")
+    wait_until(lambda: so(tuple(admin.list_topics())), what=f"the topic {auditor.topic}")
 
 
 def test_a_move_between_brokers_keeps_every_record_while_more_are_written(auditor: Auditor, admin: AdminClient) -> None:
@@ -96,7 +95,7 @@ def test_a_move_between_brokers_keeps_every_record_while_more_are_written(audito
     first = TopicPartition(auditor.topic, 0)
     admin.alter_partition_reassignments({first: (2, 0)}).raise_if_any()
     fill(auditor, {0: [COUNT]})
-    wait_until(lambda: not admin.list_partition_reassignments([first]), timeout_s=PATIENCE_S, what="the move to end")
+    wait_until(lambda: not admin.list_partition_reassignments([first]), what="the move to end")
 
     auditor.read("after")
     rows = auditor.compare()

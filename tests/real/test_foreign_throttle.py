@@ -91,7 +91,7 @@ def shown_everywhere(cluster: KafkaCluster, rate: str | None) -> None:
         return all(values == ({rate} if rate else set()) for values in of_all)
 
     with client_of(cluster) as client:
-        wait_until(is_shown, timeout_s=60, what=f"rate {rate} of all brokers on every broker")
+        wait_until(is_shown, what=f"rate {rate} of all brokers on every broker")
 
 
 def sent_in_doubt(folder: Path) -> list[str]:
@@ -126,7 +126,7 @@ def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end
 ) -> None:
     process = one_by_one(kafka, tmp_path, topic_name)
     cancel_another_plan(kafka, tmp_path, topic_name + "-other")
-    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    wait_until(lambda: bool(verdicts(tmp_path)), what="the run to tell of its throttle")
     (told,) = verdicts(tmp_path)
     assert "leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '300000'" in told
     # What was in flight went on without its throttle; that is all.
@@ -146,7 +146,7 @@ def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
     process = one_by_one(kafka, tmp_path, topic_name)
     delete_configs(kafka, "brokers", "2", BROKER_THROTTLES[:2])
     delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
-    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    wait_until(lambda: bool(verdicts(tmp_path)), what="the run to tell of its throttle")
     steer(tmp_path, "throttle", "5MB/s")
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stdout + stderr
@@ -168,7 +168,7 @@ def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when
     before = len(begun(tmp_path))
     delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
     process = start_run(kafka, tmp_path, "resume", found["run_id"])
-    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    wait_until(lambda: bool(verdicts(tmp_path)), what="the run to tell of its throttle")
     assert len(begun(tmp_path)) == before
     steer(tmp_path, "throttle", "5MB/s")
     stdout, stderr = process.communicate(timeout=120)
@@ -271,7 +271,7 @@ def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_
     }
     set_config(kafka, ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE, str(DEFAULT))
     with client_of(kafka) as client:
-        wait_until(lambda: not client.list_partition_reassignments(), timeout_s=120, what="the end of their move")
+        wait_until(lambda: not client.list_partition_reassignments(), what="the end of their move")
 
     # They never run `--verify`, which would remove their throttle.
     back = plan_file(ours, topic_name, {0: (0, 1)})

@@ -26,11 +26,9 @@ def test_a_plan_is_started_in_steps(
     assert len(started(done)) >= steps if incremental else len(started(done)) == steps
     assert partitions_started(done) == [str(key) for key in keys]
     with client_of(kafka) as client:
-        wait_until(lambda: not client.list_partition_reassignments(keys), timeout_s=30, what="all moves")
+        wait_until(lambda: not client.list_partition_reassignments(keys), what="all moves")
     wait_until(
-        lambda: [one.replicas for one in kafka.describe_topic(topic_name)] == [(2, 1)] * COUNT,
-        timeout_s=20,
-        what="every target",
+        lambda: [one.replicas for one in kafka.describe_topic(topic_name)] == [(2, 1)] * COUNT, what="every target"
     )
 
 

@@ -13,7 +13,7 @@ from kreassign.model.throttle import clear_broker_changes, move_map, rate_change
 from kreassign.model.znodes import format_reassignments, parse_reassignments, parse_topic, paths
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.kips.kip_455_examples import EXAMPLES, Stage
 from tests.real.admin_checks import client_of
 
@@ -42,7 +42,7 @@ class RealStage:
         self.client.incremental_alter_configs(clear_broker_changes(range(BROKERS))).raise_if_any()
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        wait_until(condition, timeout_s=40, what=what)
+        wait_until(condition, what=what)
 
 
 @pytest.fixture(scope="module")
@@ -70,24 +70,23 @@ def test_the_edge_case_of_znode_and_api_at_a_failover(cluster: KafkaCluster, top
         for stage in (a, b):
             stage.hold()
         znodes = KazooClient(hosts=cluster.zookeeper_connect)
-        znodes.start(timeout=15)
+        znodes.start(timeout=PATIENCE_S)
         try:
             znodes.create(
                 paths.REASSIGN_PARTITIONS, format_reassignments({a.partition: (4, 1, 2), b.partition: (4, 1, 2)})
             )
-            wait_until(lambda: len(client.list_partition_reassignments()) == 2, timeout_s=20, what="both moves")
+            wait_until(lambda: len(client.list_partition_reassignments()) == 2, what="both moves")
             client.alter_partition_reassignments({a.partition: (5, 1, 2)}, warns_of_overrides=False).raise_if_any()
             wait_until(
                 lambda: parse_reassignments(znodes.get(paths.REASSIGN_PARTITIONS)[0]) == {b.partition: (4, 1, 2)},
-                timeout_s=20,
                 what="a znode without A",
             )
             znodes.delete(paths.CONTROLLER)
             targets = {a.partition: (5, 1, 2), b.partition: (4, 1, 2)}
-            wait_until(lambda: _targets(client) == targets, timeout_s=30, what="both moves under another controller")
+            wait_until(lambda: _targets(client) == targets, what="both moves under another controller")
             a.release()
             for key, target in targets.items():
-                wait_until(lambda key=key, target=target: _replicas(znodes, key) == target, timeout_s=40, what=str(key))
+                wait_until(lambda key=key, target=target: _replicas(znodes, key) == target, what=str(key))
         finally:
             znodes.stop()
             znodes.close()

@@ -19,8 +19,8 @@ from kreassign.model import Batch, TopicPartition
 from testbed import ClusterSpec, KafkaCluster, probe
 from testbed.ports import HOST, ReservedPorts
 from testbed.proxy import Deed, Interference, Proxy
-from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S, client_of, created, refusal, wait_idle, wait_replicas
+from testbed.waiting import PATIENCE_S, wait_until
+from tests.real.admin_checks import client_of, created, refusal, wait_idle, wait_replicas
 
 LAGGING = 3
 CLUSTERS = {
@@ -105,17 +105,12 @@ def test_a_description_by_a_broker_that_lags_passes_for_a_factor_unless_it_is_gu
         submitted(client, {partition: (there,)}).raise_if_any()
         wait_until(
             lambda: set(described(cluster, LAGGING, topic_name)) == {here, there},
-            timeout_s=PATIENCE_S,
             what=f"broker {LAGGING} told of the move",
         )
         proxy.interfere(Interference(Deed.SILENCE))
         cluster.brokers[there].thaw()
         wait_idle(client, partition)
-        wait_until(
-            lambda: described(cluster, other, topic_name) == (there,),
-            timeout_s=PATIENCE_S,
-            what="another broker told of the end",
-        )
+        wait_until(lambda: described(cluster, other, topic_name) == (there,), what="another broker told of the end")
         seen = described(cluster, LAGGING, topic_name)
         assert set(seen) == {here, there}
         target = {partition: (other, here)[: len(seen)]}
@@ -128,15 +123,7 @@ def test_a_description_by_a_broker_that_lags_passes_for_a_factor_unless_it_is_gu
                 submitted(client, target, allow_replication_factor_change=False)
         submitted(client, target).raise_if_any()
         wait_idle(client, partition)
-        wait_until(
-            lambda: described(cluster, other, topic_name) == (other, here),
-            timeout_s=PATIENCE_S,
-            what="twice as many replicas",
-        )
+        wait_until(lambda: described(cluster, other, topic_name) == (other, here), what="twice as many replicas")
         proxy.interfere(None)
-        wait_until(
-            lambda: described(cluster, LAGGING, topic_name) == (other, here),
-            timeout_s=PATIENCE_S,
-            what="the same of them all",
-        )
+        wait_until(lambda: described(cluster, LAGGING, topic_name) == (other, here), what="the same of them all")
         wait_replicas(client, partition, (other, here))

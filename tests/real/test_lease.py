@@ -151,7 +151,7 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     def has_found_out() -> bool:
         return any(isinstance(event, LeaseLost) for event in events_of(one))
 
-    wait_until(has_found_out, timeout_s=30, what="the former holder to find out")
+    wait_until(has_found_out, what="the former holder to find out")
     assert other.poll() is None, "the other run was to hold the lease still"
     found = events_of(one)
     lost = next(number for number, event in enumerate(found) if isinstance(event, LeaseLost))

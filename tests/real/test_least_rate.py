@@ -87,7 +87,7 @@ def test_a_quarter_of_what_is_needed_is_refused_with_one_rate_with_which_the_run
         return 0.9 * HEADROOM * NEEDED <= advised <= 1.2 * HEADROOM * NEEDED
 
     with produced(kafka, topic_name):
-        wait_until(is_advised_well, timeout_s=120, what="a reading of steady producers")
+        wait_until(is_advised_well, what="a reading of steady producers")
         assert all(throttles(kafka, topic_name + end) == {} for end in WRITTEN)
         found = run_to_the_end(kafka, tmp_path, plan, "--throttle", f"{advised}B/s")
     assert (found["state"], found["throttle_residue"]) == ("done", [])

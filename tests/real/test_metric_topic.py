@@ -33,7 +33,7 @@ from testbed.java import java_binary
 from testbed.processes import ProcessGroup
 from testbed.records import Writer
 from testbed.security import OAUTH_MODULE, USERS
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.admin.token_server import Reply, TokenServer, granted
 from tests.pipeline.ingest.test_cruise_control import PARTITION, TOPIC, metric
 
@@ -92,7 +92,7 @@ def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
             send(bootstrap, topic_name, [*range(50), *range(first_new, first_new + 300)], b"?", at_ms=sent_ms)
         finally:
             killed.close()  # Java too, which is what does the work
-            running.wait(20)
+            running.wait(PATIENCE_S)
     last = ProcessGroup()
     finished = last.run([*command, "--once"], timeout_s=START_S)
     last.close()

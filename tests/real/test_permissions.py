@@ -22,14 +22,13 @@ from testbed import KafkaCluster, Listener, Permission
 from testbed.fork_server import fork_server
 from testbed.properties import render
 from testbed.records import load_topic
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.kip_checks import tool
 from tests.real.test_run import assignments, client_of, throttles
 
 pytestmark = pytest.mark.uses_cluster("kafka_secure")
 
 FAST_S = 5.0
-PATIENCE_S = 90
 CLUSTER_LOOK, CLUSTER_SETTINGS = Permission("DESCRIBE"), Permission("DESCRIBE_CONFIGS")
 ALTER, ALTER_SETTINGS = Permission("ALTER"), Permission("ALTER_CONFIGS")
 
@@ -310,7 +309,7 @@ def test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed(a
             new = [event for one in find_journals(alice.folder / "state") for event in read_events(one)][known:]
             return any(one.placement is PlacementState.MOVING for one in observations(new))
 
-        wait_until(has_looked, timeout_s=PATIENCE_S, what="a look at a move that is under way")
+        wait_until(has_looked, what="a look at a move that is under way")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE_S)
         return process.returncode
@@ -360,14 +359,14 @@ def test_a_run_says_which_permissions_were_withdrawn_and_clears_up_when_they_are
     alice.may(*whole)
     process = fork_server().start("kreassign", *map(str, (*run, "--poll-interval", 0.5, *state)), *alice.where)
     with client_of(alice.cluster) as client:
-        wait_until(client.list_partition_reassignments, timeout_s=PATIENCE_S, what="the first move")
+        wait_until(client.list_partition_reassignments, what="the first move")
     alice.may(CLUSTER_LOOK, of_topics("DESCRIBE"))
 
     def status() -> str:
         return CliRunner().invoke(kreassign, ["status", *map(str, state)]).output
 
     named = f"permission is missing: AlterConfigs on topic {alice.topic}; allow it with `kafka-acls"
-    wait_until(lambda: named in " ".join(status().split()), timeout_s=PATIENCE_S, what="what is missing, in the status")
+    wait_until(lambda: named in " ".join(status().split()), what="what is missing, in the status")
     assert process.poll() is None
     alice.may(*whole)
     process.communicate(timeout=PATIENCE_S)

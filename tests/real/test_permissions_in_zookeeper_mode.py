@@ -10,7 +10,7 @@ from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S, client_of, created, partitions_of, wait_idle
+from tests.real.admin_checks import client_of, created, partitions_of, wait_idle
 from tests.real.kip_checks import tool
 
 CLUSTER_AUTHORIZATION_FAILED = 31
@@ -28,7 +28,7 @@ def guarded() -> Iterator[KafkaCluster]:
         created(client, "foo", (0, 1))
         # Brokers have no other name than their clients here, and need this for themselves.
         allow(cluster, "ClusterAction")
-        wait_until(lambda: code_of(client.list_partition_reassignments) != 0, timeout_s=PATIENCE_S, what="the ACL")
+        wait_until(lambda: code_of(client.list_partition_reassignments) != 0, what="the ACL")
         yield cluster
 
 
@@ -66,10 +66,10 @@ def test_in_zookeeper_mode_each_call_needs_the_permission_of_its_document(guarde
         assert partitions_of(client, "foo")[0].replicas == (0, 1)
 
         allow(guarded, "Describe")
-        wait_until(lambda: code_of(calls["list"]) == 0, timeout_s=PATIENCE_S, what="listing allowed")
+        wait_until(lambda: code_of(calls["list"]) == 0, what="listing allowed")
         assert [code_of(calls[name]) for name in ("move", "elect")] == [CLUSTER_AUTHORIZATION_FAILED] * 2
 
         allow(guarded, "Alter")
-        wait_until(lambda: code_of(calls["move"]) == 0, timeout_s=PATIENCE_S, what="moving allowed")
+        wait_until(lambda: code_of(calls["move"]) == 0, what="moving allowed")
         wait_idle(client, partition)
         assert code_of(calls["elect"]) in {0, 84}

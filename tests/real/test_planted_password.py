@@ -100,7 +100,7 @@ def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_n
         assert story.give("plan", "import", plan, *quick, "--out", "plans/found.json") == 0
         assert story.give("doctor", *quick, debug=True) in {0, 1}
         running = story.start("run", "--yes", plan, *quick, "--throttle", "1MB/s", "--max-moves", 1)
-        wait_until(lambda: client.list_partition_reassignments() or running.poll(), timeout_s=90, what="the first move")
+        wait_until(lambda: client.list_partition_reassignments() or running.poll(), what="the first move")
         assert running.poll() is None, story.end(running) or story.said
         listed = Path(f"/proc/{running.pid}/cmdline").read_bytes()
         assert b"--command-config" in listed

@@ -41,9 +41,9 @@ def recreate(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, .
     new = NewTopic(topic, assignments=tuple(lists.values()))
     with client_of(cluster) as client:
         client.delete_topics([topic]).raise_if_any()
-        wait_until(lambda: topic not in client.list_topics(), timeout_s=60, what=f"{topic} deleted")
-        wait_until(lambda: not client.create_topics([new]).failed, timeout_s=60, what=f"{topic} created again")
-        wait_until(lambda: topic in client.list_topics(), timeout_s=60, what=f"{topic} known")
+        wait_until(lambda: topic not in client.list_topics(), what=f"{topic} deleted")
+        wait_until(lambda: not client.create_topics([new]).failed, what=f"{topic} created again")
+        wait_until(lambda: topic in client.list_topics(), what=f"{topic} known")
 
 
 def is_untouched(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, ...]]) -> bool:
@@ -143,6 +143,6 @@ def test_a_broker_that_starts_again_shows_what_was_set_on_a_topic_of_that_name_b
         client.incremental_alter_configs({resource: [ConfigChange.delete(key)]}).raise_if_any()
         assert shown() == "0:0"
         client.incremental_alter_configs({resource: [ConfigChange.set(key, "1:1")]}).raise_if_any()
-        wait_until(lambda: shown() == "1:1", timeout_s=60, what="what is set at the broker")
+        wait_until(lambda: shown() == "1:1", what="what is set at the broker")
         client.incremental_alter_configs({resource: [ConfigChange.delete(key)]}).raise_if_any()
-        wait_until(lambda: shown() == "", timeout_s=60, what="what is deleted at the broker")
+        wait_until(lambda: shown() == "", what="what is deleted at the broker")

@@ -87,7 +87,7 @@ def test_a_new_log_goes_to_the_directory_with_the_fewest_logs(undisturbed: Kafka
             undisturbed.create_topic(f"{topic_name}-{number}", [[0]] * (number + 1))
             for _ in range(number + 1):
                 counts = sorted([counts[0] + 1, *counts[1:]])
-            wait_until(partial(_are, client, counts), timeout_s=10, what=f"{counts} logs")
+            wait_until(partial(_are, client, counts), what=f"{counts} logs")
 
 
 def _are(client: AdminClient, counts: list[int]) -> bool:
@@ -114,7 +114,7 @@ def test_each_thread_moves_one_log_at_a_time_between_directories(undisturbed: Ka
                 most[thread] = max(most[thread], count)
             return not futures
 
-        wait_until(is_done, timeout_s=60, what="all logs in their new directories")
+        wait_until(is_done, what="all logs in their new directories")
         unthrottle(client, 0)
     assert set(most.values()) == {1}
 
@@ -147,7 +147,7 @@ def test_what_followers_in_sync_fetch_of_listed_partitions_counts(undisturbed: K
         throttled(client, (0,), limit, topic_name, written),
     ):
         before, began = size(client, 1, written), time.monotonic()
-        wait_until(lambda: time.monotonic() - began > WINDOW_S, timeout_s=15, what="a quota that has seen the traffic")
+        wait_until(lambda: time.monotonic() - began > WINDOW_S, what="a quota that has seen the traffic")
         written_per_s = (size(client, 1, written) - before) / (time.monotonic() - began)
         started = time.monotonic()
         client.alter_partition_reassignments({TopicPartition(topic_name, 0): (2,)}).raise_if_any()

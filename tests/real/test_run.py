@@ -84,7 +84,7 @@ def wait_for_copies(folder: Path) -> str:
         return found is not None and found["state"] == "moving" and found["bytes_copied"] > 0
 
     try:
-        wait_until(is_copying, timeout_s=60, what="the run to copy something")
+        wait_until(is_copying, what="the run to copy something")
     except TimeoutError as error:
         error.add_note(f"{status(folder)}\n{run_processes.what_started_said()}")
         raise
@@ -286,7 +286,7 @@ def test_an_old_replica_on_a_dead_broker_does_not_block_the_run(
     loaded(kafka, topic_name, [(0, 3)], 2 * MEGABYTE)
     kafka.brokers[3].kill()
     with client_of(kafka) as client:
-        wait_until(lambda: 3 not in client.describe_cluster().broker_ids, timeout_s=60, what="broker 3 to be fenced")
+        wait_until(lambda: 3 not in client.describe_cluster().broker_ids, what="broker 3 to be fenced")
     plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
     found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "5MB/s")
     assert (found["state"], found["problems"]) == ("done", [])

@@ -54,7 +54,7 @@ def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its
         kafka.brokers[3].start()
         kafka.wait_ready()
     with client_of(kafka) as client:
-        wait_until(lambda: 3 in client.describe_cluster().broker_ids, timeout_s=60, what="broker 3 to be back")
+        wait_until(lambda: 3 in client.describe_cluster().broker_ids, what="broker 3 to be back")
     assert throttles(kafka, topic_name) == {}
     found_replicas = assignments(kafka, topic_name)
     assert (set(found_replicas[0]), found_replicas[1]) == ({0, 1}, (2, 0))

@@ -14,7 +14,6 @@ from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REP
 from testbed import KafkaCluster
 from testbed.records import verify_readable
 from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S
 from tests.real.test_run import MEGABYTE, assignments, invoke, leaders, loaded, plan_file, set_config, throttles
 
 pytestmark = pytest.mark.usefixtures("calm")
@@ -32,7 +31,7 @@ def test_a_run_in_zookeeper_mode_moves_elects_restores_every_throttle_and_can_be
     set_config(zookeeper_mode, topic, LEADER_THROTTLED_REPLICAS, "99:0")
     set_config(zookeeper_mode, broker, LEADER_THROTTLED_RATE, "12345678")
     # Brokers hear of settings by way of ZooKeeper, a moment later.
-    wait_until(lambda: len(throttles(zookeeper_mode, topic_name)) == 2, timeout_s=PATIENCE_S, what="both throttles")
+    wait_until(lambda: len(throttles(zookeeper_mode, topic_name)) == 2, what="both throttles")
     before = throttles(zookeeper_mode, topic_name)
     plan = plan_file(tmp_path, topic_name, TARGETS)
 

@@ -193,7 +193,7 @@ def test_clients_that_live_longer_than_their_logins_go_on_without_an_error_on_th
             assert all(len(client.describe_log_dirs().ok) == 2 for client in clients)
             return [connections(client) for client in clients] == before
 
-        wait_until(are_outlived, timeout_s=60, what="connections to outlive their logins")
+        wait_until(are_outlived, what="connections to outlive their logins")
         assert all(
             isinstance(one, AuthenticatedConnection) and one._renew_at_s is not None
             for client in clients
@@ -325,7 +325,7 @@ def key_store(kafka_secure: KafkaCluster, enter: Enter) -> Iterator[Callable[[Pa
     yield change
     change(None)
     own = kafka_secure.client_properties(Listener.SSL)
-    wait_until(lambda: not distrust(enter(own, Listener.SSL)), timeout_s=30, what="their own certificate")
+    wait_until(lambda: not distrust(enter(own, Listener.SSL)), what="their own certificate")
 
 
 def distrust(client: AdminClient) -> str:
@@ -349,7 +349,7 @@ def test_brokers_whose_certificate_expired_or_is_that_of_another_host_are_not_tr
     properties = kafka_secure.client_properties(Listener.SSL)
     assert not distrust(enter(properties, Listener.SSL))
     key_store(kafka_secure.certificates.bad_key_store(why))
-    wait_until(lambda: bool(distrust(enter(properties, Listener.SSL))), timeout_s=30, what="the other certificate")
+    wait_until(lambda: bool(distrust(enter(properties, Listener.SSL))), what="the other certificate")
     assert f"is not trusted: {cause}" in str(failure(enter(properties, Listener.SSL)))
 
 

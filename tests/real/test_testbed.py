@@ -65,15 +65,13 @@ def test_stop_hands_the_leaderships_over_and_start_brings_the_replica_back(kafka
     (partition,) = kafka.describe_topic(topic_name)
     assert (partition.leader, partition.isr) == (2, (2,))
     kafka.brokers[1].start()
-    wait_until(
-        lambda: set(kafka.describe_topic(topic_name)[0].isr) == {1, 2}, timeout_s=30, what="the broker in the ISR again"
-    )
+    wait_until(lambda: set(kafka.describe_topic(topic_name)[0].isr) == {1, 2}, what="the broker in the ISR again")
 
 
 def test_a_killed_broker_is_missed_by_the_cluster_and_can_be_started_again(kafka, topic_name):
     kafka.create_topic(topic_name, [[3, 0]])
     kafka.brokers[3].kill()
-    wait_until(lambda: kafka.describe_topic(topic_name)[0].leader == 0, timeout_s=30, what="another leader")
+    wait_until(lambda: kafka.describe_topic(topic_name)[0].leader == 0, what="another leader")
     kafka.brokers[3].start()
     kafka.wait_ready()
     assert 3 in kafka.seen().brokers
@@ -87,7 +85,7 @@ def test_a_frozen_broker_answers_nothing_until_it_is_thawed(kafka):
     request = probe.MetadataRequest(topics=[])
     with pytest.raises(TimeoutError):
         probe.ask(node.place.ports["PLAINTEXT"], request, probe.MetadataResponse, 9, timeout_s=0.5)
-    wait_until(lambda: 2 not in kafka.seen().brokers, timeout_s=30, what="the frozen broker fenced")
+    wait_until(lambda: 2 not in kafka.seen().brokers, what="the frozen broker fenced")
     node.thaw()
     kafka.wait_ready()
     assert not node.is_frozen
@@ -283,7 +281,6 @@ def test_another_controller_takes_over_when_the_active_one_is_killed(three_contr
     others = [node.place.ports["CONTROLLER"] for node in cluster.controllers.values() if node.id != active]
     wait_until(
         lambda: {probe.active_controller(port) for port in others} <= set(cluster.controllers) - {active},
-        timeout_s=30,
         what="another active controller",
     )
     cluster.create_topic(topic_name, [[0]])
@@ -300,7 +297,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path):
         assert [is_alive(pid) for pid in pids] == [True] * 3
         parent.kill()
         assert parent.wait() == -signal.SIGKILL
-    wait_until(lambda: not any(map(is_alive, pids)), timeout_s=60, what="all nodes dead")
+    wait_until(lambda: not any(map(is_alive, pids)), what="all nodes dead")
 
 
 def test_a_node_that_fails_says_why_and_its_log_is_kept(tmp_path, monkeypatch, capfd):

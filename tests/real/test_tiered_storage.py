@@ -29,7 +29,6 @@ pytestmark = pytest.mark.usefixtures("calm")
 
 SEGMENT = 1_048_576
 RECORD_BYTES = 10_000
-PATIENCE_S = 60
 SKIPS = "follower.fetch.last.tiered.offset.enable"
 
 
@@ -62,7 +61,7 @@ def tiered(cluster: KafkaCluster, topic: str, size_bytes: int, local_bytes: int)
             starts = {status.log_start_offset for status in statuses}
             return len(starts) == 1 and all((one.size_bytes or 0) < local_bytes + SEGMENT for one in statuses)
 
-        wait_until(is_settled, timeout_s=PATIENCE_S, what=f"the older segments of {topic} in remote storage")
+        wait_until(is_settled, what=f"the older segments of {topic} in remote storage")
     return ledger
 
 
@@ -137,7 +136,7 @@ def test_a_run_counts_the_tail_where_new_replicas_skip_what_is_remote_which_they
         def is_uploaded() -> bool:
             return end - offset(client, key, OffsetSpec.EARLIEST_PENDING_UPLOAD) < SEGMENT / RECORD_BYTES
 
-        wait_until(is_uploaded, timeout_s=PATIENCE_S, what="all closed segments in remote storage")
+        wait_until(is_uploaded, what="all closed segments in remote storage")
         local, pending = (
             offset(client, key, spec) for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.EARLIEST_PENDING_UPLOAD)
         )
@@ -175,16 +174,12 @@ def test_the_doctor_names_a_move_that_waits_for_remote_storage(
                 found[:] = [invoke(kafka_tiered, "doctor", *arguments).output]
                 return "brokers [2] begin by reading from remote storage" in found[0]
 
-            wait_until(is_named, timeout_s=PATIENCE_S, what="a diagnosis of the move that stands still")
+            wait_until(is_named, what="a diagnosis of the move that stands still")
             assert str(key) in found[0]
             assert "Error building remote log auxiliary state" in kafka_tiered.brokers[2].log_file.read_text()
         finally:
             hidden.rename(remote)
-        wait_until(
-            lambda: not client.list_partition_reassignments([key]),
-            timeout_s=PATIENCE_S,
-            what=f"the end of {key}'s move",
-        )
+        wait_until(lambda: not client.list_partition_reassignments([key]), what=f"the end of {key}'s move")
         assert client.replica_status([key])[key][0].lag_records == 0
 
 
@@ -260,6 +255,6 @@ def test_a_throttle_below_what_is_written_is_refused_with_the_least_rate_by_what
         records_per_s=written / RECORD_BYTES,
         value_bytes=RECORD_BYTES,
     ):
-        wait_until(is_advised_well, timeout_s=2 * PATIENCE_S, what="a reading of a steady producer")
+        wait_until(is_advised_well, what="a reading of a steady producer")
     with client_of(kafka_tiered) as client:
         assert client.list_partition_reassignments() == {}

@@ -26,14 +26,14 @@ def test_factor_and_assignment_are_announced_and_reached(
                 return []
             return [one.replicas for one in described.partitions]
 
-        wait_until(lambda: len(replicas()) == 2, timeout_s=30, what="the topic is there")
+        wait_until(lambda: len(replicas()) == 2, what="the topic is there")
         assert main([*words, "--replication-factor", "3", "--dry-run"]) == 0
         assert "2 to be copied (0 B), 0 to be deleted" in capsys.readouterr().out
         assert replicas() == [(0, 1), (1, 2)]
 
         assert main([*words, "--replication-factor", "3"]) == 0
-        wait_until(lambda: [len(one) for one in replicas()] == [3, 3], timeout_s=30, what="three replicas each")
+        wait_until(lambda: [len(one) for one in replicas()] == [3, 3], what="three replicas each")
         assert main([*words, "--replica-assignment", "2:0,1:2"]) == 0, capsys.readouterr()
-        wait_until(lambda: replicas() == [(2, 0), (1, 2)], timeout_s=30, what="the assignment is reached")
+        wait_until(lambda: replicas() == [(2, 0), (1, 2)], what="the assignment is reached")
         assert main([*words, "--replica-assignment", "2:0,1:77"]) == 1
         assert "broker 77, but no such broker is registered" in capsys.readouterr().out

@@ -52,7 +52,7 @@ def test_a_twin_goes_on_with_what_a_real_cluster_was_doing(
     key, target = hold_a_move(kafka, topic_name, tmp_path)
     settings = client_settings(bootstrap_servers=kafka.bootstrap_servers)
     with AdminClient.connect(settings) as real:
-        wait_until(lambda: copied(real, key, target[0]) > 0, timeout_s=30, what="the first bytes of the new copy")
+        wait_until(lambda: copied(real, key, target[0]) > 0, what="the first bytes of the new copy")
         file = tmp_path / "cluster.json"
         try:
             arguments = ["snapshot", "--bootstrap-server", kafka.bootstrap_servers, "--out", str(file)]

@@ -10,7 +10,7 @@ from kreassign.model import ElectionType, OngoingReassignment, TopicPartition
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic, verify_readable
 from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S, client_of, created, partitions_of, refusal, wait_idle, wait_replicas
+from tests.real.admin_checks import client_of, created, partitions_of, refusal, wait_idle, wait_replicas
 
 OLDEST = ClusterSpec(version="2.8.2", brokers=2, mode="zookeeper")
 ABSENT = TopicPartition("absent", 0)
@@ -55,9 +55,7 @@ def test_a_move_goes_on_while_its_cluster_is_upgraded(mode: str, topic_name: str
             node.upgrade(upgrade.after)
         with client_of(cluster) as client:
             wait_until(
-                lambda: [one.leader for one in partitions_of(client, topic_name)] == [here],
-                timeout_s=PATIENCE_S,
-                what="a leader again",
+                lambda: [one.leader for one in partitions_of(client, topic_name)] == [here], what="a leader again"
             )
             assert client.list_partition_reassignments([partition]) == {partition: moving}
             if upgrade.guards:
@@ -74,16 +72,10 @@ def test_brokers_of_2_8_elect_the_preferred_leader(topic_name: str) -> None:
     with KafkaCluster.start(OLDEST) as cluster, client_of(cluster) as client:
         (partition,) = created(client, topic_name, (1, 0))
         cluster.brokers[1].stop()
-        wait_until(
-            lambda: partitions_of(client, topic_name)[0].leader == 0, timeout_s=PATIENCE_S, what="the other as leader"
-        )
+        wait_until(lambda: partitions_of(client, topic_name)[0].leader == 0, what="the other as leader")
         cluster.brokers[1].start()
-        wait_until(
-            lambda: set(partitions_of(client, topic_name)[0].isr) == {0, 1}, timeout_s=PATIENCE_S, what="both in sync"
-        )
+        wait_until(lambda: set(partitions_of(client, topic_name)[0].isr) == {0, 1}, what="both in sync")
         elected = client.elect_preferred_leaders([partition, ABSENT])
         elected.partition_result(partition)
         assert refusal(client.elect_leaders([ABSENT], ElectionType.PREFERRED), ABSENT)[0] == 3
-        wait_until(
-            lambda: partitions_of(client, topic_name)[0].leader == 1, timeout_s=PATIENCE_S, what="the preferred leader"
-        )
+        wait_until(lambda: partitions_of(client, topic_name)[0].leader == 1, what="the preferred leader")

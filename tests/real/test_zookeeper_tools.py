@@ -14,7 +14,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.znodes import format_reassignments, paths
 from testbed import Finished, KafkaCluster
 from testbed.fork_server import fork_server
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.tool_comparison import Programs, outcomes
 from tests.real.zookeeper_scenarios import SCENARIOS
 
@@ -42,7 +42,7 @@ def _plan(folder: Path, **requested: list[int]) -> str:
 @pytest.fixture
 def znodes(kafka_zookeeper: KafkaCluster) -> Iterator[KazooClient]:
     client = KazooClient(hosts=kafka_zookeeper.zookeeper_connect)
-    client.start(timeout=15)
+    client.start(timeout=PATIENCE_S)
     yield client
     client.stop()
     client.close()
@@ -98,9 +98,7 @@ def test_an_entry_that_never_goes_away_is_recognised(
     kafka_zookeeper.create_topic(topic_name, [[0, 1]])
     znodes.create(paths.REASSIGN_PARTITIONS, _entry(topic_name, "[1,1]"))
     try:
-        wait_until(
-            lambda: _replicas(kafka_zookeeper, topic_name) == (1,), timeout_s=20, what="the duplicate to be lost"
-        )
+        wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (1,), what="the duplicate to be lost")
         plan = _plan(tmp_path, **{topic_name: [1, 0]})
         words = ("--zookeeper", kafka_zookeeper.zookeeper_connect, "--reassignment-json-file", plan)
         refused = _reassign("--execute", *words)
@@ -119,7 +117,7 @@ def test_a_controller_that_does_not_listen_any_more_is_told_of(
     """After a znode was deleted by hand the controller does not see a new one until another controller is elected."""
     kafka_zookeeper.create_topic(topic_name, [[0, 1]])
     znodes.create(paths.REASSIGN_PARTITIONS, _entry(topic_name, "[1,1]"))
-    wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (1,), timeout_s=20, what="the duplicate to be lost")
+    wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (1,), what="the duplicate to be lost")
     # The controller does one thing after the other: when a later topic is there, it is done with the entry.
     kafka_zookeeper.create_topic(f"{topic_name}-later", [[0]])
     znodes.delete(paths.REASSIGN_PARTITIONS)
@@ -131,8 +129,8 @@ def test_a_controller_that_does_not_listen_any_more_is_told_of(
     assert "Successfully started partition reassignment for" in done.stdout
     assert done.stderr.startswith("Warning: the controller has not read the new znode /admin/reassign_partitions.")
     _elect_a_controller(znodes)  # the way out that the warning names
-    wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (2, 0), timeout_s=30, what="the move to be made")
-    wait_until(lambda: znodes.exists(paths.REASSIGN_PARTITIONS) is None, timeout_s=20, what="the znode to go")
+    wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (2, 0), what="the move to be made")
+    wait_until(lambda: znodes.exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
 
 
 def test_nobody_there_is_told_in_one_line(tmp_path: Path) -> None:
@@ -157,6 +155,5 @@ def _elect_a_controller(znodes: KazooClient) -> None:
     znodes.delete(paths.CONTROLLER)
     wait_until(
         lambda: int(znodes.get(paths.CONTROLLER_EPOCH)[0]) > epoch and znodes.exists(paths.CONTROLLER) is not None,
-        timeout_s=20,
         what="another controller",
     )

@@ -37,7 +37,7 @@ def is_led(side: Side) -> bool:
 def sides(clusters: tuple[Side, Side]) -> Iterator[BothSides]:
     """Both clusters with all brokers at work, counted from here."""
     for side in clusters:
-        wait_until(lambda side=side: is_led(side), timeout_s=60, what="another controller")
+        wait_until(lambda side=side: is_led(side), what="another controller")
         side.first_epoch = parse_controller_epoch(side.content(paths.CONTROLLER_EPOCH) or b"")
     found = BothSides(*clusters)
     yield found

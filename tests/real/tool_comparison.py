@@ -208,10 +208,10 @@ class Tool:
         Where a replica is on a broker that is down, a view of a move looks like one of a partition at rest: such
         partitions, like `foo-0`, need to be named with the replicas that they have then.
         """
-        wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="no reassignment")
-        wait_until(lambda: not self._futures(), timeout_s=30, what="no move between directories")
-        wait_until(self._brokers_know, timeout_s=30, what="brokers that know what the controller knows")
-        wait_until(lambda: self._brokers_show(replicas), timeout_s=30, what=f"brokers that show {dict(replicas)}")
+        wait_until(lambda: not self.admin.list_partition_reassignments(), what="no reassignment")
+        wait_until(lambda: not self._futures(), what="no move between directories")
+        wait_until(self._brokers_know, what="brokers that know what the controller knows")
+        wait_until(lambda: self._brokers_show(replicas), what=f"brokers that show {dict(replicas)}")
 
     def _brokers_show(self, replicas: Mapping[str, Sequence[int]]) -> bool:
         ports = [node.place.ports["PLAINTEXT"] for node in self.cluster.brokers.values() if node.is_running]
@@ -249,12 +249,12 @@ class Tool:
             known = {(broker, key): entry.value for broker, found in described.items() for key, entry in found.items()}
             return all(known.get((broker, one.name)) == one.value for broker in rates for one in rates[broker])
 
-        wait_until(are_known, timeout_s=30, what="brokers that know their throttle")
+        wait_until(are_known, what="brokers that know their throttle")
 
     def wait_for(self, name: str) -> None:
         """Wait until one partition is no longer being reassigned."""
         key = TopicPartition.parse(self.real_name(name))
-        wait_until(lambda: not self.admin.list_partition_reassignments([key]), timeout_s=30, what=f"{name} at rest")
+        wait_until(lambda: not self.admin.list_partition_reassignments([key]), what=f"{name} at rest")
 
     def _futures(self) -> list[str]:
         nodes = [node for node in self.cluster.brokers.values() if node.is_running]
@@ -328,7 +328,7 @@ class Tool:
                 if topic.startswith(self._prefix):
                     self.cluster.delete_topic(topic)
             self.admin.incremental_alter_configs(clear_broker_changes(self._live_brokers())).raise_if_any()
-            wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="an idle cluster")
+            wait_until(lambda: not self.admin.list_partition_reassignments(), what="an idle cluster")
 
 
 def outcomes(
@@ -359,7 +359,7 @@ def outcomes_with_a_stopped_broker(
                 prepared.append((name, tool, scenario(tool)))
                 next(prepared[-1][2])
         cluster.brokers[broker].stop()
-        wait_until(lambda: broker not in cluster.seen().brokers, timeout_s=30, what="a cluster that misses the broker")
+        wait_until(lambda: broker not in cluster.seen().brokers, what="a cluster that misses the broker")
         for name, tool, rest in prepared:
             next(rest, None)
             results[tool.who][name] = tool.outcome()

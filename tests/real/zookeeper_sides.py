@@ -29,13 +29,12 @@ from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.setup.scenario import Scenario
 from kreassign.twin.setup.serving import Serving, serving_scenario
 from testbed import KafkaCluster
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
 BROKERS = 6
 SPEED = 5.0
 REST_S = 0.6
 """How long both must be the same, and stay as they are, to count as at rest."""
-PATIENCE_S = 40.0
 
 DONE = "done"
 
@@ -158,7 +157,7 @@ class BothSides:
         """Wait until both have the same znodes and these stay as they are; AssertionError says what is different."""
         watch = _Watch(self.both, self._topics)
         try:
-            wait_until(watch.is_at_rest, timeout_s=PATIENCE_S, what=what)
+            wait_until(watch.is_at_rest, what=what)
         except TimeoutError:
             raise AssertionError(f"{what}: {watch.difference()}") from None
 
@@ -273,7 +272,7 @@ def twin_side(zookeeper: str) -> Iterator[Side]:
 def zookeeper_client(zookeeper: str) -> Iterator[KazooClient]:
     """A client of ZooKeeper, connected while the block runs."""
     znodes = KazooClient(hosts=zookeeper)
-    znodes.start(timeout=15)
+    znodes.start(timeout=PATIENCE_S)
     try:
         yield znodes
     finally:

@@ -68,7 +68,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     with (folder / "server.log").open("wb") as log, pytest.MonkeyPatch.context() as environment:
         server = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         try:
-            wait_until(lambda: _answers(server, found.endpoint), timeout_s=60, what="an answer of the S3 server")
+            wait_until(lambda: _answers(server, found.endpoint), what="an answer of the S3 server")
             with urllib.request.urlopen(urllib.request.Request(f"{found.endpoint}/{BUCKET}", method="PUT")):
                 pass
             for name, value in found.environment.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.fork_server import fork_server
+from testbed.waiting import PATIENCE_S
 
 # A module of Python's own that runs any statement.
 RUN = ("timeit", "-n1", "-r1", "-s")
@@ -27,7 +28,7 @@ def test_it_has_its_words_folder_and_environment(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("words", [("--version",), ("nonsense",), ("status", "--state-dir", "/dev/null/no")])
 def test_it_says_and_returns_what_a_process_of_its_own_does(words: tuple[str, ...]) -> None:
     own = subprocess.run(
-        [sys.executable, "-m", "kreassign", *words], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "kreassign", *words], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     for _ in range(2):
         done = fork_server().run("kreassign", *words)
@@ -45,12 +46,12 @@ def test_a_signal_ends_it_and_no_other(number: signal.Signals) -> None:
     waiting = [fork_server().start(*RUN, "import signal; print('up', flush=True); signal.pause()") for _ in range(2)]
     assert [program.stdout.readline() for program in waiting] == ["up\n", "up\n"]
     waiting[0].send_signal(number)
-    assert waiting[0].communicate(20) == ("", "")
+    assert waiting[0].communicate(PATIENCE_S) == ("", "")
     assert (waiting[0].returncode, waiting[1].poll()) == (-number, None)
     with pytest.raises(subprocess.TimeoutExpired):
         waiting[1].wait(0)
     waiting[1].kill()
-    waiting[1].communicate(20)
+    waiting[1].communicate(PATIENCE_S)
     with pytest.raises(ProcessLookupError):
         os.kill(waiting[1].pid, 0)
 

@@ -28,11 +28,11 @@ def test_a_group_with_a_stopped_process_dies_with_its_parent_however_late_its_gu
         # The kernel hangs up on both when the parent is gone, and only then lets them go on.
         for pid in (guard, child):
             os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: is_stopped(guard) and is_stopped(child), timeout_s=20, what="both stopped")
+        wait_until(lambda: is_stopped(guard) and is_stopped(child), what="both stopped")
         parent.kill()
         assert parent.wait() == -signal.SIGKILL
     try:
-        wait_until(lambda: not is_alive(child), timeout_s=20, what="the child dead")
+        wait_until(lambda: not is_alive(child), what="the child dead")
     finally:
         if is_alive(child):
             os.kill(child, signal.SIGKILL)

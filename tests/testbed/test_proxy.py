@@ -13,9 +13,8 @@ import pytest
 
 from testbed.ports import HOST, ReservedPorts
 from testbed.proxy import Deed, Interference, Proxy
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
-PATIENCE_S = 30.0
 METADATA, WRITE = 3, 45
 
 
@@ -140,7 +139,7 @@ def test_what_was_said_in_a_silence_arrives_after_it(between: Between) -> None:
     silence = Interference(Deed.SILENCE)
     between.proxy.interfere(silence)
     between.client.sendall(message(METADATA, "it"))
-    wait_until(lambda: silence.strikes > 0, timeout_s=PATIENCE_S, what="the request at the proxy")
+    wait_until(lambda: silence.strikes > 0, what="the request at the proxy")
     assert between.broker.asked == []
     between.proxy.interfere(None)
     assert between.client.recv(100) == message(METADATA, "it")

@@ -46,7 +46,7 @@ def of(box: JavaTools, topic: str = "orders", number: int = 0) -> tuple[tuple[in
 
 def settle(box: JavaTools) -> None:
     """Wait until nothing moves."""
-    wait_until(lambda: box.server.do(lambda asked: not asked.metadata.reassigning), timeout_s=20, what="no moves")
+    wait_until(lambda: box.server.do(lambda asked: not asked.metadata.reassigning), what="no moves")
 
 
 def configs(box: JavaTools) -> dict[str, dict[str, str]]:
@@ -178,7 +178,7 @@ def settle_directories(box: JavaTools, path: str) -> None:
     def is_there(asked: Twin) -> bool:
         return asked.replication.readings.log_dir(TopicPartition("orders", 0), 0) == path
 
-    wait_until(lambda: box.server.do(is_there), timeout_s=20, what=f"the copy in {path}")
+    wait_until(lambda: box.server.do(is_there), what=f"the copy in {path}")
 
 
 def test_a_replica_that_moves_lands_in_the_directory_of_the_plan(box: JavaTools) -> None:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import admin
 
 from kreassign.twin.network.server import ServerThread, serving
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import partition, twin
 
 
@@ -31,20 +31,20 @@ def rdkafka(server: ServerThread) -> Any:
 def outcome(futures: Any) -> Any:
     """The result of the one future in a dictionary of them."""
     (future,) = futures.values()
-    return future.result(10)
+    return future.result(PATIENCE_S)
 
 
 def test_librdkafka_lists_and_describes(rdkafka: Any) -> None:
-    listed = rdkafka.list_topics(timeout=10)
+    listed = rdkafka.list_topics(timeout=PATIENCE_S)
     assert (listed.cluster_id, list(listed.topics), len(listed.brokers)) == ("twin", ["orders"], 4)
     described = outcome(rdkafka.describe_topics(confluent_kafka.TopicCollection(["orders"])))
     assert [[node.id for node in entry.replicas] for entry in described.partitions] == [[0, 1], [1, 2]]
-    assert [node.rack for node in rdkafka.describe_cluster().result(10).nodes] == ["a", "b", "a", "b"]
+    assert [node.rack for node in rdkafka.describe_cluster().result(PATIENCE_S).nodes] == ["a", "b", "a", "b"]
     assert (
         outcome(rdkafka.list_offsets({confluent_kafka.TopicPartition("orders", 0): admin.OffsetSpec.latest()})).offset
         == 10_000
     )
-    assert rdkafka.list_consumer_groups().result(10).valid == []
+    assert rdkafka.list_consumer_groups().result(PATIENCE_S).valid == []
 
 
 def test_librdkafka_makes_configures_and_deletes_topics(server: ServerThread, rdkafka: Any) -> None:
@@ -59,19 +59,17 @@ def test_librdkafka_makes_configures_and_deletes_topics(server: ServerThread, rd
     assert shown["retention.bytes"].is_default
     assert server.do(lambda asked: len(asked.metadata.topics["new"].partitions)) == 5
     assert outcome(rdkafka.delete_topics(["new"])) is None
-    assert list(rdkafka.list_topics(timeout=10).topics) == ["orders"]
+    assert list(rdkafka.list_topics(timeout=PATIENCE_S).topics) == ["orders"]
 
 
 def test_librdkafka_elects_leaders(server: ServerThread, rdkafka: Any) -> None:
 
     server.do(lambda asked: asked.stop(0))
     server.do(lambda asked: asked.start(0))
-    wait_until(
-        lambda: server.do(lambda asked: partition(asked, "orders")[1] == {0, 1}), timeout_s=10, what="broker 0 in sync"
-    )
+    wait_until(lambda: server.do(lambda asked: partition(asked, "orders")[1] == {0, 1}), what="broker 0 in sync")
     elected = rdkafka.elect_leaders(
         confluent_kafka.ElectionType.PREFERRED, [confluent_kafka.TopicPartition("orders", 0)]
-    ).result(10)
+    ).result(PATIENCE_S)
     assert all(error is None for error in elected.values())
     assert server.do(lambda asked: partition(asked, "orders"))[2] == 0
 
@@ -86,7 +84,7 @@ def test_a_producer_is_told_at_once_that_there_are_no_records(server: ServerThre
     producer = confluent_kafka.Producer(bootstrap(server))
     producer.produce("orders", b"record", callback=lambda error, _: told.append(error))
     # Its own patience with what might pass is five minutes.
-    wait_until(lambda: bool(producer.poll(0.1) or told), timeout_s=20, what="the end of the record")
+    wait_until(lambda: bool(producer.poll(0.1) or told), what="the end of the record")
     assert [error.code() if error else None for error in told] == [44]
 
 
@@ -94,6 +92,6 @@ def test_a_consumer_is_told_at_once_that_there_are_no_records(server: ServerThre
     consumer = confluent_kafka.Consumer({**bootstrap(server), "group.id": "tests", "enable.auto.commit": False})
     consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
     told: list[Any] = []
-    wait_until(lambda: bool(told.append(consumer.poll(0.1)) or told[-1]), timeout_s=20, what="an error")
+    wait_until(lambda: bool(told.append(consumer.poll(0.1)) or told[-1]), what="an error")
     consumer.close()
     assert told[-1].error().code() == 44

@@ -75,7 +75,7 @@ class LiveRun:
         return self.journal.stem
 
     def wait_for_end(self) -> RunHistory:
-        wait_until(lambda: bool(self.ended), timeout_s=120, what="the end of the run")
+        wait_until(lambda: bool(self.ended), what="the end of the run")
         return self.ended[0]
 
 
@@ -97,9 +97,7 @@ def live_run(
         runner = threading.Thread(target=lambda: found.ended.append(operation.run(client, request, context)))
         runner.start()
         try:
-            wait_until(
-                lambda: any(map(is_active, find_journals(state_dir))), timeout_s=60, what="the beginning of the run"
-            )
+            wait_until(lambda: any(map(is_active, find_journals(state_dir))), what="the beginning of the run")
             yield found
         finally:
             runner.join(120)

@@ -89,7 +89,7 @@ def serving_page(settings: WebSettings, name: str = "127.0.0.1", trust: ssl.SSLC
         thread = threading.Thread(target=made.run, args=([listener],))
         thread.start()
         try:
-            wait_until(lambda: made.started, timeout_s=60, what="the page")
+            wait_until(lambda: made.started, what="the page")
             yield Site(listener.getsockname()[1], name, trust, streams)
         finally:
             made.should_exit = True

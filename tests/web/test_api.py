@@ -238,12 +238,12 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
 
     with closing(Events(site, f"{path}/stream")) as events:
         assert events.answer.headers["content-type"] == "text/event-stream; charset=utf-8"
-        wait_until(lambda: bool(events.runs), timeout_s=60, what="the first event")
+        wait_until(lambda: bool(events.runs), what="the first event")
         assert site.streams.count == 1
         with closing(site.connection()) as leaving:
             leaving.request("GET", f"{path}/stream")
-            wait_until(lambda: site.streams.count == 2, timeout_s=60, what="another stream")
-        wait_until(lambda: site.streams.count == 1, timeout_s=60, what="the end of a stream that nobody reads")
+            wait_until(lambda: site.streams.count == 2, what="another stream")
+        wait_until(lambda: site.streams.count == 1, what="the end of a stream that nobody reads")
         site.streams.count += MOST_STREAMS
         assert site.ask(f"{path}/stream").status == 503
         site.streams.count -= MOST_STREAMS
@@ -252,25 +252,25 @@ def test_a_run_that_goes_on_is_streamed_and_does_what_it_is_asked(live: tuple[Si
         assert Page(site.ask("/metrics").text).value("run_held") == 0
 
         assert asked("pause") == "HoldRequested"
-        wait_until(lambda: bool(events.runs[-1]["why_held"]), timeout_s=60, what="a pause in the stream")
+        wait_until(lambda: bool(events.runs[-1]["why_held"]), what="a pause in the stream")
         assert ">paused, 2 moves in flight go on<" in site.ask(f"/runs/{run.run_id}").text
         assert asked("resume") == "ReleaseRequested"
         assert asked("throttle", {"bytes_per_s": 30_000}) == "ThrottleRequested"
-        wait_until(lambda: events.runs[-1]["throttle_bytes_per_s"] == 30_000, timeout_s=60, what="the throttle")
+        wait_until(lambda: events.runs[-1]["throttle_bytes_per_s"] == 30_000, what="the throttle")
         for wrong in ({"bytes_per_s": 0}, {"bytes_per_s": -1}, {"bytes_per_s": True}, {"bytes_per_s": "5MB/s"}, {}):
             assert site.post(f"/runs/{run.run_id}/throttle", wrong).status == 422
 
         assert asked("pace", {"order": "name", "max_moves": 7, "max_moves_per_broker": 2}) == "PaceRequested"
         pace = {"order": "name", "max_moves": 7, "max_moves_per_source": 2, "max_moves_per_destination": 2}
-        wait_until(lambda: events.runs[-1]["pace"] == pace, timeout_s=60, what="the pace")
+        wait_until(lambda: events.runs[-1]["pace"] == pace, what="the pace")
         assert asked("pace", {"max_moves": 0}) == "PaceRequested"
-        wait_until(lambda: events.runs[-1]["pace"] == pace | {"max_moves": None}, timeout_s=60, what="no limit")
+        wait_until(lambda: events.runs[-1]["pace"] == pace | {"max_moves": None}, what="no limit")
         for wrong in ({}, {"order": "best"}, {"max_moves": -1}, {"max_moves": 1.5}, {"max_copies": 1}):
             assert site.post(f"/runs/{run.run_id}/pace", wrong).status == 422
 
         assert asked("cancel") == "CancelRequested"
         assert run.wait_for_end().state == "cancelled"
-        wait_until(lambda: events.has_ended, timeout_s=60, what="the end of the stream")
+        wait_until(lambda: events.has_ended, what="the end of the stream")
     assert events.runs[-1]["summary"]["state"] == "cancelled"
     assert [type(event) for event in read_events(run.journal) if isinstance(event, Request)] == [
         HoldRequested, ReleaseRequested, ThrottleRequested, PaceRequested, PaceRequested, CancelRequested,

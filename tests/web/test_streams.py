@@ -15,7 +15,7 @@ from kreassign.operations.live_runs import LiveRun, RunFollower
 from kreassign.web.guard import LARGEST_BODY
 from kreassign.web.server import MOST_CONNECTIONS
 from kreassign.web.streams import MOST_STREAMS, Followed, Look, Streams
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
 
@@ -59,10 +59,10 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
         leaving = [_stream(site, path) for _ in range(LEAVING)]
         listeners = [stack.enter_context(_stream(site, path)) for _ in range(LISTENERS)]
         everybody = SILENT + LEAVING + LISTENERS
-        wait_until(lambda: site.streams.count == everybody, timeout_s=60, what="all streams")
+        wait_until(lambda: site.streams.count == everybody, what="all streams")
         for one in leaving:
             one.close()
-        wait_until(lambda: site.streams.count == everybody - LEAVING, timeout_s=60, what="those who leave to be gone")
+        wait_until(lambda: site.streams.count == everybody - LEAVING, what="those who leave to be gone")
         with closing(_stream(site, path)) as counted:
             content = b""
             while content.count(b"event: run") < EVENTS:
@@ -76,8 +76,8 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
         assert longest[-2:] == ["event: end", "data: {}"]
         assert all(each and longest[-len(each) :] == each for each in lists)
         stack.close()
-        wait_until(lambda: site.streams.count == 0, timeout_s=60, what="no streams")
-        wait_until(lambda: _open_descriptors() <= before, timeout_s=60, what=f"no more than {before} descriptors")
+        wait_until(lambda: site.streams.count == 0, what="no streams")
+        wait_until(lambda: _open_descriptors() <= before, what=f"no more than {before} descriptors")
 
 
 def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(t
         await followed.begin()
         first, soon = await followed.after(0), await followed.after(0)
         late = soon
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_S):
             while late is soon:
                 late = await followed.after(0)
         return first, soon, late

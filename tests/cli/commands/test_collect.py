@@ -23,8 +23,8 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving as serving_twin
 from kreassign.twin.network.transport import TwinTransport
 from testbed.fork_server import fork_server
-from testbed.waiting import wait_until
-from tests.cli.commands.test_twin import PATIENCE_S, serving
+from testbed.waiting import PATIENCE_S, wait_until
+from tests.cli.commands.test_twin import serving
 from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 
@@ -103,7 +103,7 @@ def test_a_collector_that_is_killed_leaves_whole_files_only_and_a_restart_goes_o
         for _ in range(2):
             before = sealed()
             running = Collecting(served.bootstrap(), tmp_path)
-            wait_until(lambda before=before: sealed() >= before + 3, timeout_s=PATIENCE_S, what="three rounds")
+            wait_until(lambda before=before: sealed() >= before + 3, what="three rounds")
             running.kill()
         left = sealed()
         assert Collecting(served.bootstrap(), tmp_path, "--rounds", "2").ended() == 0

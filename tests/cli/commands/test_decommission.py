@@ -55,9 +55,7 @@ def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
         f"uncordon broker 3\nwhat run {run_id} moved stays where it is; to move it back: kreassign rollback {run_id}\n"
     )
     server.do(lambda twin: twin.stop(3))
-    wait_until(
-        lambda: server.do(lambda twin: twin.metadata.brokers[3].fenced), timeout_s=30, what="broker 3 to be gone"
-    )
+    wait_until(lambda: server.do(lambda twin: twin.metadata.brokers[3].fenced), what="broker 3 to be gone")
     gone = type_in("--unregister", "--yes")
     assert gone.exit_code == 0, gone.output
     assert gone.stderr.startswith("next: kreassign doctor --bootstrap-server ")

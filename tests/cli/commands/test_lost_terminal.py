@@ -49,7 +49,7 @@ def state(terminal: Terminal) -> str:
 
 def wait_for_moves(terminal: Terminal) -> str:
     """Until copies are under way; the id of the run."""
-    wait_until(lambda: state(terminal) == "moving", timeout_s=60, what="the run to move")
+    wait_until(lambda: state(terminal) == "moving", what="the run to move")
     return str(terminal.runs[0]["run_id"])
 
 
@@ -101,7 +101,7 @@ def test_a_closed_terminal_pauses_the_run(terminal: Terminal) -> None:
 def test_under_nohup_the_run_outlives_its_terminal(terminal: Terminal) -> None:
     process = start(terminal, *FAST, before=("nohup",))
     try:
-        wait_until(lambda: bool(terminal.runs), timeout_s=60, what="the run to begin")
+        wait_until(lambda: bool(terminal.runs), what="the run to begin")
         process.send_signal(signal.SIGHUP)
         process.communicate(timeout=90)
     finally:
@@ -115,7 +115,7 @@ def test_ctrl_z_says_what_goes_on_and_fg_how_long_it_lasted(terminal: Terminal) 
         run_id = wait_for_moves(terminal)
         process.send_signal(signal.SIGTSTP)
         shown = Path(f"/proc/{process.pid}/stat")
-        wait_until(lambda: ") T " in shown.read_text(), timeout_s=30, what="the process to stop")
+        wait_until(lambda: ") T " in shown.read_text(), what="the process to stop")
         refused = terminal.type("throttle", run_id, "100kB/s")
         assert (refused.exit_code, f"its process {process.pid} is stopped" in refused.stderr) == (5, True)
         assert f"its process {process.pid} is stopped" in terminal.type("status", run_id).stdout

@@ -27,8 +27,6 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WIDE, NARROW = (120, 40), (70, 14)
 """Columns and lines. On so few lines only the whole and its moves are shown."""
 
-PATIENCE_S = 60
-
 
 class Screen:
     """The other end of a pseudo-terminal, read by a thread so that nobody who writes there waits."""
@@ -106,11 +104,11 @@ def test_the_view_fits_the_terminal_when_it_is_resized_and_again_when_it_is_larg
             frame = screen.last_frame()
             return len(frame) == 3 and longest(frame) <= NARROW[0]
 
-        wait_until(is_whole, timeout_s=PATIENCE_S, what="the whole view")
+        wait_until(is_whole, what="the whole view")
         screen.resize(*NARROW)
-        wait_until(is_small, timeout_s=PATIENCE_S, what="a view for a small terminal")
+        wait_until(is_small, what="a view for a small terminal")
         screen.resize(*WIDE)
-        wait_until(is_whole, timeout_s=PATIENCE_S, what="the whole view again")
+        wait_until(is_whole, what="the whole view again")
 
 
 def longest(lines: list[str]) -> int:

@@ -65,7 +65,6 @@ class Terminal:
         """Until the first run has one in flight."""
         wait_until(
             lambda: bool(self.runs) and any(move["status"] == "moving" for move in self.runs[0]["moves"]),
-            timeout_s=30,
             what="a move to be in flight",
         )
 
@@ -111,9 +110,7 @@ def watch_it_pause(terminal: Terminal, run_id: str) -> None:
 def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_another_terminal(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and terminal.runs[0]["state"] == "moving", timeout_s=30, what="the run to move"
-        )
+        wait_until(lambda: bool(terminal.runs) and terminal.runs[0]["state"] == "moving", what="the run to move")
         run_id = terminal.runs[0]["run_id"]
 
         watch_it_pause(terminal, run_id)
@@ -207,7 +204,6 @@ def test_a_plan_whose_run_was_cancelled_at_once_is_run_again(terminal: Terminal)
     try:
         wait_until(
             lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            timeout_s=30,
             what="the run to move",
         )
         terminal.type("cancel")
@@ -226,7 +222,6 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
     try:
         wait_until(
             lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            timeout_s=30,
             what="the run to move",
         )
     finally:
@@ -250,7 +245,6 @@ def test_a_run_that_is_sent_a_signal_can_be_resumed(terminal: Terminal, signals:
     try:
         wait_until(
             lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            timeout_s=30,
             what="the run to move",
         )
         for number in signals:

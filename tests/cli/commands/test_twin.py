@@ -25,11 +25,10 @@ from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from testbed.certificates import make_certificates
 from testbed.fork_server import Forked, fork_server
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.checks import whole
 from tests.checks.source import read
 
-PATIENCE_S = 20
 LOGIN = {
     "security.protocol": "SASL_PLAINTEXT",
     "sasl.mechanism": "PLAIN",
@@ -138,7 +137,7 @@ def test_clients_that_come_at_the_limit_of_descriptors_are_turned_away_and_told_
             with socket.create_connection((host, int(port)), PATIENCE_S) as client:
                 return _answered(client, hello)
 
-        wait_until(is_answered_again, timeout_s=PATIENCE_S, what="a client to be let in again")
+        wait_until(is_answered_again, what="a client to be let in again")
         code, errors = served.end()
     assert (code, errors.count("\n")) == (0, 1)
     assert "40 files and connections open" in errors
@@ -373,9 +372,7 @@ def test_a_twin_takes_orders_while_it_runs() -> None:
         assert ordered(served, "inject", "drop:DescribeCluster") == (0, "drop:DescribeCluster injected\n")
         assert ordered(served, "recover", "isolate:2") == (0, "isolate:2 recovered\n")
         with served.admin() as admin:
-            wait_until(
-                lambda: admin.describe_cluster().broker_ids == (0, 1, 2), timeout_s=PATIENCE_S, what="all brokers back"
-            )
+            wait_until(lambda: admin.describe_cluster().broker_ids == (0, 1, 2), what="all brokers back")
 
 
 def test_nobody_takes_orders_where_no_twin_is() -> None:

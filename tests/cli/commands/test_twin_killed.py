@@ -12,8 +12,8 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError
 from kreassign.model import NewTopic, TopicPartition
-from testbed.waiting import wait_until
-from tests.cli.commands.test_twin import PATIENCE_S, serving
+from testbed.waiting import PATIENCE_S, wait_until
+from tests.cli.commands.test_twin import serving
 
 pytestmark = pytest.mark.thorough
 
@@ -48,7 +48,7 @@ def test_killing_it_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path: 
         with serving("--data-dir", str(tmp_path)) as served, served.admin() as admin, ThreadPoolExecutor(1) as threads:
             worker = threads.submit(work.go_on_until_nobody_answers, admin, life)
             goal = len(work.done) + ENOUGH
-            wait_until(lambda goal=goal: len(work.done) >= goal, timeout_s=PATIENCE_S, what="some work")
+            wait_until(lambda goal=goal: len(work.done) >= goal, what="some work")
             served.process.send_signal(signal.SIGKILL)
             served.process.wait(PATIENCE_S)
             worker.result(PATIENCE_S)

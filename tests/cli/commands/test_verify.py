@@ -104,7 +104,7 @@ def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Termina
     copy = TopicPartitionReplica(3, "t", 0)
     with connect(terminal.bootstrap) as client:
         client.alter_replica_log_dirs({copy: "/data/3/d0"}).raise_if_any()
-    wait_until(lambda: verify(terminal, run_id)[0] == 1, timeout_s=30, what="the copy to leave its directory")
+    wait_until(lambda: verify(terminal, run_id)[0] == 1, what="the copy to leave its directory")
     (finding,) = verify(terminal, run_id)[1]["findings"]
     assert (finding["kind"], "/data/3/d1" in finding["sentence"]) == ("log_dir", True)
 

@@ -52,5 +52,5 @@ def once_so(find: Callable[[], object], wanted: object) -> object:
         return found[-1] == wanted
 
     with suppress(TimeoutError):
-        wait_until(is_so, timeout_s=PATIENCE_S, what="as wanted")
+        wait_until(is_so, what="as wanted")
     return found[-1]

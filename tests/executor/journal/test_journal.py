@@ -197,12 +197,10 @@ def test_a_process_that_holds_the_lock_is_seen_to_be_stopped_and_to_go_on(tmp_pa
         assert holder.stdout.readline() == "held\n"
         assert stopped_process_in(path.parent) is None
         holder.send_signal(signal.SIGSTOP)
-        wait_until(
-            lambda: stopped_process_in(path.parent) == holder.pid, timeout_s=10, what="the process to be stopped"
-        )
+        wait_until(lambda: stopped_process_in(path.parent) == holder.pid, what="the process to be stopped")
         assert active_run(tmp_path, "cluster-1") == "run-1"
         holder.send_signal(signal.SIGCONT)
-        wait_until(lambda: stopped_process_in(path.parent) is None, timeout_s=10, what="the process to go on")
+        wait_until(lambda: stopped_process_in(path.parent) is None, what="the process to go on")
         holder.kill()
 
 
@@ -212,7 +210,7 @@ def test_another_process_with_the_number_of_a_former_holder_is_not_taken_for_it(
         (path.parent / "holder").write_text(f"run-1\n{other.pid}\n")
         other.send_signal(signal.SIGSTOP)
         state = Path(f"/proc/{other.pid}/stat")
-        wait_until(lambda: ") T " in state.read_text(), timeout_s=10, what="the process to be stopped")
+        wait_until(lambda: ") T " in state.read_text(), what="the process to be stopped")
         assert stopped_process_in(path.parent) is None
         other.kill()
 

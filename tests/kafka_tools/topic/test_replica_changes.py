@@ -62,7 +62,7 @@ def settle(asked, topic="a"):
     """Wait until the partitions of a topic are where they shall be; the twin goes on in real time."""
     partitions = asked.metadata.topics[topic].partitions
     keys = [TopicPartition(topic, number) for number in partitions]
-    wait_until(lambda: asked.metadata.reassigning.isdisjoint(keys), timeout_s=20, what=f"{topic} at rest")
+    wait_until(lambda: asked.metadata.reassigning.isdisjoint(keys), what=f"{topic} at rest")
 
 
 def rollback(out):

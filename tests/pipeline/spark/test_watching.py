@@ -26,7 +26,7 @@ def test_how_many_tasks_are_done_is_told_while_a_job_runs(spark: SparkSession, t
     def wait_in_the_last(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column("id").to_pylist() == [2]:
-                wait_until(seen.exists, timeout_s=120, what="somebody to tell of the tasks that are done")
+                wait_until(seen.exists, what="somebody to tell of the tasks that are done")
             yield batch
 
     with watched(spark, tell):

@@ -184,7 +184,7 @@ def test_what_is_seen_is_of_one_load_whenever_loads_are_killed(tmp_path: Path) -
             # At another place each time: after a load, then after one, two and three commits more.
             table = (LOADS, *TABLES)[kill]
             before = len(commits(tmp_path, table))
-            wait_until(lambda b=before, t=table: len(commits(tmp_path, t)) > b + 2, timeout_s=60, what="a commit")
+            wait_until(lambda b=before, t=table: len(commits(tmp_path, t)) > b + 2, what="a commit")
         finally:
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=60)

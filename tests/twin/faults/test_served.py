@@ -16,11 +16,10 @@ from kreassign.twin.network.server import ServerThread, serving
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import twin
 
 ORDERS = TopicPartition("orders", 0)
-PATIENCE_S = 10.0
 
 
 @pytest.fixture
@@ -48,9 +47,7 @@ def test_a_lost_answer_ends_the_connection_after_the_change(server: ServerThread
             admin.alter_partition_reassignments({ORDERS: (3, 2)})
         assert server.do(lambda box: box.metadata.offset) > 0
         wait_until(
-            lambda: admin.describe_topics()["orders"].partitions[0].replicas == (3, 2),
-            timeout_s=PATIENCE_S,
-            what="the end of the move",
+            lambda: admin.describe_topics()["orders"].partitions[0].replicas == (3, 2), what="the end of the move"
         )
 
 

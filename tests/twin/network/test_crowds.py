@@ -39,13 +39,12 @@ def test_busy_connections_among_idle_ones_are_answered_rightly_and_leave_nothing
                     assert [len(topic.partitions) for topic in answer.topics] == [2]
             wait_until(
                 lambda: server.do(lambda _: server.server.connection_count) == IDLE + BUSY,
-                timeout_s=10,
                 what="the idle and the busy ones alone",
             )
             for client in idle:
                 client.send(api.API_VERSIONS, 0)
                 assert client.receive(api.API_VERSIONS, 0).error_code == 0
-        wait_until(lambda: _open() == before, timeout_s=10, what=f"{before} descriptors and threads")
+        wait_until(lambda: _open() == before, what=f"{before} descriptors and threads")
         assert not server.server.failures
 
 

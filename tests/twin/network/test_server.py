@@ -32,10 +32,8 @@ from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
 from kreassign.wire.frame import PREFIX_BYTES, framed
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster, twin
-
-PATIENCE_S = 10.0
 
 
 @pytest.fixture
@@ -225,7 +223,7 @@ def test_many_clients_come_and_go(server: ServerThread) -> None:
     assert all(client.receive(api.METADATA, 12).cluster_id == "twin" for client in clients)
     for client in clients:
         client.close()
-    wait_until(lambda: server.do(lambda _: not server.server.connection_count), timeout_s=10, what="no connections")
+    wait_until(lambda: server.do(lambda _: not server.server.connection_count), what="no connections")
 
 
 def test_a_port_that_cannot_be_had_is_said_so() -> None:
@@ -270,7 +268,7 @@ def test_a_move_takes_real_time(server: ServerThread) -> None:
     with admin_of(server) as admin:
         admin.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
         assert partition in admin.list_partition_reassignments()
-        wait_until(lambda: not admin.list_partition_reassignments(), timeout_s=10, what="no moves")
+        wait_until(lambda: not admin.list_partition_reassignments(), what="no moves")
         assert admin.describe_topics(["orders"])["orders"].partitions[0].replicas == (2, 3)
 
 
@@ -283,7 +281,7 @@ def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
         changes = {ConfigResource.topic("orders"): lists} | {ConfigResource.broker(one): rates for one in range(4)}
         admin.incremental_alter_configs(changes).raise_if_any()
         admin.alter_partition_reassignments({TopicPartition("orders", 0): (2, 3)}).raise_if_any()
-        wait_until(lambda: not admin.list_partition_reassignments(), timeout_s=10, what="no moves")
+        wait_until(lambda: not admin.list_partition_reassignments(), what="no moves")
         assert not server.server.failures
     assert asked.now_ms - started_ms > 1_800_000
 

@@ -23,7 +23,7 @@ from kreassign.twin.store.zookeeper import zookeeper_tree
 from kreassign.twin.zookeeper.tree import Create
 from testbed import ClusterSpec, Finished, KafkaCluster
 from testbed.fork_server import fork_server
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.kafka
 
@@ -59,8 +59,8 @@ class Served:
     def wait_for(self, replicas: tuple[int, ...]) -> None:
         """Wait until foo-0 has these replicas, and nothing is under way any more."""
         wanted = (replicas, {}, {})
-        wait_until(lambda: self._lists() == wanted, timeout_s=60, what=f"foo-0 on {replicas}")
-        wait_until(lambda: self._exists(paths.REASSIGN_PARTITIONS) is None, timeout_s=20, what="the znode to go")
+        wait_until(lambda: self._lists() == wanted, what=f"foo-0 on {replicas}")
+        wait_until(lambda: self._exists(paths.REASSIGN_PARTITIONS) is None, what="the znode to go")
 
     def _lists(self) -> tuple[object, ...]:
         topic = self.topic()
@@ -89,14 +89,14 @@ def served(zookeeper: str, folder: Path, *options: str, speed: str = "20") -> It
         assert process.stdout is not None
         assert "twin with 4 brokers" in process.stdout.readline()
         bootstrap = process.stdout.readline().partition(": ")[2].strip()
-        znodes.start(timeout=15)
+        znodes.start(timeout=PATIENCE_S)
         yield Served(zookeeper, bootstrap, znodes, process)
     finally:
         znodes.stop()
         znodes.close()
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(PATIENCE_S)
         finally:
             process.kill()
             process.communicate()
@@ -131,7 +131,7 @@ def test_tools_of_kafka_2_8_move_and_elect_through_znodes(
     assert "Clearing topic-level throttles" in verified.stdout, verified
     elected = tool(ELECT)
     assert elected.exit_code == 0, elected
-    wait_until(lambda: twin.znodes.exists(paths.PREFERRED_REPLICA_ELECTION) is None, timeout_s=20, what="the election")
+    wait_until(lambda: twin.znodes.exists(paths.PREFERRED_REPLICA_ELECTION) is None, what="the election")
 
 
 def test_our_tools_move_and_elect_through_znodes(twin: Served, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_our_tools_move_and_elect_through_znodes(twin: Served, tmp_path: Path) -
     twin.wait_for((3, 1))
     assert "foo-0" in tool("reassign_partitions", "--verify", "--reassignment-json-file", file)
     tool("preferred_replica_election")
-    wait_until(lambda: twin.znodes.exists(paths.PREFERRED_REPLICA_ELECTION) is None, timeout_s=20, what="the election")
+    wait_until(lambda: twin.znodes.exists(paths.PREFERRED_REPLICA_ELECTION) is None, what="the election")
 
 
 def test_tool_of_kafka_3_9_moves_lists_and_cancels_through_brokers(
@@ -173,7 +173,7 @@ def test_a_twin_that_is_killed_in_the_middle_of_a_move_is_followed_by_one_that_e
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
     with served(address, tmp_path, speed="0.1") as first:
         first.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
-        wait_until(lambda: first.topic().adding == {0: (3, 2)}, timeout_s=20, what="the move to begin")
+        wait_until(lambda: first.topic().adding == {0: (3, 2)}, what="the move to begin")
         first.process.kill()
     with served(address, tmp_path) as second:
         second.wait_for((3, 2))
@@ -203,10 +203,10 @@ def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
     with served(address, tmp_path, speed="4") as twin:
         twin.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
-        wait_until(lambda: twin.topic().adding == {0: (3, 2)}, timeout_s=20, what="the move to begin")
+        wait_until(lambda: twin.topic().adding == {0: (3, 2)}, what="the move to begin")
         twin.process.send_signal(signal.SIGSTOP)
         try:
-            wait_until(lambda: twin.znodes.exists(paths.CONTROLLER) is None, timeout_s=30, what="its session to end")
+            wait_until(lambda: twin.znodes.exists(paths.CONTROLLER) is None, what="its session to end")
             with zookeeper_tree(address) as other:
                 assert other.elect(9, 0) == 2
                 other.resign()
@@ -214,7 +214,7 @@ def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_
             twin.process.send_signal(signal.SIGCONT)
         twin.wait_for((3, 2))
         assert twin.znodes.get(paths.CONTROLLER_EPOCH)[0] == b"3"
-        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, timeout_s=30, what="all brokers")
+        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, what="all brokers")
 
 
 def test_topics_of_kafka_2_8_are_created_extended_and_deleted_through_znodes(
@@ -229,12 +229,12 @@ def test_topics_of_kafka_2_8_are_created_extended_and_deleted_through_znodes(
         return all(twin.znodes.exists(path) for path in states)
 
     tool("--create", "--topic", "new", "--partitions", "2", "--replication-factor", "2")
-    wait_until(lambda: leaders(2), timeout_s=20, what="two leaders")
+    wait_until(lambda: leaders(2), what="two leaders")
     tool("--alter", "--topic", "new", "--partitions", "3")
-    wait_until(lambda: leaders(3), timeout_s=20, what="a third leader")
+    wait_until(lambda: leaders(3), what="a third leader")
     tool("--delete", "--topic", "new")
-    wait_until(lambda: twin.znodes.exists(paths.topic_path("new")) is None, timeout_s=20, what="the topic to go")
-    wait_until(lambda: not twin.znodes.get_children(paths.DELETE_TOPICS), timeout_s=20, what="the deletion to end")
+    wait_until(lambda: twin.znodes.exists(paths.topic_path("new")) is None, what="the topic to go")
+    wait_until(lambda: not twin.znodes.get_children(paths.DELETE_TOPICS), what="the deletion to end")
 
 
 def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
@@ -244,8 +244,8 @@ def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
     assert cluster.zookeeper is not None
     with served(f"{cluster.zookeeper_connect}/twin", tmp_path, speed="4") as twin:
         twin.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
-        wait_until(lambda: twin.topic().adding == {0: (3, 2)}, timeout_s=20, what="the move to begin")
+        wait_until(lambda: twin.topic().adding == {0: (3, 2)}, what="the move to begin")
         cluster.zookeeper.restart()
         twin.wait_for((3, 2))
-        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, timeout_s=30, what="all brokers")
+        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, what="all brokers")
         assert twin.znodes.exists(paths.CONTROLLER) is not None
