@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
 
 from kreassign.admin import AdminClient, ClientSettings
+from kreassign.clock import VirtualClock
 from tests.admin.listener import Listener
 
-REQUEST_TIMEOUT_MS = 500
-API_TIMEOUT_MS = 5_000
+# Longer than any test may take.
+LONG_MS = 600_000
+RETRY_BACKOFF_MS = 60_000
+SILENCE_MS = 1_000
+"""The request timeout where a node stays silent: this one passes on the machine's clock."""
+
+
+class PausesOnly(VirtualClock, threading.local):
+    """Time that passes only between two tries, for each thread by itself: no call runs out of it on a busy machine."""
 
 
 @pytest.fixture
@@ -38,16 +47,17 @@ def node(listen: Callable[..., Listener]) -> Listener:
 
 @pytest.fixture
 def connect(stack: ExitStack) -> Callable[..., AdminClient]:
-    """A client that starts from these nodes. A node that stays silent costs it 0.5 s."""
+    """A client that starts from these nodes and tries for ten minutes, of which only the pauses count."""
 
     def start(*nodes: Listener, **fields: object) -> AdminClient:
         addresses = tuple(node.address for node in nodes)
         chosen = {
             "bootstrap_servers": addresses,
-            "request_timeout_ms": REQUEST_TIMEOUT_MS,
-            "api_timeout_ms": API_TIMEOUT_MS,
-            "retry_backoff_ms": 10,
+            "request_timeout_ms": LONG_MS,
+            "api_timeout_ms": LONG_MS,
+            "connect_timeout_ms": LONG_MS,
+            "retry_backoff_ms": RETRY_BACKOFF_MS,
         } | fields
-        return stack.enter_context(AdminClient.connect(ClientSettings(**chosen)))
+        return stack.enter_context(AdminClient.connect(ClientSettings(**chosen), clock=PausesOnly()))
 
     return start

@@ -49,7 +49,7 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
     join(node)
     node.answers[ALTER] = all_fine
     targets = many(12_001)
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(targets, warns_of_overrides=False)
+    batch = connect(node).alter_partition_reassignments(targets, warns_of_overrides=False)
     assert batch.ok.keys() == targets.keys()
     assert not batch.failed
     sent = [partitions_of(asked) for asked in node.asked if asked.api is ALTER]
@@ -60,14 +60,7 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
 def test_exactly_5000_partitions_go_in_one_request(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = all_fine
-    assert (
-        len(
-            connect(node, request_timeout_ms=30_000)
-            .alter_partition_reassignments(many(5_000), warns_of_overrides=False)
-            .ok
-        )
-        == 5_000
-    )
+    assert len(connect(node).alter_partition_reassignments(many(5_000), warns_of_overrides=False).ok) == 5_000
     assert node.times_asked(ALTER) == 1
 
 
@@ -78,9 +71,7 @@ def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener,
 
     join(node)
     node.answers[ALTER] = refuse_last
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(
-        many(5_002), warns_of_overrides=False
-    )
+    batch = connect(node).alter_partition_reassignments(many(5_002), warns_of_overrides=False)
     ordered = sorted(many(5_002))
     assert {key: error.message for key, error in batch.failed.items()} == {
         ordered[4_999]: f"broken {ordered[4_999]}",
@@ -94,9 +85,7 @@ def test_a_later_part_that_fails_is_told_for_its_partitions_and_nothing_follows_
 ) -> None:
     join(node)
     node.answers[ALTER] = in_turn(all_fine, Deed.HANG_UP, all_fine)
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(
-        many(15_000), warns_of_overrides=False
-    )
+    batch = connect(node).alter_partition_reassignments(many(15_000), warns_of_overrides=False)
     ordered = sorted(many(15_000))
     assert list(batch.ok) == ordered[:5_000]
     assert all(isinstance(batch.failed[key], OutcomeUnknown) for key in ordered[5_000:10_000])
@@ -109,7 +98,7 @@ def test_a_first_part_that_fails_fails_the_call(node: Listener, connect: Connect
     join(node)
     node.answers[ALTER] = answers.altered({}, top=(31, None))
     with pytest.raises(Rejected):
-        connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(5_001), warns_of_overrides=False)
+        connect(node).alter_partition_reassignments(many(5_001), warns_of_overrides=False)
     assert node.times_asked(ALTER) == 1
 
 

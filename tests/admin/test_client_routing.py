@@ -31,6 +31,7 @@ from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.admin import answers
 from tests.admin.answers import some_topic
+from tests.admin.conftest import SILENCE_MS
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
 from tests.wire.peer import Asked
 
@@ -133,8 +134,8 @@ def test_a_broker_that_does_not_answer_fails_only_its_own_resources(listen: List
     alive.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered({mine: answers.FINE})
     dead.close()
     client = connect(alive)
-    found = client.describe_configs([mine, other], timeout_ms=600)
-    changed = client.incremental_alter_configs(dict.fromkeys([mine, other], ()), timeout_ms=600)
+    found = client.describe_configs([mine, other])
+    changed = client.incremental_alter_configs(dict.fromkeys([mine, other], ()))
     for batch in (found, changed):
         assert list(batch.ok) == [mine]
         assert isinstance(batch.failed[other], Unreachable)
@@ -148,7 +149,7 @@ def test_copies_are_moved_by_the_brokers_that_hold_them(listen: Listen, connect:
     nodes[2].close()
     on = TopicPartitionReplica
     targets = {on(0, "t", 0): "/a", on(0, "t", 1): "/b", on(1, "t", 0): "/c", on(2, "t", 0): "/d"}
-    batch = connect(*nodes).alter_replica_log_dirs(targets, timeout_ms=600)
+    batch = connect(*nodes).alter_replica_log_dirs(targets)
     assert list(batch.ok) == [on(0, "t", 0)]
     codes = {key: error.code for key, error in batch.failed.items() if isinstance(error, Rejected)}
     assert codes == {on(0, "t", 1): 57, on(1, "t", 0): 9}
@@ -201,7 +202,7 @@ def test_offsets_of_a_leader_that_does_not_answer_fail_alone(listen: Listen, con
     first.answers[PAGE] = answers.topic_page([Topic("t", None, False, partitions)])
     first.answers[api.LIST_OFFSETS] = offsets_of({T0: (3, 10)}, {})
     dead.close()
-    batch = connect(first).list_offsets([T0, T1], timeout_ms=1_000)
+    batch = connect(first).list_offsets([T0, T1])
     assert dict(batch.ok) == {T0: 10}
     assert isinstance(batch.failed[T1], Unreachable)
 
@@ -247,7 +248,7 @@ def test_a_leader_that_is_never_told_of_is_given_up_in_time(node: Listener, conn
     join(node)
     node.answers[PAGE] = answers.topic_page([some_topic("t", 0, leader=0)])
     node.answers[api.LIST_OFFSETS] = offsets_of({}, {T0: NOT_LEADER_OR_FOLLOWER})
-    error = connect(node).list_offsets([T0], timeout_ms=100).failed[T0]
+    error = connect(node).list_offsets([T0]).failed[T0]
     assert isinstance(error, Rejected)
     assert error.code == NOT_LEADER_OR_FOLLOWER
     assert node.times_asked(api.LIST_OFFSETS) > 1
@@ -288,7 +289,8 @@ def test_every_replica_is_asked_at_its_own_broker(listen: Listen, connect: Conne
 def test_a_replica_whose_broker_hangs_is_left_out_after_one_timeout(listen: Listen, connect: Connect) -> None:
     nodes = moving(listen, 2, Partition(T0, (0, 1), (0,), 0))
     nodes[1].answers[api.LIST_OFFSETS] = Deed.STAY_SILENT
-    assert [status.broker for status in connect(*nodes).replica_status([T0])[T0]] == [0]
+    client = connect(*nodes, request_timeout_ms=SILENCE_MS)
+    assert [status.broker for status in client.replica_status([T0])[T0]] == [0]
     assert nodes[1].times_asked(api.LIST_OFFSETS) == 1
 
 
@@ -302,7 +304,7 @@ def test_a_partition_whose_leader_is_silent_fails(listen: Listen, connect: Conne
     nodes = moving(listen, 2, Partition(T0, (0, 1), (0,), 0))
     nodes[0].answers[api.LIST_OFFSETS] = Deed.STAY_SILENT
     nodes[1].answers |= {api.LIST_OFFSETS: offsets_of({T0: (0, 1)}, {}), api.DESCRIBE_LOG_DIRS: dirs_with(1)}
-    batch = connect(*nodes).replica_status([T0, T1])
+    batch = connect(*nodes, request_timeout_ms=SILENCE_MS).replica_status([T0, T1])
     assert isinstance(batch.failed[T0], OutcomeUnknown)
     assert isinstance(batch.failed[T1], Rejected)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,15 +25,12 @@ from kreassign.wire import api
 from kreassign.wire.api import Api
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers
-from tests.admin.conftest import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS
+from tests.admin.conftest import RETRY_BACKOFF_MS, SILENCE_MS
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, refusing
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
 T0 = TopicPartition("t", 0)
-ONE_TIMEOUT_S = REQUEST_TIMEOUT_MS / 1000
-# What does not end at once here ends with its call; between the two there is room for a machine that is busy.
-LONG_BEFORE_THE_END_S = 0.8 * API_TIMEOUT_MS / 1000
 NO_MOVES = answers.listed({})
 DONE = answers.altered({T0: answers.FINE})
 NOT_CONTROLLER = 41
@@ -65,8 +61,8 @@ def test_a_write_without_an_answer_is_never_sent_twice(node: Listener, connect: 
 def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = in_turn(Deed.STAY_SILENT, DONE)
-    with pytest.raises(OutcomeUnknown, match=r"did not answer within 0\.5 s"):
-        alter(connect(node))
+    with pytest.raises(OutcomeUnknown, match=r"did not answer within 1\.0 s"):
+        alter(connect(node, request_timeout_ms=SILENCE_MS))
     assert node.times_asked(ALTER) == 1
 
 
@@ -107,11 +103,9 @@ def test_a_read_that_any_node_can_answer_goes_to_another_one(listen: Listen, con
 def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[LIST] = Deed.HANG_UP
-    started = time.monotonic()
     with pytest.raises(OutcomeUnknown):
-        connect(node, retry_backoff_ms=150).list_partition_reassignments(timeout_ms=1_000)
-    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
-    assert node.times_asked(LIST) > 1
+        connect(node, retry_backoff_ms=30_000).list_partition_reassignments(timeout_ms=100_000)
+    assert node.times_asked(LIST) == 4
 
 
 def test_most_of_the_time_left_is_told_to_the_controller_so_that_its_answer_arrives(
@@ -119,9 +113,9 @@ def test_most_of_the_time_left_is_told_to_the_controller_so_that_its_answer_arri
 ) -> None:
     join(node)
     node.answers[ALTER] = DONE
-    alter(connect(node, request_timeout_ms=60_000), timeout_ms=10_000)
+    alter(connect(node), timeout_ms=30_000)
     (message,) = node.messages(ALTER)
-    assert 7_000 < message.timeout_ms <= 9_000
+    assert message.timeout_ms == 28_000
 
 
 def test_an_idle_connection_that_was_closed_is_opened_again_without_an_error(node: Listener, connect: Connect) -> None:
@@ -180,9 +174,9 @@ def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listene
     join(node)
     node.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
     with pytest.raises(Rejected, match="This is not the correct controller for this cluster") as refused:
-        alter(connect(node, retry_backoff_ms=150), timeout_ms=1_000)
+        alter(connect(node, retry_backoff_ms=30_000), timeout_ms=100_000)
     assert refused.value.code == NOT_CONTROLLER
-    assert node.times_asked(ALTER) > 1
+    assert node.times_asked(ALTER) == 4
 
 
 def test_a_wrong_controller_for_each_partition_is_left_too(listen: Listen, connect: Connect) -> None:
@@ -205,9 +199,7 @@ def test_a_broker_that_hangs_and_is_named_as_the_controller_is_asked_once(
     join(other, hanging, controller=1)
     other.answers[LIST] = hanging.answers[LIST] = NO_MOVES
     hanging.answers[silent_to] = Deed.STAY_SILENT
-    started = time.monotonic()
-    assert connect(other).list_partition_reassignments() == {}
-    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
+    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
     assert (hanging.times_asked(silent_to), other.times_asked(LIST)) == (1, 1)
 
 
@@ -216,7 +208,7 @@ def test_a_change_goes_past_a_broker_that_hangs_before_it_could_be_sent(listen: 
     join(other, hanging, controller=1)
     other.answers[ALTER] = hanging.answers[ALTER] = DONE
     hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
-    assert dict(alter(connect(other)).ok) == {T0: None}
+    assert dict(alter(connect(other, request_timeout_ms=SILENCE_MS)).ok) == {T0: None}
     assert (hanging.times_asked(ALTER), other.times_asked(ALTER)) == (0, 1)
 
 
@@ -225,7 +217,7 @@ def test_a_controller_that_nobody_stands_in_for_is_asked_again(listen: Listen, c
     join(other, controller, controller=1)
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
     controller.answers[LIST] = in_turn(Deed.STAY_SILENT, NO_MOVES)
-    assert connect(other).list_partition_reassignments() == {}
+    assert connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
     assert (controller.times_asked(LIST), other.times_asked(LIST)) == (2, 1)
 
 
@@ -235,7 +227,7 @@ def test_that_the_controller_hangs_is_told_not_that_another_broker_is_none(liste
     other.answers[LIST] = answers.listed({}, top=(NOT_CONTROLLER, None))
     controller.answers[LIST] = Deed.STAY_SILENT
     with pytest.raises(OutcomeUnknown, match=f"{controller.address} did not answer"):
-        connect(other).list_partition_reassignments()
+        connect(other, request_timeout_ms=SILENCE_MS).list_partition_reassignments(timeout_ms=2 * RETRY_BACKOFF_MS)
 
 
 def test_any_other_refusal_is_the_answer(node: Listener, connect: Connect) -> None:
@@ -255,7 +247,7 @@ def test_a_cluster_that_is_down_is_said_to_be_down_with_every_address(listen: Li
     first.close()
     second.close()
     with pytest.raises(Unreachable) as down:
-        client.list_topics(timeout_ms=300)
+        client.list_topics()
     text = str(down.value)
     assert "no node of the cluster can be reached" in text
     assert all(f"could not connect to {node.address}: connection refused" in text for node in (first, second))
@@ -287,17 +279,15 @@ def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Liste
     join(alive)
     hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
     alive.answers[LIST] = NO_MOVES
-    started = time.monotonic()
-    assert connect(hanging, alive, connect_timeout_ms=200).list_partition_reassignments() == {}
-    assert 0.2 <= time.monotonic() - started < LONG_BEFORE_THE_END_S
+    assert connect(hanging, alive, connect_timeout_ms=SILENCE_MS).list_partition_reassignments() == {}
+    assert hanging.times_asked(api.API_VERSIONS) == 1
 
 
 def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
     node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
-    started = time.monotonic()
     with pytest.raises(ProtocolViolation, match="does it expect TLS"):
-        connect(node, request_timeout_ms=API_TIMEOUT_MS).list_topics()
-    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
+        connect(node).list_topics()
+    assert node.times_asked(api.API_VERSIONS) == 1
 
 
 def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is_given_up(
@@ -310,16 +300,14 @@ def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is
     join(first, added)
     added.answers[LOG_DIRS] = log_dirs("/added")
     assert client.describe_log_dirs([1])[1][0].path == "/added"
-    error = client.describe_log_dirs([7], timeout_ms=200).failed[7]
+    error = client.describe_log_dirs([7]).failed[7]
     assert isinstance(error, Unreachable)
     assert "broker 7 is not among those that the cluster lists (0,1)" in str(error)
 
 
 def test_a_read_at_a_broker_that_is_gone_ends_after_one_fresh_look(node: Listener, connect: Connect) -> None:
     join(node)
-    started = time.monotonic()
     assert isinstance(connect(node).describe_log_dirs([7]).failed[7], Unreachable)
-    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
     assert node.times_asked(api.METADATA) == 2
 
 
@@ -353,9 +341,7 @@ def test_a_hanging_broker_costs_one_timeout_and_the_others_answer(listen: Listen
     for number, node in enumerate(nodes):
         node.answers[LOG_DIRS] = log_dirs(f"/{number}")
     nodes[2].answers[LOG_DIRS] = Deed.STAY_SILENT
-    started = time.monotonic()
-    batch = connect(*nodes).describe_log_dirs()
-    assert ONE_TIMEOUT_S <= time.monotonic() - started < LONG_BEFORE_THE_END_S
+    batch = connect(*nodes, request_timeout_ms=SILENCE_MS).describe_log_dirs()
     assert {broker: found[0].path for broker, found in batch.ok.items()} == {0: "/0", 1: "/1", 3: "/3"}
     assert isinstance(batch.failed[2], OutcomeUnknown)
     assert nodes[2].times_asked(LOG_DIRS) == 1
@@ -367,11 +353,10 @@ def test_a_broker_that_hangs_from_the_first_byte_costs_no_more(listen: Listen, c
     for node in nodes:
         node.answers[LOG_DIRS] = log_dirs("/a")
     nodes[1].answers[api.API_VERSIONS] = Deed.STAY_SILENT
-    started = time.monotonic()
-    batch = connect(nodes[0]).describe_log_dirs()
-    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
+    batch = connect(nodes[0], request_timeout_ms=SILENCE_MS).describe_log_dirs()
     assert list(batch.ok) == [0, 2]
     assert isinstance(batch.failed[1], Unreachable)
+    assert nodes[1].times_asked(api.API_VERSIONS) == 1
 
 
 def test_brokers_are_asked_at_the_same_time(listen: Listen, connect: Connect) -> None:
@@ -386,7 +371,7 @@ def test_brokers_are_asked_at_the_same_time(listen: Listen, connect: Connect) ->
 
     for node in nodes:
         node.answers[LOG_DIRS] = answer
-    assert len(connect(*nodes, request_timeout_ms=10_000).describe_log_dirs().ok) == 4
+    assert len(connect(*nodes).describe_log_dirs().ok) == 4
 
 
 def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Listen, connect: Connect) -> None:
@@ -394,7 +379,7 @@ def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Liste
     join(alive, dead)
     alive.answers[LOG_DIRS] = log_dirs("/a")
     with refusing(dead):
-        batch = connect(alive).describe_log_dirs(timeout_ms=1_000)
+        batch = connect(alive).describe_log_dirs()
     assert list(batch.ok) == [0]
     assert "connection refused" in str(batch.failed[1])
 
@@ -405,7 +390,7 @@ def test_what_was_wrong_is_told_also_when_the_last_try_runs_out_of_time(listen: 
     alive.answers[LOG_DIRS] = log_dirs("/a")
     alive.answers[api.METADATA] = in_turn(answers.metadata(cluster), Deed.STAY_SILENT)
     with refusing(dead):
-        batch = connect(alive).describe_log_dirs([1], timeout_ms=400)
+        batch = connect(alive, retry_backoff_ms=1_000).describe_log_dirs([1], timeout_ms=2_000)
     assert alive.times_asked(api.METADATA) == 2
     assert "connection refused" in str(batch.failed[1])
 
@@ -421,7 +406,7 @@ def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, co
         return NO_MOVES
 
     hanging.answers[LIST] = wait
-    client = connect(hanging, free, request_timeout_ms=10_000)
+    client = connect(hanging, free)
     with ThreadPoolExecutor(1) as threads:
         blocked = threads.submit(client.list_partition_reassignments)
         assert arrived.wait(PATIENCE_S)
@@ -442,7 +427,7 @@ def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, 
         return NO_MOVES
 
     node.answers[LIST] = wait
-    client = connect(node, request_timeout_ms=10_000)
+    client = connect(node)
     with ThreadPoolExecutor(1) as threads:
         blocked = threads.submit(client.list_partition_reassignments)
         assert arrived.wait(PATIENCE_S)
@@ -457,7 +442,7 @@ def test_many_threads_may_share_a_client(node: Listener, connect: Connect) -> No
     join(node)
     ongoing = {T0: OngoingReassignment((1, 2), (1,), ())}
     node.answers[LIST] = answers.listed(ongoing)
-    client = connect(node, request_timeout_ms=10_000)
+    client = connect(node)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: client.list_partition_reassignments(), range(64)))
     assert found == [ongoing] * 64
@@ -472,8 +457,7 @@ def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Co
         return Deed.STAY_SILENT
 
     node.answers[LIST] = silence
-    client = connect(node, request_timeout_ms=60_000, api_timeout_ms=60_000)
-    started = time.monotonic()
+    client = connect(node)
     with ThreadPoolExecutor(1) as threads:
         hanging = threads.submit(client.list_partition_reassignments)
         assert arrived.wait(PATIENCE_S)
@@ -481,7 +465,6 @@ def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Co
         assert isinstance(hanging.exception(PATIENCE_S), OutcomeUnknown)
     with pytest.raises(Unreachable, match="the client is closed"):
         client.list_partition_reassignments()
-    assert time.monotonic() - started < PATIENCE_S
     assert node.times_asked(LIST) == 1
 
 
@@ -571,7 +554,7 @@ def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
     client.list_partition_reassignments()
     taken_over(node)
     with pytest.raises(Unreachable, match="belongs to cluster other, not to id as expected"):
-        ask(client, timeout_ms=300)
+        ask(client)
     assert (node.times_asked(ALTER), node.times_asked(LIST)) == (0, 1)
 
 
@@ -581,7 +564,7 @@ def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen
     taken_over(strange)
     ours.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
     with pytest.raises(Unreachable, match="belongs to cluster other"):
-        alter(connect(ours), timeout_ms=300)
+        alter(connect(ours))
     assert not strange.times_asked(ALTER)
 
 
@@ -598,7 +581,7 @@ def test_a_connection_on_which_nobody_said_whose_it_is_is_not_used_once_the_clus
     )
     client = connect(bootstrap_servers=(), bootstrap_controllers=(strange.address, ours.address))
     with pytest.raises(Unreachable, match="belongs to cluster other, not to id as expected"):
-        alter(client, timeout_ms=300)
+        alter(client)
     assert not strange.times_asked(ALTER)
 
 
@@ -630,7 +613,7 @@ def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node:
     client.list_partition_reassignments()
     taken_over(node)
     with pytest.raises(Unreachable, match="belongs to cluster other"):
-        alter(client, timeout_ms=300)
+        alter(client)
     assert not node.times_asked(ALTER)
 
 
@@ -640,7 +623,7 @@ def test_a_client_that_is_told_its_cluster_sends_nothing_to_another_one(node: Li
     client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
     client.expect_cluster("ours")
     with pytest.raises(Unreachable, match="belongs to cluster id, not to ours as expected"):
-        alter(client, timeout_ms=300)
+        alter(client)
     assert not node.times_asked(ALTER)
 
 

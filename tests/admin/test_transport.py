@@ -8,7 +8,6 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -96,10 +95,8 @@ def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Callab
         waiting = stack.enter_context(socket.socket())
         waiting.setblocking(False)
         waiting.connect_ex(address)
-    started = time.monotonic()
     with pytest.raises(Unreachable, match=r"could not connect to .*: timed out"):
         dial(address, SHORT_S)
-    assert SHORT_S <= time.monotonic() - started < PATIENCE_S
 
 
 # Exchanging
@@ -153,10 +150,8 @@ def test_a_frame_that_the_other_side_does_not_take_never_arrived(
 ) -> None:
     connection = dial(server.address)
     server.accept()
-    started = time.monotonic()
     with pytest.raises(Unreachable, match=r"could not send to .*: timed out"):
         connection.exchange(LARGE_FRAME, SHORT_S)
-    assert time.monotonic() - started < PATIENCE_S
     assert not connection.is_usable()
 
 
@@ -172,10 +167,8 @@ def test_closed_after_the_frame_leaves_the_outcome_unknown(node: Listener, dial:
 def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, dial: Callable[..., Connection]) -> None:
     node.answers[api.API_VERSIONS] = Deed.STAY_SILENT
     connection = dial(node.address)
-    started = time.monotonic()
     with pytest.raises(OutcomeUnknown, match=f"{node.address} did not answer within 0.2 s"):
         connection.exchange(FRAME, SHORT_S)
-    assert SHORT_S <= time.monotonic() - started < PATIENCE_S
     assert not connection.is_usable()
 
 
@@ -237,13 +230,11 @@ def test_closing_ends_an_exchange_that_hangs_in_another_thread(node: Listener, d
 
     node.answers[api.API_VERSIONS] = silence
     connection = dial(node.address)
-    started = time.monotonic()
     with ThreadPoolExecutor(1) as threads:
-        hanging = threads.submit(connection.exchange, FRAME, 60.0)
+        hanging = threads.submit(connection.exchange, FRAME, 2 * PATIENCE_S)
         assert arrived.wait(PATIENCE_S)
         connection.close()
         assert isinstance(hanging.exception(PATIENCE_S), OutcomeUnknown)
-    assert time.monotonic() - started < PATIENCE_S
     connection.close()
 
 
@@ -311,10 +302,8 @@ def test_a_listener_without_tls_is_told_from_one_that_is_not_trusted(
 def test_silence_in_the_handshake_is_unreachable_after_one_timeout(
     server: RawServer, dial: Callable[..., Connection], authority: trustme.CA
 ) -> None:
-    started = time.monotonic()
     with pytest.raises(Unreachable, match=r"no TLS connection with .*timed out"):
         dial(server.address, SHORT_S, **over_tls(authority))
-    assert time.monotonic() - started < PATIENCE_S
 
 
 def test_only_the_enabled_versions_are_spoken(

@@ -15,7 +15,7 @@ from kreassign.operations.live_runs import LiveRun, RunFollower
 from kreassign.web.guard import LARGEST_BODY
 from kreassign.web.server import MOST_CONNECTIONS
 from kreassign.web.streams import MOST_STREAMS, Followed, Look, Streams
-from testbed.waiting import PATIENCE_S, wait_until
+from testbed.waiting import wait_until
 from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
 
@@ -80,23 +80,20 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
         wait_until(lambda: _open_descriptors() <= before, what=f"no more than {before} descriptors")
 
 
-def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("every_s", "second"), [(3600.0, "look 1"), (0.0, "look 2")], ids=["soon", "late"])
+def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(
+    every_s: float, second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kreassign.web.streams.LOOK_EVERY_S", every_s)
     looks = count(1)
     path = hostile_journal(tmp_path)
     followed = Followed(lambda: RunFollower(path), lambda _: f"look {next(looks)}")
 
-    async def follow() -> tuple[Look, Look, Look]:
+    async def follow() -> list[Look]:
         await followed.begin()
-        first, soon = await followed.after(0), await followed.after(0)
-        late = soon
-        with anyio.fail_after(PATIENCE_S):
-            while late is soon:
-                late = await followed.after(0)
-        return first, soon, late
+        return [await followed.after(0) for _ in range(2)]
 
-    first, soon, late = anyio.run(follow)
-    assert (first.text, late.text) == ("look 1", "look 2")
-    assert soon is first
+    assert [look.text for look in anyio.run(follow)] == ["look 1", second]
 
 
 def test_who_comes_while_a_run_is_read_waits_for_it_and_a_run_that_is_not_there_is_forgotten(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ class EndpointClient:
             connection.connect()
             # Kept, since the connection forgets its socket where the answer is the last on it.
             opened.append(connection.sock)
+            if late.is_set():
+                raise TimeoutError  # The watch found nothing to shut yet.
             connection.request("POST", self._path, self._body(proof), self._headers(proof))
             with connection.getresponse() as answer:
                 content = answer.read(_MOST_BYTES + 1)
