@@ -29,9 +29,10 @@ from kreassign.operations.plan_files import write_plan
 from kreassign.operations.steer import status
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.server import serving
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.checks.source import ROOT
 from tests.twin.asking import cluster
+from tests.twin.paced_time import PacedTime
 
 MANIFESTS = sorted((ROOT / "examples" / "kubernetes").glob("*.yaml"))
 RELEASES = ("1.29", "1.34")
@@ -222,8 +223,8 @@ def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_pat
     volumes(tmp_path, "state", "tmp", "plan", "kafka")
     targets = {TopicPartition("t", 0): (3, 2), TopicPartition("t", 1): (2, 3)}
     write_plan(tmp_path / "plan" / "plan.json", Plan(tuple(PartitionAssignment(*one) for one in targets.items())))
-    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}, size_bytes=200_000_000), TwinSettings())
-    with serving(twin, speed=1.0) as thread:
+    twin, time = Twin(cluster({"t": [[0, 1], [1, 0]]}, size_bytes=200_000_000), TwinSettings()), PacedTime(0.05)
+    with serving(twin, clock=time) as thread:
         pod = Pod(ROOT / "examples" / "kubernetes" / "run.yaml", tmp_path, thread.bootstrap_servers)
         with pod.running() as process:
 
@@ -234,7 +235,8 @@ def test_a_job_whose_pod_is_replaced_resumes_its_run_and_begins_no_other(tmp_pat
 
             wait_until(is_moving, what="the run of the first pod to move")
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) != 0, "a pod that ends well is not replaced"
+            assert process.wait(PATIENCE_S) != 0, "a pod that ends well is not replaced"
+        thread.do(lambda _: time.go_on(10.0))
         again = pod.run()
         assert again.returncode == 0, again.stderr
         with connect(thread.bootstrap_servers) as client:

@@ -7,7 +7,6 @@ real brokers.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,8 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ServerThread, serving
 from tests.twin.asking import cluster
 
-FAST_S = 5.0
+PATIENT = "patient.properties"
+"""Lets calls last ten minutes: a command that does not give up what is refused runs into the time-out of its test."""
 SPEED = 50.0
 """Seconds of the twin in one second of ours."""
 
@@ -176,7 +176,8 @@ class Asked:
         self.server.do(lambda twin: setattr(twin, "settings", replace(twin.settings, permissions=found)))
 
     def give(self, words: str) -> Result:
-        found = CliRunner().invoke(kreassign, [*words.split(), "--bootstrap-server", self.server.bootstrap_servers])
+        where = ("--bootstrap-server", self.server.bootstrap_servers, "--command-config", PATIENT)
+        found = CliRunner().invoke(kreassign, [*words.split(), *where])
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
         return found
 
@@ -189,6 +190,7 @@ class Asked:
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     monkeypatch.chdir(tmp_path)
+    Path(PATIENT).write_text("default.api.timeout.ms=600000\n")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
     write_plan(Path("plan.json"), Plan((moved,)))
     write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))
@@ -211,9 +213,7 @@ def test_a_command_needs_just_what_is_listed_names_each_that_is_missing_and_leav
     whole, before = frozenset({*need.needed, *need.named}), asked.state()
     for left_out in need.needed:
         asked.may(whole - {left_out} | CONTAINED.get(left_out, set()))
-        began_s = time.monotonic()
         refused = asked.give(need.words)
-        assert time.monotonic() - began_s < FAST_S
         assert refused.exit_code in {2, 4, 5}, refused.output
         assert len(lines_with(need.said.get(left_out, SAID[left_out]), refused)) == 1, (left_out, refused.output)
         assert "authorization failed" not in refused.output.lower()

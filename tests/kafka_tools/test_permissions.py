@@ -6,7 +6,6 @@ A refusal is in Kafka's words, which do not name the permission; a line on stder
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,8 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ServerThread, serving
 from tests.twin.asking import cluster
 
-FAST_S = 5.0
+PATIENT = "patient.properties"
+"""Lets calls last ten minutes: a tool that does not give up what is refused runs into the time-out of its test."""
 Main = Callable[[Sequence[str] | None], int]
 
 
@@ -104,6 +104,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerTh
     monkeypatch.chdir(tmp_path)
     moved = {"topic": "t", "partition": 0, "replicas": [3, 1]}
     within = {"topic": "t", "partition": 0, "replicas": [0, 1], "log_dirs": ["/data/0/d1", "any"]}
+    Path(PATIENT).write_text("default.api.timeout.ms=600000\n")
     Path("plan.json").write_text(json.dumps({"version": 1, "partitions": [moved]}))
     Path("dirs.json").write_text(json.dumps({"version": 1, "partitions": [within]}))
     Path("topics.json").write_text(json.dumps({"version": 1, "topics": [{"topic": "t"}]}))
@@ -120,7 +121,9 @@ def test_a_tool_needs_just_what_is_listed_names_each_that_is_missing_and_leaves_
     def give(allowed: frozenset[Allow]) -> int:
         rules = Permissions(allowed)
         server.do(lambda twin: setattr(twin, "settings", replace(twin.settings, permissions=rules)))
-        return need.main([*need.words.split(), "--bootstrap-server", server.bootstrap_servers])
+        config = "--admin.config" if need.main is preferred_replica_election.main else "--command-config"
+        where = ["--bootstrap-server", server.bootstrap_servers, config, PATIENT]
+        return need.main([*need.words.split(), *where])
 
     if need.before:
         assert need.main([*need.before.split(), "--bootstrap-server", server.bootstrap_servers]) == 0
@@ -130,10 +133,9 @@ def test_a_tool_needs_just_what_is_listed_names_each_that_is_missing_and_leaves_
         return server.do(lambda twin: twin.metadata.offset), set(Path().iterdir())
 
     for left_out in need.needed:
-        before, began_s = left(), time.monotonic()
+        before = left()
         # In Kafka, who may alter may describe.
         assert give(frozenset({*need.needed, *({LOOK} if left_out == ALTER else ())} - {left_out})) == 1
-        assert time.monotonic() - began_s < FAST_S
         told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("permission is missing: ")]
         said = {**SAID, **OF_TOPICS}[left_out]
         assert len(told) == 1, (left_out, told)

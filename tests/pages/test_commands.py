@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ import pytest
 
 from kreassign.operations.twin import Serving, faults_of, scenario_of
 from kreassign.twin.setup.serving import serving_scenario
+from testbed.ports import HOST
 from tests.checks.page_commands import PageCommands, commands_of, lines_not_there
 from tests.checks.source import ROOT
 from tests.leftovers import VARIABLE as MARK
@@ -53,19 +55,29 @@ def cases() -> Iterator[object]:
             yield pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
 
-def free_ports() -> Iterator[int]:
-    """Ports that are free with those after them, which other nodes of a twin get, for the time being.
+@contextmanager
+def rows_of_ports(count: int) -> Iterator[list[int]]:
+    """The first ports of rows that nobody else takes while the block runs; the nodes of a twin get those after it.
 
-    None is of those that the system gives to whoever asks for any: others ask meanwhile.
+    The last port of a row stays bound: other processes of tests see by it that the row is taken. None is of those that
+    the system gives to whoever asks for any.
     """
-    for first in Random().sample(ROWS_OF_PORTS, len(ROWS_OF_PORTS)):
-        if all(is_free(port) for port in range(first, first + ROWS_OF_PORTS.step)):
-            yield first
+    with ExitStack() as held:
+        firsts: list[int] = []
+        for first in Random().sample(ROWS_OF_PORTS, len(ROWS_OF_PORTS)):
+            *row, last = range(first, first + ROWS_OF_PORTS.step)
+            holder = held.enter_context(socket.socket())
+            with suppress(OSError):
+                holder.bind((HOST, last))
+                firsts += [first] if all(map(is_free, row)) else []
+            if len(firsts) == count:
+                break
+        yield firsts
 
 
 def is_free(port: int) -> bool:
     try:
-        socket.create_server(("127.0.0.1", port)).close()
+        socket.create_server((HOST, port)).close()
     except OSError:
         return False
     return True
@@ -81,14 +93,17 @@ def as_here(commands: str, bootstrap_servers: str, ports: dict[str, str]) -> str
 def run_page(page: Path, folder: Path) -> list[Told]:
     """Give the commands of a page; what came of each."""
     commands = commands_on(page)
-    ports = dict(zip(("19092", "9405", "8085"), map(str, free_ports()), strict=False))
     home = folder / "home"
     home.mkdir()
     for name in ("examples", "constraints.txt"):
         (home / name).symlink_to(ROOT / name)
     scenario = ROOT / "src/kreassign/twin/scenarios" / f"{commands.scenario}.toml"
     serving = Serving(speed=commands.speed, faults=faults_of(commands.faults), control_port=0)
-    with serving_scenario(scenario_of(scenario), serving, scenario.parent) as served:
+    with (
+        rows_of_ports(3) as firsts,
+        serving_scenario(scenario_of(scenario), serving, scenario.parent) as served,
+    ):
+        ports = dict(zip(("19092", "9405", "8085"), map(str, firsts), strict=True))
         control = served.server.control_address
         assert control is not None
         environment = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import signal
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,6 @@ from tests.real.test_run import assignments, client_of, throttles
 
 pytestmark = pytest.mark.uses_cluster("kafka_secure")
 
-FAST_S = 5.0
 CLUSTER_LOOK, CLUSTER_SETTINGS = Permission("DESCRIBE"), Permission("DESCRIBE_CONFIGS")
 ALTER, ALTER_SETTINGS = Permission("ALTER"), Permission("ALTER_CONFIGS")
 
@@ -63,11 +61,9 @@ class Alice:
             self.cluster.allow("alice", permission)
 
     def give(self, *words: object) -> Result:
-        """A command, which must not keep her waiting where it is refused."""
-        started = time.monotonic()
+        """A command. Her calls last ten minutes: one that does not give up what is refused ends with its test."""
         found = CliRunner().invoke(kreassign, [*map(str, words), *self.where])
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
-        assert found.exit_code == 0 or time.monotonic() - started < FAST_S
         return found
 
     def nothing_is_left(self) -> bool:
@@ -83,7 +79,7 @@ def alice(kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path) -> Iterat
         client.create_topics([NewTopic(topic_name, assignments=((0,), (0,)))]).raise_if_any()
     load_topic(kafka_secure.bootstrap_servers, topic_name, {0: 100_000, 1: 100_000})
     properties = kafka_secure.client_properties(Listener.SASL_SSL, user="alice", mechanism="SCRAM-SHA-512")
-    (tmp_path / "alice.properties").write_text(render(properties))
+    (tmp_path / "alice.properties").write_text(render(properties | {"default.api.timeout.ms": "600000"}))
     found = Alice(kafka_secure, tmp_path, topic_name)
     write_plan(found.plan, Plan(tuple(PartitionAssignment(TopicPartition(topic_name, one), (1,)) for one in (0, 1))))
     yield found
@@ -225,10 +221,8 @@ def test_a_drop_in_tool_needs_just_what_is_listed(alice: Alice, name: str) -> No
     words = [word.replace("TOPIC", alice.topic).replace(STAYS, plan) for word in asked.words]
     for left_out in asked.needs:
         alice.may(*(one for one in asked.needs if one != left_out))
-        started = time.monotonic()
         refused = tool(asked.module, *words, *alice.where)
         assert refused.exit_code == 1, (left_out, refused)
-        assert time.monotonic() - started < FAST_S
         named = [line for line in refused.stderr.splitlines() if line.startswith("permission is missing: ")]
         assert len(named) == 1, (left_out, refused)
         assert alice.nothing_is_left()

@@ -11,8 +11,8 @@ import pytest
 
 from kreassign.executor.events import ClockStepped
 from kreassign.executor.journal import find_journals, read_events
-from testbed.waiting import wait_until
-from tests.cli.commands.test_steering import serving_terminal
+from testbed.waiting import PATIENCE_S
+from tests.cli.commands.test_steering import HELD, serving_terminal
 from tests.torture.stepped_clock import STEP_MS
 
 pytestmark = pytest.mark.thorough
@@ -25,7 +25,7 @@ def test_a_run_whose_clock_is_set_says_so_and_ends_as_planned(
     tmp_path: Path, number: signal.Signals, step_ms: int
 ) -> None:
     with serving_terminal(tmp_path) as terminal:
-        words = ["--throttle", "8MB/s", "--measure-for", "0", "--poll-interval", "0.1", "--state-dir", terminal.state]
+        words = ["--throttle", HELD, "--measure-for", "0", "--poll-interval", "0.1", "--state-dir", terminal.state]
         command = [
             sys.executable, "-m", "tests.torture.stepped_clock", "run", "--yes", terminal.plan,
             "--bootstrap-server", terminal.bootstrap, *words,
@@ -34,13 +34,10 @@ def test_a_run_whose_clock_is_set_says_so_and_ends_as_planned(
             list(map(str, command)), cwd=HOME, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as run:
             try:
-                wait_until(
-                    lambda: bool(terminal.runs) and terminal.runs[0]["state"] == "moving",
-                    timeout_s=60,
-                    what="the run to move",
-                )
+                terminal.wait_for_a_move()
                 run.send_signal(number)
-                _, errors = run.communicate(timeout=120)
+                terminal.let_go()
+                _, errors = run.communicate(timeout=PATIENCE_S)
             finally:
                 run.kill()
         assert (run.returncode, errors) == (0, "")

@@ -80,20 +80,14 @@ class LiveRun:
 
 
 @contextmanager
-def live_run(
-    state_dir: Path,
-    rates: ThrottleRates = SLOW,
-    *,
-    speed: float = 5.0,
-    operator: Operator | None = None,
-) -> Iterator[LiveRun]:
-    """A run of two moves on a twin that would take minutes; it is to be ended within the block."""
-    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
+def live_run(state_dir: Path) -> Iterator[LiveRun]:
+    """A run of two moves on a twin that would take hours; it is to be ended within the block."""
+    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}, size_bytes=10**9), TwinSettings())
     plan = Plan((PartitionAssignment(tp(0), (2, 1)), PartitionAssignment(tp(1), (1, 3))))
-    request = RunRequest(PlanFile(plan), rates, measure_for_s=0)
+    request = RunRequest(PlanFile(plan), SLOW, measure_for_s=0)
     found = LiveRun(state_dir, [])
-    with serving(twin, speed=speed) as thread, connect(thread.bootstrap_servers) as client:
-        context = RunContext(state_dir, poll_s=0.1, operator=operator or this_operator())
+    with serving(twin) as thread, connect(thread.bootstrap_servers) as client:
+        context = RunContext(state_dir, poll_s=0.1, operator=this_operator())
         runner = threading.Thread(target=lambda: found.ended.append(operation.run(client, request, context)))
         runner.start()
         try:

@@ -19,6 +19,7 @@ from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
+from testbed.waiting import PATIENCE_S
 from tests.cli.commands.test_lost_terminal import PROGRAM
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.twin.asking import cluster
@@ -59,7 +60,7 @@ def at_terminal(words: list[str], answer: str = "") -> tuple[int, str]:
         shown = b""
         while part := read(ours):
             shown += part
-        code = process.wait(90)
+        code = process.wait(PATIENCE_S)
     os.close(ours)
     return code, shown.decode().replace("\r\n", "\n")
 

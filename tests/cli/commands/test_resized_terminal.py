@@ -19,7 +19,7 @@ import pytest
 
 from testbed.waiting import wait_until
 from tests.cli.commands.test_lost_terminal import command
-from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.cli.commands.test_steering import HELD, Terminal, serving_terminal
 
 pytestmark = pytest.mark.thorough
 
@@ -92,7 +92,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_the_view_fits_the_terminal_when_it_is_resized_and_again_when_it_is_large(terminal: Terminal) -> None:
-    with at_screen(command(terminal, "--throttle", "200kB/s")) as screen:
+    with at_screen(command(terminal, "--throttle", HELD)) as screen:
 
         def is_whole() -> bool:
             """With brokers and events, as wide as there is room for, and not wider."""

@@ -21,13 +21,13 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
 from testbed.fork_server import Forked, fork_server
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster
 
 pytestmark = pytest.mark.thorough
 
-SPEED = 10.0
-"""Seconds of the twin in one second of ours."""
+HELD = "200kB/s"
+"""At this rate the copies of the plan take a hundred seconds: a test lets them go once it has seen what it wanted."""
 
 
 class Terminal:
@@ -44,7 +44,7 @@ class Terminal:
     def ask_cluster(self, command: str, *arguments: object) -> Result:
         return self.type(command, *arguments, "--bootstrap-server", self.bootstrap)
 
-    def start_run(self, *more: str, throttle: str = "200kB/s") -> Forked:
+    def start_run(self, *more: str, throttle: str = HELD) -> Forked:
         options = [
             "--measure-for",
             "200ms",
@@ -68,6 +68,10 @@ class Terminal:
             what="a move to be in flight",
         )
 
+    def let_go(self) -> None:
+        """Have the only run that is active copy as fast as brokers do."""
+        assert self.type("throttle", "50MB/s").exit_code == 0
+
     @property
     def runs(self) -> list[dict[str, Any]]:
         listed = self.type("status", "--all", "--format", "json")
@@ -79,7 +83,7 @@ class Terminal:
 def serving_terminal(folder: Path) -> Iterator[Terminal]:
     """A terminal of a twin with two partitions, and a plan that moves both to brokers 3 and 2."""
     twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
-    with serving(twin, speed=SPEED) as thread:
+    with serving(twin) as thread:
         found = Terminal(thread.bootstrap_servers, folder)
         assignments = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
         write_plan(found.plan, Plan(tuple(assignments)))
@@ -141,7 +145,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         elsewhere = terminal.type("cancel", "--metrics-port", "0")
         assert (elsewhere.exit_code, "only that one can be monitored" in elsewhere.stderr) == (2, True)
         assert "cancelling 2 moves in flight" in terminal.type("cancel").stdout
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, json.loads(output)["state"]) == (5, "cancelled")
         assert json.loads(output)["throttle_residue"] == []
     finally:
@@ -159,20 +163,23 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
 
 
 def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_else_has_begun(terminal: Terminal) -> None:
-    process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
+    process = terminal.start_run("--max-moves", "1")
     try:
         terminal.wait_for_a_move()
         run_id = terminal.runs[0]["run_id"]
-        drained = terminal.type("pause", "--drain")
-        assert drained.exit_code == 0, drained.output
-        assert "starts no new moves; 1 in flight continue" in drained.stdout
-        assert drained.stdout.endswith(f"run {run_id}: nothing is in flight\n")
-        assert drained.stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
+        draining = fork_server().start("kreassign", "pause", "--drain", "--state-dir", str(terminal.state))
+        wait_until(lambda: bool(terminal.runs[0]["is_held"]), what="the run to be paused")
+        terminal.let_go()
+        stdout, stderr = draining.communicate(PATIENCE_S)
+        assert draining.returncode == 0, stderr
+        assert "starts no new moves; 1 in flight continue" in stdout
+        assert stdout.endswith(f"run {run_id}: nothing is in flight\n")
+        assert stderr == f"next: kreassign resume {run_id} --state-dir {terminal.state}\n"
         (held,) = terminal.runs
         assert held["is_held"]
         assert sorted(move["status"] for move in held["moves"]) == ["complete", "planned"]
         terminal.type("cancel")
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.communicate()
@@ -180,12 +187,13 @@ def test_pause_drain_returns_when_what_was_in_flight_is_complete_and_nothing_els
 
 def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_again(terminal: Terminal) -> None:
     """The second run finds one of its two partitions where the plan wants it, and moves the other."""
-    process = terminal.start_run("--max-moves", "1", throttle="2MB/s")
+    process = terminal.start_run("--max-moves", "1")
     try:
         terminal.wait_for_a_move()
         told = terminal.type("cancel", "--drain")
         assert "draining: 1 moves in flight finish, then it ends" in told.stdout
-        output, _ = process.communicate(timeout=60)
+        terminal.let_go()
+        output, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.communicate()
@@ -202,12 +210,9 @@ def test_cancel_drain_lets_what_is_in_flight_finish_and_a_cancelled_plan_is_run_
 def test_a_plan_whose_run_was_cancelled_at_once_is_run_again(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            what="the run to move",
-        )
+        terminal.wait_for_a_move()
         terminal.type("cancel")
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.communicate()
@@ -220,10 +225,7 @@ def test_a_plan_whose_run_was_cancelled_at_once_is_run_again(terminal: Terminal)
 def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Terminal) -> None:
     process = terminal.start_run()
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            what="the run to move",
-        )
+        terminal.wait_for_a_move()
     finally:
         process.kill()
         process.communicate()
@@ -243,13 +245,10 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
 def test_a_run_that_is_sent_a_signal_can_be_resumed(terminal: Terminal, signals: tuple[signal.Signals, ...]) -> None:
     process = terminal.start_run()
     try:
-        wait_until(
-            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
-            what="the run to move",
-        )
+        terminal.wait_for_a_move()
         for number in signals:
             process.send_signal(number)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.communicate()

@@ -16,7 +16,7 @@ from kreassign.twin.network.server import TwinServer
 
 LOOPBACK = "127.0.0.1"
 _LONGEST_LINE = 4_096
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 60.0
 _DONE, _REFUSED = "done", "refused"
 
 

@@ -43,7 +43,7 @@ FREE_DESCRIPTORS = 16
 """So many descriptors no client gets: they are for what the twin itself opens, and for orders on its control port."""
 
 log = logging.getLogger(__name__)
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 60.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _NO_ROOM_REST_S, _SAY_EVERY_S = 1.0, 60.0
 _QUEUE = 1_024
@@ -568,10 +568,14 @@ class ServerThread:
 
 @contextmanager
 def serving(
-    twin: Twin, configs: Sequence[ListenerConfig] = (ListenerConfig(),), *, speed: float | None = 1.0
+    twin: Twin,
+    configs: Sequence[ListenerConfig] = (ListenerConfig(),),
+    *,
+    speed: float | None = 1.0,
+    clock: Clock | None = None,
 ) -> Iterator[ServerThread]:
     """A twin on ports of this machine while the block runs."""
-    thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed))
+    thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed, clock=clock))
     thread.start()
     try:
         yield thread
