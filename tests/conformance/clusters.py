@@ -33,6 +33,8 @@ from testbed.records import BATCH_BYTES, load_topic
 from testbed.waiting import PATIENCE_S, wait_until
 
 CONTROLLER = 100
+HELD_BYTES = 20_000_000
+"""Under any throttle a megabyte is copied in eleven seconds: so much is not there before a test has seen it moving."""
 RACKS = ("a", "b", "c")
 _STEP_S = 0.05  # As often as real brokers are asked, see testbed.waiting.
 _CORRELATION = 7

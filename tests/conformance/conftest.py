@@ -24,7 +24,7 @@ NEWEST = "4.3"
 KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
 TIERED = "kafka_tiered"
 BROKERS = {"4.3": 4, "3.9": 3}
-TCP_SPEED = 50.0
+TCP_SPEED = 10.0
 QUICK_OVER_TCP = ("test_protocol.py", "test_foreign_clients.py")
 
 

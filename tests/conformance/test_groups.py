@@ -209,6 +209,7 @@ def test_the_next_one_gets_in_once_the_session_of_the_first_is_over(cluster: Clu
     # A twin behind sockets lives so much faster that the shortest session may be over before it has begun.
     session_ms = SHORT_SESSION_MS * 20 if isinstance(cluster.backend, OverTcp) else SHORT_SESSION_MS
     first = join(cluster, "first", session_ms=session_ms)
+    cluster.backend.pass_time(session_ms / 1000)
     cluster.until(lambda: not found(cluster).members, "the session over")
     second = join(cluster, "second")
     assert (second.generation, refused(cluster, first)) == (first.generation + 2, UNKNOWN_MEMBER_ID)

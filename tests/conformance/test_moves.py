@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.clusters import CONTROLLER, Answered, Cluster, Move
+from tests.conformance.clusters import CONTROLLER, HELD_BYTES, Answered, Cluster, Move
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 REQUEST = api.ALTER_PARTITION_REASSIGNMENTS.request
@@ -129,7 +129,7 @@ def test_who_led_before_leads_after_a_move_and_the_preferred_replica_only_when_e
 
 def test_a_throttle_holds_a_move_open_and_its_end_lets_it_go(cluster: Cluster) -> None:
     partition = cluster.create_one(0)
-    cluster.backend.write(partition, SIZE_BYTES)
+    cluster.backend.write(partition, HELD_BYTES)
     with cluster.throttled():
         cluster.move(partition, 1)
         assert cluster.listed(partition) == Move((1, 0), (1,), (0,))
@@ -140,7 +140,7 @@ def test_a_throttle_holds_a_move_open_and_its_end_lets_it_go(cluster: Cluster) -
 
 def test_a_held_move_gives_way_to_another_and_ends_there(cluster: Cluster) -> None:
     partition = cluster.create_one(0)
-    cluster.backend.write(partition, SIZE_BYTES)
+    cluster.backend.write(partition, HELD_BYTES)
     with cluster.throttled():
         cluster.move(partition, 1)
         cluster.move(partition, 2)
