@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 HOST = "127.0.0.1"
 
@@ -31,3 +33,13 @@ class ReservedPorts:
         """Give all ports back."""
         while self._holders:
             self._holders.pop().close()
+
+
+@contextmanager
+def reserved_ports() -> Iterator[ReservedPorts]:
+    """Ports that are ours while the block runs; who connects to one where nobody listens is refused."""
+    ports = ReservedPorts()
+    try:
+        yield ports
+    finally:
+        ports.release()

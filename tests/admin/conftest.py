@@ -11,6 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
+from testbed.ports import reserved_ports
 from tests.admin.listener import Listener
 
 # Longer than any test may take.
@@ -32,10 +33,11 @@ def stack() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def listen(stack: ExitStack) -> Callable[..., Listener]:
-    """Start another node."""
+    """Start another node. Nobody else listens at its port once it is closed."""
+    ports = stack.enter_context(reserved_ports())
 
     def start(tls: ssl.SSLContext | None = None) -> Listener:
-        return stack.enter_context(closing(Listener(tls)))
+        return stack.enter_context(closing(Listener(tls, ports.take())))
 
     return start
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
 from kreassign.admin import Address
@@ -14,6 +13,7 @@ from kreassign.model import Broker, Cluster, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.frame import PREFIX_BYTES
+from testbed.ports import HOST
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.wire.peer import APIS, Asked, read_request, write_response
@@ -36,11 +36,11 @@ Answer = Reply | Callable[[Asked], Reply]
 class Listener:
     """A node with its own port. Requests that it has no answer for hang up; `asked` holds all that it got."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self.asked: list[Asked] = []
         self.answers: dict[Api, Answer] = {api.API_VERSIONS: answers.api_versions(EVERYTHING)}
         self._tls = tls
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server((HOST, port))
         self.address = Address(*self._server.getsockname())
         self.connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
@@ -120,16 +120,6 @@ class Listener:
         elif not isinstance(reply, Deed):
             connection.sendall(write_response(asked, reply))
         return reply is not Deed.HANG_UP
-
-
-@contextmanager
-def refusing(node: Listener) -> Iterator[None]:
-    """Close a node and let its port refuse connections: bound, so that nobody else listens there meanwhile."""
-    node.close()
-    with socket.socket() as placeholder:
-        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        placeholder.bind((node.address.host, node.address.port))
-        yield
 
 
 def join(*nodes: Listener, controller: int = 0) -> Cluster:

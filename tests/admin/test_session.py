@@ -26,7 +26,7 @@ from kreassign.wire.api import Api
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers
 from tests.admin.conftest import RETRY_BACKOFF_MS, SILENCE_MS
-from tests.admin.listener import Deed, Listener, Reply, in_turn, join, refusing
+from tests.admin.listener import Deed, Listener, Reply, in_turn, join
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
@@ -378,8 +378,8 @@ def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Liste
     alive, dead = listen(), listen()
     join(alive, dead)
     alive.answers[LOG_DIRS] = log_dirs("/a")
-    with refusing(dead):
-        batch = connect(alive).describe_log_dirs()
+    dead.close()
+    batch = connect(alive).describe_log_dirs()
     assert list(batch.ok) == [0]
     assert "connection refused" in str(batch.failed[1])
 
@@ -389,8 +389,8 @@ def test_what_was_wrong_is_told_also_when_the_last_try_runs_out_of_time(listen: 
     cluster = join(alive, dead)
     alive.answers[LOG_DIRS] = log_dirs("/a")
     alive.answers[api.METADATA] = in_turn(answers.metadata(cluster), Deed.STAY_SILENT)
-    with refusing(dead):
-        batch = connect(alive, retry_backoff_ms=1_000).describe_log_dirs([1], timeout_ms=2_000)
+    dead.close()
+    batch = connect(alive, retry_backoff_ms=1_000).describe_log_dirs([1], timeout_ms=2_000)
     assert alive.times_asked(api.METADATA) == 2
     assert "connection refused" in str(batch.failed[1])
 

@@ -27,6 +27,7 @@ from kreassign.errors import (
 )
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
+from testbed.ports import HOST, reserved_ports
 from testbed.waiting import PATIENCE_S
 from tests.admin.listener import Deed, Listener
 
@@ -40,8 +41,8 @@ PASSWORD = "pa55-w0rd"
 class RawServer:
     """Accepts one connection at a time and hands it to the test."""
 
-    def __init__(self) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, port: int) -> None:
+        self._server = socket.create_server((HOST, port))
         self._server.settimeout(PATIENCE_S)
         self.address = Address(*self._server.getsockname())
         self._accepted: list[socket.socket] = []
@@ -59,7 +60,7 @@ class RawServer:
 
 @pytest.fixture
 def server() -> Iterator[RawServer]:
-    with closing(RawServer()) as server:
+    with reserved_ports() as ports, closing(RawServer(ports.take())) as server:
         yield server
 
 

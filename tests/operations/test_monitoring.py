@@ -25,6 +25,7 @@ from kreassign.operations.run import RunContext, RunRequest
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
+from testbed.ports import HOST, reserved_ports
 from testbed.waiting import PATIENCE_S
 from tests.executor.twin_runs import TwinRig, tp
 from tests.monitoring.pages import Page
@@ -78,16 +79,16 @@ def test_a_run_is_scraped_while_it_goes_on_and_its_end_is_told_signed_and_its_jo
 
 def test_a_webhook_that_is_away_leaves_a_run_as_it_is(tmp_path: Path) -> None:
     warnings: list[str] = []
-    with receiving() as receiver:
-        pass
     twin = Twin(cluster({"t": [[0, 1]]}), TwinSettings())
     request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
     context = RunContext(tmp_path, poll_s=0.1, warn=warnings.append)
-    wanted = Monitoring(None, Webhook(receiver.url, SECRET))
     with (
+        reserved_ports() as ports,
         serving(twin, speed=20.0) as thread,
         connect(thread.bootstrap_servers) as client,
-        monitored(context, wanted, warnings.append, last_s=0.2) as watched,
+        monitored(
+            context, Monitoring(None, Webhook(f"http://{HOST}:{ports.take()}", SECRET)), warnings.append, last_s=0.2
+        ) as watched,
     ):
         assert operation.run(client, request, watched).state == "done"
     assert [warning.partition(":")[0] for warning in warnings] == ["messages of the run that were not delivered"]

@@ -17,7 +17,7 @@ from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown, Unsupported
 from kreassign.model import Batch, TopicPartition
 from testbed import ClusterSpec, KafkaCluster, probe
-from testbed.ports import HOST, ReservedPorts
+from testbed.ports import HOST, ReservedPorts, reserved_ports
 from testbed.proxy import Deed, Interference, Proxy
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.admin_checks import client_of, created, refusal, wait_idle, wait_replicas
@@ -54,15 +54,6 @@ def standing_before(cluster: KafkaCluster, ports: ReservedPorts) -> Iterator[Pro
             yield proxy
         finally:
             broker.kill()
-
-
-@contextmanager
-def reserved_ports() -> Iterator[ReservedPorts]:
-    ports = ReservedPorts()
-    try:
-        yield ports
-    finally:
-        ports.release()
 
 
 def submitted(

@@ -25,6 +25,7 @@ from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from testbed.certificates import make_certificates
 from testbed.fork_server import Forked, fork_server
+from testbed.ports import HOST, reserved_ports
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.checks import whole
 from tests.checks.source import read
@@ -376,9 +377,9 @@ def test_a_twin_takes_orders_while_it_runs() -> None:
 
 
 def test_nobody_takes_orders_where_no_twin_is() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    result = CliRunner().invoke(kreassign, ["twin", "kill", "1", "--control", f"127.0.0.1:{port}"])
+    with reserved_ports() as ports:
+        control = f"{HOST}:{ports.take()}"
+        result = CliRunner().invoke(kreassign, ["twin", "kill", "1", "--control", control])
     assert result.exit_code != 0
     assert "no twin takes orders at" in f"{result.exception}{result.output}"
 
