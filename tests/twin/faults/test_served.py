@@ -89,8 +89,8 @@ def test_requests_to_a_frozen_broker_hang_until_it_goes_on(server: ServerThread)
 
 def test_a_frozen_broker_takes_connections_and_says_nothing(server: ServerThread) -> None:
     server.do(lambda box: box.freeze(2))
-    impatient = {"request.timeout.ms": "200", "default.api.timeout.ms": "400"}
-    with client(server, **impatient) as admin, pytest.raises(Unreachable, match=r"did not answer within 0\.[234]"):
+    impatient = {"request.timeout.ms": "500", "default.api.timeout.ms": "1000"}
+    with client(server, **impatient) as admin, pytest.raises(Unreachable, match=r"did not answer within [01]\.\d s"):
         admin.list_topics()
 
 

@@ -34,6 +34,7 @@ from kreassign.wire.codec import decode_response, encode_request
 from kreassign.wire.frame import PREFIX_BYTES, framed
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster, twin
+from tests.twin.paced_time import PacedTime
 
 
 @pytest.fixture
@@ -263,11 +264,12 @@ def test_a_broker_that_is_down_cannot_be_reached_until_it_is_back(server: Server
         assert client.receive(api.API_VERSIONS, 0).error_code == 0
 
 
-def test_a_move_takes_real_time(server: ServerThread) -> None:
-    partition = TopicPartition("orders", 0)
-    with admin_of(server) as admin:
+def test_a_move_takes_time() -> None:
+    partition, time = TopicPartition("orders", 0), PacedTime(0.01)
+    with serving(twin({"orders": [[0, 1], [1, 2]]}), clock=time) as server, admin_of(server) as admin:
         admin.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
         assert partition in admin.list_partition_reassignments()
+        server.do(lambda _: time.go_on(10.0))
         wait_until(lambda: not admin.list_partition_reassignments(), what="no moves")
         assert admin.describe_topics(["orders"])["orders"].partitions[0].replicas == (2, 3)
 

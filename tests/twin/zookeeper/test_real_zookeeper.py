@@ -201,7 +201,7 @@ def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_
     kafka_zookeeper: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
-    with served(address, tmp_path, speed="4") as twin:
+    with served(address, tmp_path, speed="0.5") as twin:
         twin.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
         wait_until(lambda: twin.topic().adding == {0: (3, 2)}, what="the move to begin")
         twin.process.send_signal(signal.SIGSTOP)
@@ -242,7 +242,7 @@ def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
 ) -> None:
     cluster = start_cluster(ClusterSpec(version="3.9.1", brokers=1, mode="zookeeper"))
     assert cluster.zookeeper is not None
-    with served(f"{cluster.zookeeper_connect}/twin", tmp_path, speed="4") as twin:
+    with served(f"{cluster.zookeeper_connect}/twin", tmp_path, speed="0.5") as twin:
         twin.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
         wait_until(lambda: twin.topic().adding == {0: (3, 2)}, what="the move to begin")
         cluster.zookeeper.restart()
