@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,16 +19,18 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "approved"
 RENEWS = "KREASSIGN_APPROVE"
 """The variable by which `make approve` has screens written instead of compared."""
+Part = str | int | Path | re.Pattern[str]
 
 
-def approve(text: str, name: str, **parts: str | int | Path | re.Pattern[str]) -> None:
-    """Compare a screen with `approved/NAME.txt` beside the test that runs; `DIR=tmp_path` shows that path as <DIR>."""
+def approve(screen: str | Iterable[str], name: str, **parts: Part) -> None:
+    """Compare a text or lines with `approved/NAME.txt` beside the running test; `DIR=tmp_path` shows <DIR> for it."""
     __tracebackhide__ = True
     test, *_ = os.environ["PYTEST_CURRENT_TEST"].split("::")
+    text = screen if isinstance(screen, str) else "".join(f"{line}\n" for line in screen)
     compare(named(text, parts), (ROOT / test).parent / FOLDER / f"{name}.txt")
 
 
-def named(text: str, parts: Mapping[str, str | int | Path | re.Pattern[str]]) -> str:
+def named(text: str, parts: Mapping[str, Part]) -> str:
     """Replace each part by its name in angle brackets, in the order in which they are given."""
     for name, part in parts.items():
         text = re.sub(part if isinstance(part, re.Pattern) else re.escape(str(part)), f"<{name}>", text)

@@ -34,6 +34,7 @@ from kreassign.executor.state import Machine, MoveStatus
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import find_journal
+from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
@@ -80,14 +81,7 @@ def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
 def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
     console, text = terminal(is_terminal=False)
     console.print(picture(progress_of(*HALF_WAY), lines=10))
-    whole, first, second = text.getvalue().splitlines()
-    assert whole.split()[:2] == ["moving", "0/2"]
-    for figure in ("53%", "800 B of 1.5 kB", "80 B/s", "0:15"):
-        assert figure in whole
-    assert first.split()[:3] == ["a-0", "→", "2"]
-    for figure in ("40%", "400 B of 1 kB", "40 B/s", "0:15"):
-        assert figure in first
-    assert second.split()[:3] == ["a-1", "→", "3"]
+    approve(text.getvalue(), "bars")
 
 
 def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
@@ -138,25 +132,8 @@ TOLD = ("stall: a-0 has made no progress. Look.",)
 
 
 def test_a_terminal_shows_the_range_of_the_end_brokers_guards_and_the_last_events() -> None:
-    shown = screen_of(replace(progress_of(*HALF_WAY), verdicts=TOLD))
-    assert "  ETA 0:15 (from 0:00 to 0:16)" in shown
-    (header,) = (place for place, line in enumerate(shown) if line.split()[:1] == ["broker"])
-    assert shown[header].split() == ["broker", "in", "out", "throttle"]
-    rows = [
-        line.replace("━", " ").replace("╸", " ").replace("╺", " ").split() for line in shown[header + 1 : header + 5]
-    ]
-    # Who has most before it first: brokers 2 and 0 have the larger of the two copies.
-    assert rows == [
-        ["0", "0", "B/s", "40", "B/s", "1", "MB/s"],
-        ["2", "40", "B/s", "0", "B/s", "1", "MB/s"],
-        ["1", "0", "B/s", "40", "B/s", "1", "MB/s"],
-        ["3", "40", "B/s", "0", "B/s", "1", "MB/s"],
-    ]
-    assert "  guard stall: a-0 has made no progress. Look." in shown
-    assert shown[shown.index("  last events:") + 1 :] == [
-        "    00:00:00 run run-1 of 2 moves",
-        "    00:00:04 moves: 2 submitted",
-    ]
+    # Brokers with most still to copy come first: 2 and 0 have the larger of the two copies.
+    approve(screen_of(replace(progress_of(*HALF_WAY), verdicts=TOLD)), "terminal")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
@@ -180,10 +157,7 @@ def replace_number(move: MoveProgress, number: int) -> TopicPartition:
 
 
 def test_at_80_columns_every_figure_of_a_move_is_whole() -> None:
-    shown = screen_of(progress_of(*HALF_WAY), width=80, height=24)
-    assert shown[1].split()[:3] == ["a-0", "→", "2"]
-    for figure in ("40%", "400 B of 1 kB", "40 B/s", "0:15"):
-        assert figure in shown[1]
+    approve(screen_of(progress_of(*HALF_WAY), width=80, height=24), "terminal-of-80-columns")
 
 
 def test_lines_tell_what_a_guard_says_once_until_it_is_content() -> None:
@@ -208,19 +182,13 @@ def lines_of(*events: Event) -> list[str]:
 
 
 def test_lines_tell_phases_progress_and_finished_moves_without_control_characters() -> None:
-    lines = lines_of(*WHOLE)
-    assert [line for line in lines if not line.startswith(" ")] == [
-        "preparing", "throttling", "moving", "electing", "restoring", "verifying", "done"
-    ]  # fmt: skip
-    assert lines.index("  a-0 complete") < lines.index("electing")
-    assert not any("\x1b" in line for line in lines)
+    approve(lines_of(*WHOLE), "lines-of-a-whole-run")
 
 
 def test_a_run_that_an_operator_paused_is_told_as_paused_in_every_live_view() -> None:
     paused = (*HALF_WAY, HoldRequested(21_000, 1))
     going_on = (*paused, ReleaseRequested(22_000, 2))
-    told = [line for line in lines_of(*going_on) if not line.startswith(" ")]
-    assert told[-3:] == ["moving", "paused, 2 moves in flight go on", "moving"]
+    approve(lines_of(*going_on), "lines-of-a-paused-run")
     bars, lines = terminal(is_terminal=False)
     bars.print(picture(progress_of(*paused), lines=10))
     assert lines.getvalue().split()[:2] == ["paused", "0/2"]
@@ -228,14 +196,14 @@ def test_a_run_that_an_operator_paused_is_told_as_paused_in_every_live_view() ->
     documents, text = terminal(is_terminal=False)
     JsonView(documents).show(progress_of(*paused))
     told_to_programs = json.loads(text.getvalue())
-    assert (told_to_programs["phase"], told_to_programs["state"]) == ("moving", "paused, 2 moves in flight go on")
+    assert (told_to_programs["phase"], told_to_programs["state"].partition(",")[0]) == ("moving", "paused")
 
 
 def test_lines_tell_the_progress_every_few_seconds_only() -> None:
     looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=10 * second) for second in range(21)]
     told = [line for line in lines_of(*SUBMITTED, *looks) if "copied" in line]
     assert 4 <= len(told) <= 6
-    assert told[-1] == "  0/2 moves, 400 B copied, 1.1 kB left, 20 B/s, ETA 1:20 (from 0:00 to 1:28)"
+    assert told[-1].endswith("20 B/s, ETA 1:20 (from 0:00 to 1:28)")
 
 
 # --- status and watch ---
@@ -249,21 +217,15 @@ def invoke(*arguments: str | Path) -> tuple[int, str]:
 def test_status_tells_how_a_run_ended(tmp_path: Path) -> None:
     written(tmp_path, *WHOLE)
     code, text = invoke("status", "run-1", "--state-dir", tmp_path)
-    assert (code, text.splitlines()) == (0, [
-        "run run-1: done; 2 of 2 moves complete, 1.5 kB copied in 0:12, throttled to 1 MB/s per broker",
-        f"next: kreassign verify run-1 --bootstrap-server HOST:PORT --state-dir {tmp_path}",
-    ])  # fmt: skip
+    assert code == 0
+    approve(text, "status-of-a-finished-run", DIR=tmp_path)
 
 
 def test_status_of_a_paused_run_names_the_throttle_in_force_and_both_ways_to_go_on(tmp_path: Path) -> None:
     written(tmp_path, *SUBMITTED, StopRequested(9_000))
     code, text = invoke("status", "--state-dir", tmp_path)
     assert code == 0
-    assert text.startswith("run run-1: paused, 2 moves in flight go on; 0 of 2 moves complete")
-    assert "throttle in force: 1 MB/s per broker; the 6 settings of it are restored when the run ends\n" in text
-    where = f"--bootstrap-server HOST:PORT --state-dir {tmp_path}"
-    assert f"next: kreassign resume run-1 {where}\n  or: kreassign cancel run-1 {where}\n" in text
-    assert "left behind" not in text
+    approve(text, "status-of-a-paused-run", DIR=tmp_path)
 
 
 def test_how_to_go_on_names_the_cluster_as_whoever_started_the_run_did(tmp_path: Path) -> None:
@@ -296,8 +258,8 @@ def test_without_an_id_a_command_means_the_run_that_is_executed_or_else_the_late
 
 def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) -> None:
     written(tmp_path, *HALF_WAY)
-    assert "its process is gone" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
-    assert "moving (its process is gone)" in invoke("status", "--all", "--state-dir", tmp_path)[1]
+    approve(invoke("status", "run-1", "--state-dir", tmp_path)[1], "status-of-a-killed-run", DIR=tmp_path)
+    approve(invoke("status", "--all", "--state-dir", tmp_path)[1], "status-of-all-runs", DIR=tmp_path)
 
 
 def test_nothing_shown_of_a_killed_run_says_when_it_ends(tmp_path: Path) -> None:
@@ -322,11 +284,7 @@ def test_a_run_that_is_executed_leaves_nothing_behind_and_need_not_be_continued(
         for event in rest:
             journal.append(event)
         text = invoke("status", "run-1", "--state-dir", tmp_path)[1]
-    assert "ETA 0:15" in text
-    assert "throttle in force: 1 MB/s per broker" in text
-    assert "\n  healthy\n" in text
-    assert not [word for word in ("left behind", "resume", "is gone") if word in text]
-    assert f"next: kreassign watch run-1 --state-dir {tmp_path}\n" in text
+    approve(text, "status-of-an-executed-run", DIR=tmp_path)
 
 
 def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
@@ -377,8 +335,7 @@ def test_watch_ends_with_the_summary_when_no_process_executes_the_run(tmp_path: 
     written(tmp_path, *WHOLE)
     code, text = invoke("watch", "run-1", "--state-dir", tmp_path)
     assert code == 0
-    assert text.splitlines()[-2].startswith("run run-1: done; 2 of 2 moves complete")
-    assert text.splitlines()[-1].startswith("next: kreassign verify run-1 ")
+    approve(text, "watch-of-a-finished-run", DIR=tmp_path)
 
 
 def test_a_journal_can_be_named_by_its_file(tmp_path: Path) -> None:

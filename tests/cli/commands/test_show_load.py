@@ -17,6 +17,7 @@ from kreassign.cli.output import PlainConsole
 from kreassign.operations.show_load import load_page, show_load
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, Row
+from tests.approved import approve
 from tests.pipeline.load_tables import DAY_MS, HOUR_MS, MB, TAKEN_MS, a_cluster, fill, hour_rows, load_row, row
 from tests.report.test_html import Page
 
@@ -35,37 +36,7 @@ def test_the_load_is_shown_with_units_and_what_is_doubtful(tmp_path: Path) -> No
     fill(tmp_path, **a_cluster())
     result = show(tmp_path, "--top", "2")
     assert (result.exit_code, result.stderr) == (0, following(tmp_path))
-    assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
-        "cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 12 partitions of 3 topics",
-        "now last week in 30 days 95% interval partitions",
-        "size 244 GB - 292 GB 234 GB to 351 GB 12",
-        "replicas 487 GB",
-        "write rate 69.6 MB/s 69.6 MB/s 83.5 MB/s 66.8 MB/s to 100 MB/s 11",
-        "rates are based on: 11 measured, 1 no samples",
-        "enough to plan by: 10 enough, 1 gaps, 1 unknown",
-        "24 of the last 24 hours were measured",
-        "",
-        "busiest partitions write rate p95 busiest hour (UTC) size",
-        "clicks-0 27 MB/s 18 MB/s 20:00 13.5 MB/s 2 GB",
-        "orders-0 12 MB/s 8 MB/s 14:00 6 MB/s 9 GB",
-        "",
-        "largest partitions write rate p95 busiest hour (UTC) size",
-        "audit-0 300 kB/s 200 kB/s 02:00 150 kB/s 50 GB",
-        "audit-1 100 kB/s 200 kB/s 02:00 150 kB/s 50 GB",
-        "",
-        "busiest topics write rate size partitions with a rate",
-        "clicks 45 MB/s 7.5 GB 3 of 4",
-        "orders 24 MB/s 36 GB 4 of 4",
-        "",
-        "largest topics write rate size partitions with a rate",
-        "audit 600 kB/s 200 GB 4 of 4",
-        "orders 24 MB/s 36 GB 4 of 4",
-        "",
-        "doubtful: 2 partitions, 1.4% of the size and 12.9% of the write rate",
-        "doubtful partitions write rate size why",
-        "clicks-1 9 MB/s 2 GB 25% of the time is missing",
-        "clicks-2 - 1.5 GB no rate: no samples",
-    ]
+    approve(result.stdout, "show-load")
 
 
 def test_eighty_columns_are_enough_for_the_longest_names(tmp_path: Path) -> None:
@@ -96,16 +67,9 @@ def test_brokers_that_measured_themselves_are_shown_with_what_they_can_hold(tmp_
         row(BROKER_LOADS, **named, broker=3),
     ]
     fill(tmp_path, [load_row("t", 0, 1.0)], broker_loads=brokers)
-    shown = show(tmp_path, "--top", "2").stdout.splitlines()
-    assert max(map(len, shown)) <= 80
-    at = next(number for number, line in enumerate(shown) if line.startswith("brokers"))
-    assert [" ".join(line.split()) for line in shown[at : at + 5]] == [
-        "brokers in out cpu at most cpu full at disk measured",
-        "123456 98.7 MB/s 98.7 MB/s 50% 100% 98.7 MB/s 98.7 TB 168 h, 100%",
-        "2 - - - - - - 168 h, 76%",
-        "and 1 more, with less to do",
-        "bytes to followers are 0.91 to 1.20 times what the load expects",
-    ]
+    shown = show(tmp_path, "--top", "2").stdout
+    approve(shown, "show-load-of-brokers")
+    assert max(map(len, shown.splitlines())) <= 80
     (told,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
     assert [one["broker"] for one in told["measured_brokers"]] == [123_456, 2, 3]
     assert (
@@ -231,10 +195,7 @@ def test_without_a_load_there_is_an_error_and_nothing_on_stdout(tmp_path: Path, 
 
 def test_how_rows_were_treated_is_shown_without_a_load(tmp_path: Path) -> None:
     fill(tmp_path, **a_cluster())
-    lines = show(tmp_path, "--quality").stdout.splitlines()
-    assert lines[0].split() == ["load", "(UTC)", "table", "good", "quarantined", "late", "counted", "skipped"]
-    assert lines[8].split() == ["2025-11-07", "10:00:00", "samples", "9,880", "120", "0", "0", "0"]
-    assert lines[-1] == "samples: 4 quarantined: end_offset is below start_offset"
+    approve(show(tmp_path, "--quality").stdout, "show-load-quality")
     assert show(tmp_path, "--quality", "--format", "json").exit_code == 2
 
 
