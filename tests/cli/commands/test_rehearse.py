@@ -20,6 +20,7 @@ from kreassign.model.snapshot import (
 )
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.snapshot_files import write_snapshot
+from tests.approved import approve
 from tests.report.test_html import Page
 
 pytestmark = pytest.mark.thorough
@@ -56,27 +57,21 @@ def test_a_rehearsal_says_how_long_the_run_takes_and_what_brokers_bear(tmp_path:
     assert found["peak_moves"] == {"2": 1}
     assert found["peak_bytes"]["2"] == pytest.approx(10 * GIGABYTE, rel=0.02)
     assert found["history"]["throttle_residue"] == []
-    text = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s").stdout
-    assert text.startswith("done; 1 of 1 moves")
+    text = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s").output
+    approve(text, "rehearse", DIR=tmp_path)
 
 
 def test_a_rehearsal_shows_that_a_copy_never_catches_up(tmp_path: Path) -> None:
     never = rehearse(tmp_path, snapshot(writes=2_000_000), "--throttle", "1MB/s", "--guard", "rate=cancel")
     assert never.exit_code == 5
-    assert "it never ends" in never.stdout
-    assert never.stdout.startswith("cancelled; 0 of 1 moves")
-    files = f"--snapshot {tmp_path / 'snapshot.json'} --out {tmp_path / 'plan.json'}"
-    assert f"next: kreassign plan {files}\n  or: kreassign rehearse " in never.stderr
+    approve(never.output, "rehearse-a-copy-that-never-ends", DIR=tmp_path)
 
 
 def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:
     full = SnapshotLogDir("/d", 100 * GIGABYTE, 6 * GIGABYTE)
     shown = rehearse(tmp_path, snapshot(room=full), "--throttle", "100MB/s", "--guard", "disk=cancel")
     assert shown.exit_code == 5
-    assert (
-        "broker 2 has 5700000000 bytes left above the reserve in its log directories, and 10000000000 are to come in"
-        in shown.stdout
-    )
+    approve(shown.output, "rehearse-with-a-full-disk", DIR=tmp_path)
 
 
 def test_a_rehearsal_waits_for_its_window_in_virtual_time(tmp_path: Path) -> None:
@@ -109,8 +104,7 @@ def test_a_rehearsal_has_the_faults_that_are_wanted_at_their_time(tmp_path: Path
     found = json.loads(crashed.stdout)
     assert (crashed.exit_code, found["history"]["state"]) == (5, "failed")
     assert 100 < found["seconds"] < 1_000, "the move was given up, long before the copy would have been there"
-    assert found["verdicts"] == [
-        "broker: brokers [2], which were there when the run began, are gone. Start them, or remove them from plans"
-    ]
+    (verdict,) = found["verdicts"]
+    assert verdict.startswith("broker: brokers [2], ")
     refused = rehearse(tmp_path, snapshot(), "--fault", "crash:7@100s")
     assert (refused.exit_code, "7" in refused.stderr) == (2, True)
