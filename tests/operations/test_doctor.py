@@ -28,9 +28,8 @@ def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_a
         transport.sleep(600)
         looked = diagnose_cluster(client, tmp_path, measure_for_s=5, clock=transport)
         assert [issue.kind for issue in looked.issues] == ["endless"]
-        assert looked.notes == (
-            "1 partitions are being reassigned, by somebody else than the runs of this state directory",
-        )
+        (note,) = looked.notes
+        assert note.startswith("1 partitions are being reassigned, by somebody else")
         client.alter_partition_reassignments({tp(0): None}).raise_if_any()
         transport.sleep(10)
         assert [issue.kind for issue in diagnose_cluster(client, tmp_path).issues] == ["throttle"]

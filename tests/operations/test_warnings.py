@@ -5,28 +5,20 @@ from __future__ import annotations
 import pytest
 
 from kreassign.operations.warnings import KreassignWarning, warn_of_failures, warn_program
+from tests.approved import approve
 
 
 def test_few_failures_are_named_and_many_counted() -> None:
     warnings: list[str] = []
     warn_of_failures(warnings.append, "offsets", {f"t-{number}": ValueError(f"no {number}") for number in range(5)})
-    (text,) = warnings
-    assert text.splitlines() == [
-        "5 without offsets:",
-        "  t-0: no 0",
-        "  t-1: no 1",
-        "  t-2: no 2",
-        "  and 2 more",
-    ]
+    approve(warnings, "failures-with-reasons-of-their-own")
 
 
 def test_what_fails_for_one_reason_is_one_line() -> None:
     warnings: list[str] = []
     failed = {f"broker {number}": ValueError("not allowed") for number in range(5)} | {"topic t": ValueError("gone")}
     warn_of_failures(warnings.append, "configuration", failed)
-    assert warnings == [
-        "6 without configuration:\n  broker 0, broker 1, broker 2 and 2 more: not allowed\n  topic t: gone"
-    ]
+    approve(warnings, "failures-for-one-reason")
 
 
 def test_no_failure_is_no_warning() -> None:
