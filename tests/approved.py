@@ -22,8 +22,8 @@ RENEWS = "KREASSIGN_APPROVE"
 Part = str | int | Path | re.Pattern[str]
 
 
-def approve(screen: str | Iterable[str], name: str, **parts: Part) -> None:
-    """Compare a text or lines with `approved/NAME.txt` beside the running test; `DIR=tmp_path` shows <DIR> for it."""
+def approve(screen: str | Iterable[object], name: str, **parts: Part) -> None:
+    """Compare a text, or lines, with `approved/NAME.txt` beside the running test; `DIR=tmp_path` shows <DIR> for it."""
     __tracebackhide__ = True
     test, *_ = os.environ["PYTEST_CURRENT_TEST"].split("::")
     text = screen if isinstance(screen, str) else "".join(f"{line}\n" for line in screen)

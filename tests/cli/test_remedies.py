@@ -17,6 +17,7 @@ from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRe
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.disk_findings import Filling
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
+from kreassign.executor.history.issue import Issue
 from kreassign.executor.history.move_findings import Moving
 from kreassign.executor.lease import LeaseHolder, OriginalValues
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
@@ -30,6 +31,7 @@ from kreassign.model import (
     Partition,
     TopicPartition,
 )
+from tests.approved import approve
 from tests.checks import pages
 from tests.checks.pages import Programs
 from tests.checks.source import Source, read
@@ -71,13 +73,15 @@ OWNED_ELSEWHERE = ("endless", "destination", "stuck")
 """Kinds without a command where a run of another machine holds the lease: only there they can be cancelled."""
 
 
+def issues(readings: ClusterReadings, kind: str) -> list[Issue]:
+    return [issue for issue in diagnose(readings) if issue.kind == kind]
+
+
 def lines(readings: ClusterReadings, kind: str) -> list[str]:
     """The commands of the findings of this kind, for a cluster."""
     cluster = ClusterOptions("broker-1:9092")
     with click.Context(kreassign, info_name="kreassign"):
-        return [
-            pasted(words, cluster) for issue in diagnose(readings) if issue.kind == kind for words in issue.commands
-        ]
+        return [pasted(words, cluster) for issue in issues(readings, kind) for words in issue.commands]
 
 
 def test_every_kind_of_finding_is_tried() -> None:
@@ -85,6 +89,14 @@ def test_every_kind_of_finding_is_tried() -> None:
     texts = "\n".join(source.text for source in sources)
     kinds = re.findall(r'(?:Issue|of_many)\(\s*"([a-z-]+)"', texts)
     assert set(kinds) == set(FOUND)
+
+
+def test_every_kind_of_finding_is_approved_with_its_commands() -> None:
+    shown = []
+    for kind, readings in FOUND.items():
+        shown += [f"{kind}:", *(f"  {issue}" for issue in issues(readings, kind))]
+        shown += [f"    {command}" for command in lines(readings, kind)]
+    approve(shown, "findings-of-the-doctor")
 
 
 @pytest.mark.parametrize("kind", FOUND)

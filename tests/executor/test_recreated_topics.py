@@ -115,7 +115,8 @@ def test_a_run_does_not_end_well_whose_topic_was_recreated_after_its_last_move_e
     done = rig.run(rig.prepared({0: (0, 2)}, throttle=None))
     assert {move.status for move in done.moves} == {"complete"}
     assert done.state == "failed"
-    assert done.problems == ("t-0: its topic was deleted, and another one created under its name",)
+    (problem,) = done.problems
+    assert problem.startswith("t-0: its topic was deleted")
 
 
 def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:

@@ -25,6 +25,7 @@ from kreassign.executor.brokers.maintenance_record import MaintenanceRecord, Ord
 from kreassign.executor.brokers.readings import BrokerReading, CordonReading, Readings
 from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
 from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartition
+from tests.approved import approve
 
 MOST_STEPS = 25
 LISTS = {0: (3, 1, 2), 1: (1, 3, 2), 2: (2, 1, 4), 3: (3, 4, 1)}
@@ -151,9 +152,7 @@ def test_a_broker_is_cordoned_and_leads_nothing_and_after_its_restart_all_is_as_
     cluster = Cluster()
     steps = way(cluster, next_to_enter, 3)
     assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Finished]
-    assert str(steps[-1]) == (
-        "broker 3 may be stopped: it leads nothing, 3 partitions keep min.insync.replicas without it, it is cordoned"
-    )
+    approve(steps, "maintenance-enter")
     assert cluster.lists == {0: (1, 2, 3), 1: (1, 3, 2), 2: (2, 1, 4), 3: (4, 1, 3)}, "4 leads nothing yet"
     assert cluster.leaders == {0: 1, 1: 1, 2: 2, 3: 4}
     assert kinds(way(cluster, next_to_enter, 3)) == [Finished], "entering twice changes nothing"
@@ -166,7 +165,7 @@ def test_a_broker_is_cordoned_and_leads_nothing_and_after_its_restart_all_is_as_
     cluster.out_of_sync = {(0, 3)}
     steps = way(cluster, next_to_exit, 3)
     assert kinds(steps) == [Await, Reorder, Elect, Uncordon, Forget, Finished]
-    assert str(steps[0]) == "wait: broker 3 is not in sync with t-0 yet"
+    approve(steps, "maintenance-exit")
     assert (cluster.lists, cluster.leaders, cluster.values) == (LISTS, {0: 3, 1: 1, 2: 2, 3: 3}, {})
     assert (dict(cluster.record.brokers), dict(cluster.record.orders)) == ({}, {})
     assert kinds(way(cluster, next_to_exit, 3)) == [Finished]
@@ -192,20 +191,13 @@ def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_awa
 def test_every_partition_that_would_lose_its_min_isr_is_named_and_nothing_is_changed() -> None:
     cluster = Cluster({0: (3, 1), 1: (3,), 2: (1, 2)})
     (step,) = way(cluster, next_to_enter, 3)
-    assert str(step) == (
-        "without broker 3 2 partitions would lose min.insync.replicas: t-0 has replicas [3, 1] and would be left with "
-        "1, and min.insync.replicas is 2; t-1 has replicas [3] and would be left with 0, and min.insync.replicas is "
-        "2. Give them more replicas (`kreassign plan replication-factor`), then give the command again"
-    )
+    approve([step], "min-isr-would-be-lost")
     assert (cluster.values, cluster.record) == ({}, MaintenanceRecord())
 
 
 def test_a_topic_whose_min_isr_nobody_may_read_is_named() -> None:
     (step,) = way(Cluster(), lambda facts: next_to_enter(replace(facts, min_isr={})), 3)
-    assert str(step) == (
-        "min.insync.replicas cannot be read of t: it needs DESCRIBE_CONFIGS on the topic. Without it nobody can tell "
-        "what the partitions keep"
-    )
+    approve([step], "min-isr-cannot-be-read")
 
 
 def test_brokers_that_are_in_maintenance_already_do_not_count() -> None:
@@ -290,9 +282,7 @@ def test_a_list_that_somebody_else_has_changed_meanwhile_is_left_alone_and_named
     cluster.lists[0] = (2, 3, 1)
     steps = way(cluster, next_to_exit, 3)
     (forget,) = (step for step in steps if isinstance(step, Forget))
-    assert str(forget) == (
-        "end the maintenance of broker 3; t-0 keeps [2, 3, 1], for somebody else has changed or moves it"
-    )
+    assert "t-0 keeps [2, 3, 1], for somebody else has changed or moves it" in str(forget)
     assert (cluster.lists[0], cluster.lists[3]) == ((2, 3, 1), (3, 4, 1))
 
 
@@ -301,10 +291,7 @@ def test_a_broker_without_a_record_is_brought_back_as_far_as_the_cluster_tells()
     way(cluster, next_to_enter, 3)
     cluster.record = MaintenanceRecord()
     (step,) = way(cluster, next_to_exit, 3)
-    assert str(step) == (
-        "broker 3 is in service, and cordoned by somebody else than its maintenance; to take that back: kreassign "
-        "decommission 3 --cancel"
-    )
+    approve([step], "in-service-and-cordoned")
 
 
 # --- wherever it is interrupted -------------------------------------------------------------------------------------

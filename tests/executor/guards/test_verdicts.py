@@ -146,9 +146,8 @@ def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
     now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 600})
     assert evaluate(now, DEFAULTS) == ()
     (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
-    assert (
-        verdict.seen == "broker 2 has 600 bytes left above the reserve in its log directories, and 601 are to come in"
-    )
+    assert verdict.seen.startswith("broker 2 has 600 bytes left above the reserve")
+    assert verdict.seen.endswith("and 601 are to come in")
 
 
 def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others() -> None:

@@ -25,6 +25,7 @@ from kreassign.executor.guards.health import Troubled
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.timeline import InSync, ThrottleStep, timeline
 from kreassign.executor.journal import read_events
+from tests.approved import approve
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
 from tests.executor.twin_runs import RATE as TWIN_RATE
 from tests.executor.twin_runs import TwinRig
@@ -35,11 +36,7 @@ BEHIND = Verdict(GuardName.UNDER_REPLICATED, Reaction.HOLD, "1 partition is out 
 def test_a_run_without_incidents_has_no_marks_and_a_log_of_what_it_did() -> None:
     told = timeline(WHOLE)
     assert told.marks == ()
-    log = [line.text for line in told.log]
-    assert log[0] == "run run-1 of 2 moves"
-    for said in ("moves: 2 submitted", "1 preferred leaders lead", "verified: the cluster is as the plan says",
-                 "the run is moving", "the run is done", "the settings of before are restored"):  # fmt: skip
-        assert said in log, said
+    approve((f"{line.at_ms} ms: {line.text}" for line in told.log), "log-of-a-run")
     assert [line.at_ms for line in told.log] == sorted(line.at_ms for line in told.log)
 
 
@@ -58,13 +55,8 @@ def test_what_people_asked_for_is_marked_in_words() -> None:
         ThrottleRequested(4_400, 4, None, (2,)),
         CancelRequested(4_500, 5, is_now=True),
     )
-    assert [(mark.at_ms, mark.kind, mark.text) for mark in timeline([*SUBMITTED, *asked]).marks] == [
-        (4_100, MarkKind.PAUSED, "paused: nothing new is started, what is in flight goes on"),
-        (4_200, MarkKind.RELEASED, "released: moves are started again"),
-        (4_300, MarkKind.THROTTLE, "throttle: 2 MB/s per broker"),
-        (4_400, MarkKind.THROTTLE, "throttle: none for brokers 2"),
-        (4_500, MarkKind.CANCELLED, "cancelled: what is in flight is cancelled, too"),
-    ]
+    marks = timeline([*SUBMITTED, *asked]).marks
+    approve((f"{mark.at_ms} ms, {mark.kind.name}: {mark.text}" for mark in marks), "marks-of-requests")
 
 
 def test_a_process_that_ended_without_a_word_was_killed_when_it_was_last_heard_of() -> None:
