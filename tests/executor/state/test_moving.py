@@ -102,6 +102,7 @@ UNREAD = MovesObserved(5_000 + 2 * DOUBT_MS, (), (Refusal(A0, "no"), Refusal(A1,
     (SUBMITTED, [STRANGE, MovesObserved(5_000 + DOUBT_MS, ())], f"read {ALL}", "failed failed"),
     (SUBMITTED, [STRANGE, look(7_000, MOVING), look(5_000 + DOUBT_MS, DIVERGED)], "wait", "moving moving"),
     (SUBMITTED, [STRANGE, UNREAD], "wait", "moving moving"),
+    (SUBMITTED, [replace(look(5_000, GONE), unread=(Refusal(A1, "no"),))], UNLISTED, "failed moving"),
     (SUBMITTED, [look(5_000, PlacementState.SETTLING), MovesObserved(6_000, ()), look(7_000, AT_PLACE)], f"read {ALL}",
      "complete complete"),
     # After a lost answer it is looked first, and only what did not arrive is sent again, after a pause.
@@ -120,13 +121,6 @@ def test_what_is_seen_decides_what_is_sent(
     assert (run.decided, run.moves) == (decided, moves)
 
 
-def test_from_an_unread_partition_nothing_follows_though_it_is_shown_too() -> None:
-    run = Played(*SUBMITTED, replace(look(5_000, AT_PLACE), unread=(Refusal(A0, "no"),)))
-    assert (run.moves, run.problems) == ("moving complete", ("no",))
-    run.go("wait")
-    assert run.on(MovesObserved(6_000, ())).problems == ("over, from 00:00:05 to 00:00:06 UTC: no",)
-
-
 def test_a_move_without_effect_is_not_sent_for_ever() -> None:
     run = Played(*LISTED)
     for at_ms in (4_000, 34_000, 64_000, 94_000):
@@ -136,13 +130,9 @@ def test_a_move_without_effect_is_not_sent_for_ever() -> None:
     assert "4 times in 120 s" in str(run.view.records[A0].problem)
 
 
-def test_a_run_whose_moves_are_all_refused_restores_its_throttle_and_fails() -> None:
-    run = Played(*SENT, MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))).go("verify")
-    assert run.view.records[A0].problem == "the cluster refused it: no"
-    assert (run.go("").view.phase, run.view.residue) == (Phase.FAILED, ())
-
-
-def test_a_move_that_was_refused_for_now_tells_so_when_it_fails() -> None:
+def test_a_refusal_is_told_when_its_move_fails() -> None:
+    refused = Played(*SENT, MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))).go("verify").go("")
+    assert (refused.view.records[A0].problem, refused.step) == ("the cluster refused it: no", "Failed")
     run = Played(*SENT, MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy"))))
     for at_ms in (34_000, 64_000):
         run.on(look(at_ms, UNTOUCHED), SubmissionIntended(at_ms, BOTH), replace(LOST, at_ms=at_ms))
@@ -197,20 +187,18 @@ def test_what_may_have_gone_on_is_observed_and_else_the_first_that_wait() -> Non
     assert len(run.ordered[0].moves) == CHECKED_AT_ONCE
 
 
-@pytest.mark.parametrize(("seen_again", "decided"), [
-    (MovesObserved(4_000, ()), "submit a-2"),
-    (look(4_000, DIVERGED, BETWEEN[2]), "wait"),
+ARRIVED = look(3_000, AT_PLACE, BETWEEN[0])
+
+
+@pytest.mark.parametrize(("events", "decided"), [
+    ([ARRIVED], "observe a-2"),
+    ([ARRIVED, MovesObserved(4_000, ())], "submit a-2"),
+    ([ARRIVED, look(4_000, DIVERGED, BETWEEN[2])], "wait"),
+    ([HoldRequested(2_000, 1), ARRIVED], "wait"),
 ])  # fmt: skip
-def test_a_move_that_waited_is_looked_at_once_more_before_it_starts(seen_again: Event, decided: str) -> None:
+def test_a_move_that_waited_is_looked_at_once_more_before_it_starts(events: list[Event], decided: str) -> None:
     run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).go("wait")
-    assert run.moves == "moving moving planned"
-    assert run.on(look(3_000, AT_PLACE, BETWEEN[0])).decided == "observe a-2"
-    assert run.on(seen_again).decided == decided
-
-
-def test_while_moves_are_held_those_that_wait_are_not_looked_at_again() -> None:
-    run = unthrottled(*MOVES).on(HoldRequested(0, 1), look(1_000, UNTOUCHED), TimePassed(2_000))
-    assert run.on(MovesObserved(2_000, ())).decided == "wait"
+    assert (run.moves, run.on(*events).decided) == ("moving moving planned", decided)
 
 
 BIG = many(4, 100_000_000)
@@ -237,12 +225,6 @@ def test_moves_start_in_the_order_and_within_the_limits_that_were_chosen(
     run = unthrottled(*moves, **pace)
     places = [seen(move, MOVING if number < moving else UNTOUCHED) for number, move in enumerate(moves)]
     assert run.on(MovesObserved(1_000, tuple(places))).decided == decided
-
-
-def test_a_move_that_is_sent_again_counts_once() -> None:
-    run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).on(look(1_000, UNTOUCHED, BETWEEN[0]))
-    run.on(SubmissionIntended(1_000, (A0,)), MovesSubmitted(1_500, (), unknown=(A0,)))
-    assert run.on(look(3_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0 a-1"
 
 
 # --- the lists of throttled replicas -------------------------------------------------------------------------------
@@ -294,6 +276,11 @@ SPENT = "the throttle could not be set, so nothing more was started"
     # A topic that is gone is no reason to give up: its moves are over at the next look.
     ([REFUSED, look(5_000, UNTOUCHED), replace(LATE, problems=("gone",), failed=())], "wait",
      ("over, from 00:00:04 to 00:01:04 UTC: no", "gone")),
+    ([replace(REFUSED, failed=(LEADER_0.resource,)), look(5_000, UNTOUCHED)], "set leader 0", ("no",)),
+    # What is in flight is watched all the same.
+    ([ThrottleSet(4_000), SubmissionIntended(4_000, BOTH), MovesSubmitted(4_000, BOTH), look(5_000, AT_PLACE, MOVES[0]),
+      replace(REFUSED, at_ms=5_000), look(6_000, MOVING, MOVES[1]), replace(LATE, at_ms=10 * LATE.at_ms)],
+     "wait", ("no",)),
     ([ThrottleSet(4_000, ("gone",)), look(5_000, GONE)], "read all rates, both lists", ("gone",)),
 ])  # fmt: skip
 def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
@@ -301,18 +288,6 @@ def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
 ) -> None:
     run = Played(*LISTED[:-1], *events)
     assert (run.decided, run.problems) == (decided, problems)
-
-
-def test_copies_in_flight_are_watched_though_their_lists_cannot_be_set() -> None:
-    run = Played(*SUBMITTED, look(5_000, AT_PLACE, MOVES[0]), REFUSED, look(6_000, MOVING, MOVES[1]))
-    assert run.decided == UNLISTED
-    assert run.on(replace(LATE, at_ms=10 * LATE.at_ms)).decided == "wait"
-
-
-def test_rates_that_were_not_taken_are_set_again_with_the_lists() -> None:
-    failed = replace(REFUSED, failed=(LEADER_0.resource,))
-    run = Played(*LISTED[:-1], failed, look(5_000, UNTOUCHED))
-    assert run.decided == "set leader 0"
 
 
 def test_what_was_set_without_a_problem_has_no_earlier_value() -> None:
@@ -438,9 +413,11 @@ def test_the_next_request_follows_a_fresh_look_and_a_good_answer(events: list[Ev
     assert run.decided.split()[0] == decided
 
 
-def test_a_held_run_sends_again_only_what_was_sent_before() -> None:
-    run = unthrottled(*MOVES).go("submit").on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)))
-    assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED)).decided == "submit a-0"
+def test_a_move_that_is_sent_again_counts_once_and_is_not_held() -> None:
+    run = unthrottled(*BETWEEN, **ONE_PER_SOURCE).go("submit")
+    run.on(SubmissionIntended(0, (A0,)), MovesSubmitted(0, (), unknown=(A0,)))
+    assert run.copy().on(look(5_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0 a-1"
+    assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0"
 
 
 # --- winding down --------------------------------------------------------------------------------------------------
@@ -464,11 +441,6 @@ def test_a_cancelled_run_cancels_what_may_be_under_way(
 ) -> None:
     run = Played(*SENT, request_, answer, observation)
     assert (run.decided, run.moves) == (decided, moves)
-
-
-def test_moves_that_were_not_begun_are_dropped_when_that_is_seen() -> None:
-    run = Played(*LISTED[:4], FINISH, look(5_000, UNTOUCHED))
-    assert (run.moves, run.view.records[A0].completed_ms) == ("cancelled cancelled", 5_000)
 
 
 @pytest.mark.parametrize(("to_the_end", "decided"), [(True, "check health"), (False, "wait")])
