@@ -42,6 +42,7 @@ WITHOUT_2 = Health((0, 1, 3, 4))
 ABSENT = Health((0, 1, 4))
 BARRED = Health(LIVE, cordoned=(2,))
 CORDONED = {GuardName.CORDONED: Reaction.HOLD}
+ODD = ConfigValue(LEADER_0, "5")
 
 
 def watched(where: Any = UNTOUCHED, health: Health = WELL, **more: Any) -> Played:
@@ -145,45 +146,30 @@ def test_breaches_are_told_from_when_they_began_to_when_they_were_over() -> None
     assert run.view.as_left.problems[1] == "broker (as last checked, 00:01:20 UTC): gone"
 
 
-BARE = "what is in flight goes on without it: a-0, a-1"
+SAID = (
+    (GuardName.BROKER, "brokers [4], which were there"),
+    (GuardName.DISK, "/a of broker 2 has 249 of 1000 bytes left"),
+    (GuardName.DISK, "broker 2 has 0 bytes left above the reserve in its log directories, and 900 are to come in"),
+    (GuardName.DISK, "broker 3 has 399 bytes left above the reserve in its log directories, and 400 are to come in"),
+    (GuardName.CORDONED, "broker 2 shall get copies"),
+    (
+        GuardName.FOREIGN_THROTTLE,
+        f"had set it to '{RATE}'; what is in flight goes on without it: a-0, a-1",
+    ),
+    (GuardName.STALL, "a-0 has made no progress for 11 minutes: broker 2 has 100 bytes, 900 left; in sync are [0, 1]"),
+    (GuardName.STALL, "a-1 has made no progress for 11 minutes: broker 3 has 100 bytes, 400 left; in sync are [1, 0]"),
+)
 
 
 def test_guards_judge_all_that_is_known_of_the_run() -> None:
     begin = begun(guards={one.guard: one.reaction for one in settings()}, pace=Pace(disk_reserve=0.25))
     run = Played(begin).go("wait").on(look(5_000, MOVING, done=100))
     space = (LogDirSpace(2, "/a", 1_000, 249), LogDirSpace(3, "/a", 1_000, 649), LogDirSpace(4, "/a", 1_000, 0))
-    odd = ConfigValue(LEADER_0, "5")
-    found = Health((0, 1, 2, 3), log_dir_space=space, cordoned=(2, 4), foreign_configs=(odd,))
+    found = Health((0, 1, 2, 3), log_dir_space=space, cordoned=(2, 4), foreign_configs=(ODD,))
     run.on(MovesObserved(680_000, ()), HealthObserved(680_000, found)).go("wait")
     run.on(MovesObserved(720_000, ()), HealthObserved(720_000, found)).go("")
-    assert [(one.guard, one.seen) for one in run.view.verdicts] == [
-        (GuardName.BROKER, "brokers [4], which were there when the run began, are gone"),
-        (GuardName.DISK, "/a of broker 2 has 249 of 1000 bytes left"),
-        (
-            GuardName.DISK,
-            "broker 2 has 0 bytes left above the reserve in its log directories, and 900 are to come in",
-        ),
-        (
-            GuardName.DISK,
-            "broker 3 has 399 bytes left above the reserve in its log directories, and 400 are to come in",
-        ),
-        (
-            GuardName.CORDONED,
-            "broker 2 shall get copies, but is in maintenance, or its log directories are cordoned or offline",
-        ),
-        (
-            GuardName.FOREIGN_THROTTLE,
-            f"somebody else changed throttles of this run: {odd}, and the run had set it to '{RATE}'; {BARE}",
-        ),
-        (
-            GuardName.STALL,
-            "a-0 has made no progress for 11 minutes: broker 2 has 100 bytes, 900 left; in sync are [0, 1]",
-        ),
-        (
-            GuardName.STALL,
-            "a-1 has made no progress for 11 minutes: broker 3 has 100 bytes, 400 left; in sync are [1, 0]",
-        ),
-    ]
+    for verdict, (guard, said) in zip(run.view.verdicts, SAID, strict=True):
+        assert (verdict.guard, said in verdict.seen) == (guard, True)
 
 
 def test_copies_into_named_directories_are_judged_by_those() -> None:
@@ -199,9 +185,6 @@ def test_a_move_whose_copies_caught_up_does_not_stall() -> None:
     run.on(MovesObserved(700_000, ()), HealthObserved(700_000, WELL))
     assert run.decided == "record stall"
     assert [one.seen.split()[0] for one in run.go("").view.verdicts] == ["a-1"]
-
-
-ODD = ConfigValue(LEADER_0, "5")
 
 
 FOREIGN = replace(WELL, foreign_configs=(ODD,))
