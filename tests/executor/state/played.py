@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from kreassign.executor import events
 from kreassign.executor import instructions as orders
 from kreassign.executor.events import Event, PartitionObservation, PlacementState, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction
-from kreassign.executor.instructions import Instruction
+from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import Machine, MoveStatus, RunView
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import TopicPartition
@@ -42,42 +41,59 @@ def guarded(*moves: PlannedMove, reaction: Reaction = Reaction.HOLD, **more: Any
 
 
 class Played:
-    """A run after these events."""
+    """A run to which this happens, step by step, once somebody wants to know what came of it; never before."""
 
     def __init__(self, *begun: Event) -> None:
-        self.machine = Machine()
-        self.ordered: tuple[Instruction, ...] = ()
+        self._steps: list[Callable[[Played], None]] = []
+        self._done = 0
+        self._machine = Machine()
+        self._ordered: tuple[Instruction, ...] = ()
         self._last: tuple[Instruction, ...] = ()
         self.on(*begun)
 
+    def copy(self) -> Played:
+        """Another run to which the same happens, and then something else."""
+        again = Played()
+        again._steps = [*self._steps]
+        return again
+
     def on(self, *happened: Event) -> Played:
         """Let these events happen, too."""
-        for event in happened:
-            self.ordered = self.machine.replay(event)
-            self._last = self.ordered or self._last
-        return self
+        return self._then(lambda run: run._take_in(*happened))
+
+    def go(self, until: str, where: PlacementState = MOVING) -> Played:
+        """Answer as a cluster does in which all is well, until the run decides what begins so; copies are `where`."""
+        return self._then(lambda run: run._answer_until(until, where))
+
+    def settle(self) -> Played:
+        """Go on until it waits, if it does not yet."""
+        return self._then(lambda run: None if Wait() in run._ordered else run._answer_until("wait", MOVING))
+
+    def intend(self) -> Played:
+        """Let it write down what it is about to set, and get no answer."""
+        return self._then(lambda run: run._take_in(events.ThrottleIntended(run._machine.at_ms, run._overrides())))
+
+    @property
+    def machine(self) -> Machine:
+        """The machine, after all that happened."""
+        self._catch_up()
+        return self._machine
+
+    @property
+    def ordered(self) -> tuple[Instruction, ...]:
+        """What it orders after the last event; nothing where earlier orders hold, or it is at rest."""
+        self._catch_up()
+        return self._ordered
+
+    @property
+    def decided(self) -> str:
+        """The same in words."""
+        return in_words(self.ordered)
 
     @property
     def now(self) -> int:
         """When the last event was, in ms."""
         return self.machine.at_ms
-
-    def go(self, until: str, where: PlacementState = MOVING) -> Played:
-        """Answer as a cluster does in which all is well, until the run decides what begins so; copies are `where`."""
-        for _ in range(_STEPS_AT_MOST):
-            self.on(*self._answer(self._last[0], self.now, where))
-            if self.decided.startswith(until):
-                return self
-        raise AssertionError(f"it never decides to {until}, but to {self.decided}, {self.view.step}")
-
-    def copy(self) -> Played:
-        """The same run, to go on otherwise."""
-        return deepcopy(self)
-
-    @property
-    def decided(self) -> str:
-        """What it orders after the last event; nothing where earlier orders hold, or it is at rest."""
-        return " ".join(_WORDS[type(order)](order) for order in self.ordered)
 
     @property
     def view(self) -> RunView:
@@ -107,9 +123,34 @@ class Played:
     @property
     def settings(self) -> dict[ConfigKey, str | None]:
         """To what it sets settings."""
-        (order,) = self.ordered
+        self._catch_up()
+        return {override.key: override.value for override in self._overrides()}
+
+    def _then(self, step: Callable[[Played], None]) -> Played:
+        self._steps.append(step)
+        return self
+
+    def _catch_up(self) -> None:
+        while self._done < len(self._steps):
+            self._done += 1
+            self._steps[self._done - 1](self)
+
+    def _take_in(self, *happened: Event) -> None:
+        for event in happened:
+            self._ordered = self._machine.replay(event)
+            self._last = self._ordered or self._last
+
+    def _answer_until(self, until: str, where: PlacementState) -> None:
+        for _ in range(_STEPS_AT_MOST):
+            self._take_in(*self._answer(self._last[0], self._machine.at_ms, where))
+            if in_words(self._ordered).startswith(until):
+                return
+        raise AssertionError(f"it never decides to {until}, but to {in_words(self._ordered)}")
+
+    def _overrides(self) -> tuple[ConfigOverride, ...]:
+        (order,) = self._ordered
         assert isinstance(order, orders.SetThrottle), order
-        return {override.key: override.value for override in order.overrides}
+        return order.overrides
 
     def _answer(self, order: Instruction, at_ms: int, where: PlacementState) -> tuple[Event, ...]:
         match order:
@@ -127,12 +168,18 @@ class Played:
         return (_ANSWERS[type(order)](order, at_ms),)
 
     def _seen(self, move: PlannedMove, where: PlacementState) -> PartitionObservation:
-        is_sent = self.view.records[move.topic_partition].status in {MoveStatus.SENT, MoveStatus.MOVING}
-        return seen(move, where if is_sent else UNTOUCHED)
+        status = self._machine.view.records[move.topic_partition].status
+        return seen(move, where if status in {MoveStatus.SENT, MoveStatus.MOVING} else UNTOUCHED)
 
     def _value(self, key: ConfigKey) -> str | None:
-        is_set = self.step == "Restoring" and key in self.view.pending_restores
-        return self.view.pending_restores[key].value if is_set else KNOWN.get(key)
+        view = self._machine.view
+        is_set = view.step == "Restoring" and key in view.pending_restores
+        return view.pending_restores[key].value if is_set else KNOWN.get(key)
+
+
+def in_words(ordered: tuple[Instruction, ...]) -> str:
+    """Orders as a few words."""
+    return " ".join(_WORDS[type(order)](order) for order in ordered)
 
 
 _ANSWERS: dict[type, Callable[[Any, int], Event]] = {

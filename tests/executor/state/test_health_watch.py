@@ -57,8 +57,8 @@ def recorded(run: Played) -> Played:
 
 
 @pytest.mark.parametrize(("run", "since_ms", "decided"), [
-    (recorded(watched(UNTOUCHED, BARRED)), FRESH_MS, "check health"),
-    (recorded(watched(UNTOUCHED, BARRED)), FRESH_MS - 1, "wait"),
+    (watched(UNTOUCHED, BARRED).settle(), FRESH_MS, "check health"),
+    (watched(UNTOUCHED, BARRED).settle(), FRESH_MS - 1, "wait"),
     (watched(MOVING), CHECK_EVERY_MS, "check health"),
     (watched(MOVING), CHECK_EVERY_MS - 1, "wait"),
 ], ids=["before a start", "fresh", "in flight", "recent"])  # fmt: skip
@@ -87,7 +87,7 @@ def test_health_is_checked_while_a_broker_or_the_throttle_is_waited_for() -> Non
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
-    run = recorded(watched(UNTOUCHED, BARRED))
+    run = watched(UNTOUCHED, BARRED).settle()
     assert run.decided == "wait"
     assert run.problems[0].startswith("cordoned: broker 2 shall get copies, but is in maintenance")
     again = run.copy().on(MovesObserved(20_000, ()), HealthObserved(20_000, BARRED))
@@ -121,7 +121,7 @@ def test_a_guard_warns_holds_cancels_or_rolls_back(
 
 def test_other_figures_of_the_same_guards_are_no_news() -> None:
     fill = {GuardName.BROKER: Reaction.WARN, GuardName.CORDONED: Reaction.WARN}
-    run = recorded(watched(MOVING, BARRED, guards=fill))
+    run = watched(MOVING, BARRED, guards=fill).settle()
     for at_ms, health, decided in (
         (40_000, Health(LIVE, cordoned=(3,)), "wait"),
         (80_000, Health((0, 1, 2, 3), cordoned=(2,)), "record broker cordoned"),
@@ -130,7 +130,7 @@ def test_other_figures_of_the_same_guards_are_no_news() -> None:
     ):
         run.on(look(at_ms, MOVING), HealthObserved(at_ms, health))
         assert run.decided == decided
-        recorded(run)
+        run.settle()
 
 
 def test_breaches_are_told_from_when_they_began_to_when_they_were_over() -> None:

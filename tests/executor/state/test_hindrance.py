@@ -90,7 +90,7 @@ DUE, UNSET = ("nothing is started before its throttle is set again",
     (Played(*LISTED, HELD, CancelRequested(5_000, 2, is_now=False)), None),
 ])  # fmt: skip
 def test_each_reason_is_told_while_a_move_waits(run: Played, hindrance: str | None) -> None:
-    assert run.view.hindrance(NOON_MS) == hindrance
+    assert run.copy().view.hindrance(NOON_MS) == hindrance
 
 
 @pytest.mark.parametrize(("run", "first"), [
@@ -103,7 +103,7 @@ def test_each_reason_is_told_while_a_move_waits(run: Played, hindrance: str | No
     (full(), "disks have no space for any of 1 moves"),
 ])  # fmt: skip
 def test_of_several_reasons_the_first_is_told(run: Played, first: str) -> None:
-    assert run.view.hindrance(NOON_MS) == first
+    assert run.copy().view.hindrance(NOON_MS) == first
 
 
 @pytest.mark.parametrize(("target", "hindrance"), [((2, 3), ON_HOLD), ((2, 1), None)])

@@ -13,14 +13,13 @@ from kreassign.executor.events import (
     LeaseTaken,
     StopRequested,
     ThrottleChecked,
-    ThrottleIntended,
     TimePassed,
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.state import Phase
 from kreassign.executor.state.lease import ASK_EVERY_MS
 from kreassign.executor.throttle.ledger import ConfigValue
-from tests.executor.run_events import RATE, RATES, SUBMITTED
+from tests.executor.run_events import RATE, SUBMITTED
 from tests.executor.state.played import FOLLOWERS, LEADER_0, Played, begun, guarded
 
 LOSS = LeaseLost(5_000, "another member has it")
@@ -95,8 +94,8 @@ def test_settings_of_topics_that_are_gone_are_not_set_again() -> None:
 
 @pytest.mark.parametrize(("run", "decided"), [
     (Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("wait"), f"set {ALL}"),
-    (Played(guarded()).go("set all").on(ThrottleIntended(0, RATES)), "read both lists"),
+    (Played(guarded()).go("set all").intend(), "read both lists"),
     (Played(guarded(throttle=None)).go("wait"), "observe a-0 a-1"),
 ], ids=["no such guard", "nothing in force", "no throttle"])  # fmt: skip
 def test_a_throttle_that_does_not_matter_is_not_read(run: Played, decided: str) -> None:
-    assert run.on(LOSS, TAKEN).decided == decided
+    assert run.copy().on(LOSS, TAKEN).decided == decided

@@ -169,7 +169,7 @@ def test_an_event_that_cannot_happen_is_a_bug_or_a_damaged_journal(event: Event)
 def test_an_event_whose_fields_mean_nothing_makes_a_journal_unreadable() -> None:
     unknown = replace(seen(MOVES[0], MOVING), topic_partition=TopicPartition("b", 7))
     with pytest.raises(JournalDamaged, match=r"tells what cannot be \(.*b.*7.*\); it was damaged"):
-        Played(*SUBMITTED, MovesObserved(5_000, (unknown,)))
+        machine_after(*SUBMITTED, MovesObserved(5_000, (unknown,)))
 
 
 def test_a_row_that_leads_elsewhere_than_it_says_is_a_bug() -> None:
@@ -210,7 +210,7 @@ def test_a_request_during_a_wait_leaves_it_one() -> None:
     run = LOOKED.copy().on(HoldRequested(6_000, 1), MovesObserved(7_000, ()))
     assert run.decided == "wait"
     with pytest.raises(JournalDamaged):
-        Played(*SUBMITTED, HoldRequested(4_500, 1), TimePassed(5_000))
+        machine_after(*SUBMITTED, HoldRequested(4_500, 1), TimePassed(5_000))
 
 
 def test_an_answer_after_a_wait_ends_it_in_every_phase() -> None:

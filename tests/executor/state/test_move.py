@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -163,7 +164,7 @@ def test_nothing_follows_before_the_first_look() -> None:
 def test_a_look_means_something_else_after_what_happened(
     record: MoveRecord, observation: PartitionObservation, found: str
 ) -> None:
-    assert after(record, observation) == found
+    assert after(deepcopy(record), observation) == found
 
 
 def test_a_move_that_is_under_way_unsent_counts_from_when_it_was_seen() -> None:
@@ -234,6 +235,7 @@ NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
 def test_a_move_is_believed_or_given_up_once_its_time_is_over(
     record: MoveRecord, looks: list[tuple[int, PartitionObservation, str]], problem: str | None
 ) -> None:
+    record = deepcopy(record)
     for at_ms, look, found in looks:
         assert after(record, look, at_ms) == found
     assert record.problem == problem
@@ -384,8 +386,8 @@ def test_the_next_step_begins_from_scratch_where_the_cluster_is() -> None:
 def test_a_step_that_is_over_is_followed_by_the_next_one_at_once(
     record: MoveRecord, observation: PartitionObservation, found: str
 ) -> None:
-    assert after(record, observation, DOUBT_MS) == found
-    assert record.step == STEPS[1]
+    record = deepcopy(record)
+    assert (after(record, observation, DOUBT_MS), record.step) == (found, STEPS[1])
 
 
 def test_a_step_that_is_over_is_not_taken_for_the_next_one_too() -> None:

@@ -298,7 +298,7 @@ def test_what_was_set_without_a_problem_has_no_earlier_value() -> None:
         (ThrottleSet(6_000, (), (Unwritten(3, "it is down"),)),
          f"set follower 3=6|{RATE}|5, leader 0=6|5, leader 1=6|5, follower 2=6|5"),
     ):  # fmt: skip
-        run = faster.copy().on(ThrottleIntended(5_000, faster.ordered[0].overrides), answer)
+        run = faster.copy().intend().on(answer)
         assert run.on(ThrottleRequested(7_000, 2, 6)).decided == decided
 
 
@@ -468,7 +468,7 @@ FAILED = CallFailed(5_000, "no answer")
     Played(guarded()).go("check health"),
     Played(*LISTED),
     Played(*SUBMITTED, NOW, look(4_500, MOVING)),
-], ids=lambda run: run.decided)  # fmt: skip
+], ids=["observe", "check throttle", "check health", "submit", "cancel"])  # fmt: skip
 def test_after_a_question_without_answer_it_waits_and_looks(run: Played) -> None:
     run = run.copy().on(FAILED)
     assert (run.decided, run.view.unreachable_since_ms) == ("wait", 5_000)

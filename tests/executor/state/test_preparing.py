@@ -19,7 +19,6 @@ from kreassign.executor.events import (
     RunResumed,
     RunStarted,
     ThrottleChecked,
-    ThrottleIntended,
     ThrottleRequested,
     ThrottleSet,
     TimePassed,
@@ -279,16 +278,11 @@ def test_a_throttle_that_cannot_be_read_is_told_until_it_can_be() -> None:
     (Played(guarded(throttle=None)).go("wait"), "observe a-0 a-1"),
 ], ids=["no guard", "no throttle"])  # fmt: skip
 def test_a_run_without_such_a_guard_reads_nothing_again(run: Played, decided: str) -> None:
-    assert run.on(RESUMED).decided == decided
+    assert run.copy().on(RESUMED).decided == decided
 
 
-def intended(run: Played) -> Played:
-    """The same once what it sets is written down, and no answer came."""
-    return run.on(ThrottleIntended(run.now, run.ordered[0].overrides))
-
-
-FIRST = intended(Played(guarded()).go("set"))
-FASTER = intended(WAITING.copy().on(ThrottleRequested(0, 1, 5)).go("set"))
+FIRST = Played(guarded()).go("set").intend()
+FASTER = WAITING.copy().on(ThrottleRequested(0, 1, 5)).go("set").intend()
 OFF_AND_ON = WAITING.copy().on(ThrottleRequested(0, 1, None)).go("observe").on(ThrottleRequested(0, 2, 5))
 
 
@@ -299,7 +293,7 @@ OFF_AND_ON = WAITING.copy().on(ThrottleRequested(0, 1, None)).go("observe").on(T
     (FIRST, (ConfigValue(LEADER_0, "7"),), "wait"),
     # One that was in force may not be as before the run, unless nothing of ours was there.
     (FASTER, (REMOVED,), "wait"),
-    (intended(OFF_AND_ON.go("set")), (REMOVED,),
+    (OFF_AND_ON.go("set").intend(), (REMOVED,),
      "set leader 0=5, leader 1=5|7000, follower 2=5, follower 3=5, both lists"),
 ], ids=["old", "ours", "other", "was in force", "was taken off"])  # fmt: skip
 def test_a_setting_whose_intention_got_no_answer_may_be_there_or_not(

@@ -40,12 +40,8 @@ def measured(run: Played, at_ms: int, *traffic: BrokerTraffic | PartitionWrites)
     """The run once this was measured and what follows from it is set."""
     brokers = tuple(one for one in traffic if isinstance(one, BrokerTraffic))
     writes = tuple(one for one in traffic if isinstance(one, PartitionWrites))
-    run.on(TimePassed(at_ms), TrafficMeasured(at_ms, brokers, writes), MovesObserved(at_ms, ()))
-    return settled(run)
-
-
-def settled(run: Played) -> Played:
-    return run if run.decided == "wait" else run.go("wait")
+    measurement = TrafficMeasured(at_ms, brokers, writes)
+    return run.copy().on(TimePassed(at_ms), measurement, MovesObserved(at_ms, ())).settle()
 
 
 @pytest.mark.parametrize(("events", "decided"), [
@@ -111,7 +107,7 @@ def test_rates_are_changed_with_the_lists_before_moves_start() -> None:
 def test_a_copy_within_a_broker_needs_as_much_as_one_from_elsewhere() -> None:
     within, other = replace(MOVES[0], log_dirs=(LogDirTarget(1, "/b", "/a"),)), replace(MOVES[1], target=(1, 2))
     run = following(within, other)
-    settled(run.on(MovesObserved(1_000, (replace(seen(within, MOVING), misplaced=(1,)), seen(other, MOVING)))))
+    run.on(MovesObserved(1_000, (replace(seen(within, MOVING), misplaced=(1,)), seen(other, MOVING)))).settle()
     assert rates(measured(run, 10_000, *WRITES)) == {
         "leader 0": "250", "leader 1": "20", "follower 2": "135", "replica 1": "125",
     }  # fmt: skip

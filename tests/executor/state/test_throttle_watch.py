@@ -17,7 +17,6 @@ from kreassign.executor.events import (
     RunStarted,
     StopRequested,
     ThrottleChecked,
-    ThrottleIntended,
     ThrottleRequested,
     ThrottleRestored,
     ThrottleSet,
@@ -125,7 +124,7 @@ def test_a_run_that_is_only_warned_starts_moves_in_spite_of_a_doubt(reaction: Re
 
 def test_a_setting_that_may_not_be_made_is_set_again_after_a_doubt() -> None:
     run = Played(guarded()).go("wait").on(ThrottleRequested(0, 1, 5)).go("set")
-    run.on(ThrottleIntended(0, run.ordered[0].overrides), ThrottleSet(0, ("no",)))
+    run.intend().on(ThrottleSet(0, ("no",)))
     run.on(look(1_000, AT_PLACE, MOVES[0]), ThrottleChecked(1_000, (odd(LEADER_0, "9"),))).go("check")
     assert run.on(ThrottleChecked(2_500)).decided == f"set leader 0=5|{RATE}|5"
 
