@@ -4,6 +4,8 @@ from kreassign.planner import LogDirFacts
 from kreassign.planner.check.full_log_dirs import full_log_dirs
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.tasks import balance_disks, rebalance
+from tests.approved import approve
+from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 
@@ -21,18 +23,14 @@ def told(found) -> tuple[str, ...]:
 def test_a_full_directory_beside_an_empty_one_is_told_with_what_moves_copies_within_the_broker() -> None:
     found = told(rebalance(problem((95, "/a"), (5, "/b")), None))
     assert [one.partition(": ")[0] for one in found] == [
-        "log directory /b of broker 2 holds 98% of what it may, another one of it 0%",
-        "log directory /a of broker 1 holds 95% of what it may, another one of it 5%",
+        says("full directory", "/b", 2, "98%", "another one of it 0%"),
+        says("full directory", "/a", 1, "95%", "another one of it 5%"),
     ]
     assert all(one.endswith("`kreassign plan disks` moves copies within brokers") for one in found)
 
 
 def test_where_all_of_a_broker_are_full_more_brokers_are_the_way() -> None:
-    first, *_ = [one for one in told(rebalance(problem((99, "/a"), (96, "/b")), None)) if "broker 1" in one]
-    assert first == (
-        "log directory /a of broker 1 holds 99% of what it may, and no other one of it has room: it needs more brokers "
-        "(`kreassign plan add-brokers`) or shorter retention"
-    )
+    approve(told(rebalance(problem((99, "/a"), (96, "/b")), None)), "full-log-directories")
 
 
 def test_what_is_not_full_or_of_unknown_size_or_among_the_goals_is_not_told() -> None:
@@ -46,9 +44,7 @@ def test_what_is_not_full_or_of_unknown_size_or_among_the_goals_is_not_told() ->
 def held(*sizes: int, dirs: tuple[LogDirFacts, ...]) -> list[str]:
     """What is told of broker 1 with these directories, /0 and so on, of which each holds so many bytes."""
     loads = [replace(partition(n, 1, log_dirs=(f"/{n}",)), size_bytes=size) for n, size in enumerate(sizes)]
-    return [
-        one.partition(": ")[0].removeprefix("log directory ") for one in told(posed(brokers(1, log_dirs=dirs), loads))
-    ]
+    return [one.partition(": ")[0] for one in told(posed(brokers(1, log_dirs=dirs), loads))]
 
 
 def dirs_of(*capacities: int | None) -> tuple[LogDirFacts, ...]:
@@ -56,32 +52,32 @@ def dirs_of(*capacities: int | None) -> tuple[LogDirFacts, ...]:
     return tuple(LogDirFacts(f"/{n}", capacity_bytes=capacity) for n, capacity in enumerate(capacities))
 
 
-ALONE = "and no other one of it has room"
+def full(path: str, share: str, other: str = "and no other one of it has room") -> str:
+    """What is told of a directory of broker 1."""
+    return says("full directory", path, 1, share, other)
 
 
 def test_nine_tenths_are_full_and_no_room() -> None:
-    assert held(90, 89, dirs=dirs_of(100, 100)) == ["/0 of broker 1 holds 90% of what it may, another one of it 89%"]
-    assert held(90, 90, dirs=dirs_of(100, 100)) == [
-        f"/{n} of broker 1 holds 90% of what it may, {ALONE}" for n in (0, 1)
-    ]
-    assert held(1, dirs=dirs_of(1)) == [f"/0 of broker 1 holds 100% of what it may, {ALONE}"]
+    assert held(90, 89, dirs=dirs_of(100, 100)) == [full("/0", "90%", "another one of it 89%")]
+    assert held(90, 90, dirs=dirs_of(100, 100)) == [full("/0", "90%"), full("/1", "90%")]
+    assert held(1, dirs=dirs_of(1)) == [full("/0", "100%")]
 
 
 def test_only_a_directory_that_may_receive_and_has_a_size_is_another_one() -> None:
-    full = f"/0 of broker 1 holds 95% of what it may, {ALONE}"
+    alone = full("/0", "95%")
     first, second = dirs_of(100, 100)
-    assert held(95, 5, dirs=(first, replace(second, may_receive=False))) == [full]
-    assert held(95, 5, dirs=dirs_of(100, None)) == [full]
-    assert held(95, dirs=dirs_of(100, 0)) == [full]
-    assert held(95, dirs=dirs_of(100, 100)) == ["/0 of broker 1 holds 95% of what it may, another one of it 0%"]
-    assert held(95, 99, dirs=(first, replace(second, must_empty=True))) == [full]
+    assert held(95, 5, dirs=(first, replace(second, may_receive=False))) == [alone]
+    assert held(95, 5, dirs=dirs_of(100, None)) == [alone]
+    assert held(95, dirs=dirs_of(100, 0)) == [alone]
+    assert held(95, dirs=dirs_of(100, 100)) == [full("/0", "95%", "another one of it 0%")]
+    assert held(95, 99, dirs=(first, replace(second, must_empty=True))) == [alone]
 
 
 def test_of_many_the_emptiest_has_room_and_the_first_twenty_are_told() -> None:
     assert held(95, 50, 30, dirs=dirs_of(100, 100, 100))[0].endswith("another one of it 30%")
 
     def all_full(count: int) -> list[str]:
-        return [f"/{n} of broker 1 holds 95% of what it may, {ALONE}" for n in sorted(range(count), key=str)]
+        return [full(f"/{n}", "95%") for n in sorted(range(count), key=str)]
 
     assert held(*[95] * 20, dirs=dirs_of(*[100] * 20)) == all_full(20)
     assert held(*[95] * 21, dirs=dirs_of(*[100] * 21)) == [*all_full(21)[:20], "and 1 full log directories more"]

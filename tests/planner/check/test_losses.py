@@ -12,6 +12,7 @@ from kreassign.planner import Assignment, Band, Problem, RackRule, Rules
 from kreassign.planner.check.failover import Losses, losses
 from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT, Goal
 from kreassign.planner.problem.problem import Gone
+from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, moved, partition, posed
 
 SPREAD = Rules(failover=0.0)
@@ -42,7 +43,7 @@ def test_what_exceeds_limits_is_counted_in_means_and_told_with_the_worst_case() 
     (worst,) = found.worst("before")
     assert (worst.state, worst.goal, worst.lost, worst.broker) == ("before", "leaders", "broker 1", 2)
     assert (worst.load, worst.limit, worst.offline) == (4.0, 3.0, 0)
-    told = "if broker 1 is lost, broker 2 has leaders 4, its limit is then 3, and 2 cases more"
+    told = says("limit after a loss", "broker 1", 2, "leaders 4", "3, and 2 cases more")
     assert found.sentences() == (told,)
 
 
@@ -60,7 +61,7 @@ def test_a_capacity_is_the_limit_of_a_broker_whatever_the_tolerance() -> None:
 def test_a_partition_of_one_replica_has_nobody_left() -> None:
     found = of(posed_with(lists=[(1,), (1,), (2, 3), (3,)]))
     assert found.offline.tolist() == [2, 0, 1]
-    assert found.sentences()[-1] == "if broker 1 is lost, 2 partitions have no replica left"
+    assert found.sentences()[-1] == says("offline after a loss", "broker 1", 2)
 
 
 def test_of_a_rack_the_first_replica_elsewhere_takes_over() -> None:
@@ -133,8 +134,8 @@ def test_every_goal_has_its_own_loads_and_limits() -> None:
     assert replace(cpu, load=0.0, limit=0.0) == WorstLoss("after", "cpu", "broker 1", 2, 0.0, 0.0, "of the mean", 0)
     assert led == WorstLoss("after", "leaders", "broker 1", 2, 2.0, 1.0, "", 0)
     assert found.sentences() == (
-        "if broker 1 is lost, broker 2 has cpu 225% of the mean, its limit is then 150% of the mean",
-        "if broker 1 is lost, broker 2 has leaders 2, its limit is then 1",
+        says("limit after a loss", "broker 1", 2, "cpu 225% of the mean", "150% of the mean"),
+        says("limit after a loss", "broker 1", 2, "leaders 2", 1),
     )
 
 
@@ -227,11 +228,11 @@ def test_limits_that_are_exceeded_are_counted_and_what_is_offline_told_at_its_wo
     found = judged([[3, 6], [5, 2]], [[2, 4], [4, 4]], offline=(1, 3))
     assert found.excess == (1 + 2 + 1) / 4
     assert found.sentences() == (
-        "if x is lost, broker 1 has g 3, its limit is then 2, and 2 cases more",
-        "if y is lost, 3 partitions have no replica left",
+        says("limit after a loss", "x", 1, "g 3", "2, and 2 cases more"),
+        says("offline after a loss", "y", 3),
     )
     two = judged([[3, 6], [4, 2]], [[2, 4], [4, 4]]).sentences()
-    assert two == ("if x is lost, broker 1 has g 3, its limit is then 2, and 1 cases more",)
+    assert two == (says("limit after a loss", "x", 1, "g 3", "2, and 1 cases more"),)
 
 
 @pytest.mark.parametrize(("counts", "limit"), [(True, 3), (False, 2.5)])

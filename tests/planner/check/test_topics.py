@@ -14,6 +14,7 @@ from kreassign.planner.check.topic_leaders import leaders_missed, topic_leaders,
 from kreassign.planner.check.topic_spread import least_and_most, shares_by_topic, topics_outside
 from kreassign.planner.goals import LEADERS, REPLICAS
 from kreassign.planner.problem.problem import Gone
+from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, moved, partition, posed
 
 
@@ -31,11 +32,11 @@ def test_a_topic_is_spread_where_no_broker_is_a_whole_replica_off_its_share() ->
     assert outside(brokers(1, 2, 3), 1, 1, 2, 3) == ()
     assert outside(brokers(1, 2), 1, 1, 2, 2) == ()
     # Both are off by one: the last is told.
-    assert outside(brokers(1, 2), 1, 1, 1, 2) == ("topic t: broker 2 holds 1 of 4 replicas, its share is 2",)
+    assert outside(brokers(1, 2), 1, 1, 1, 2) == (says("uneven replicas", "t", 2, "1 of 4", 2),)
 
 
 def test_of_several_brokers_the_one_furthest_off_is_told() -> None:
-    assert outside(brokers(1, 2, 3), 1, 1, 1, 1, 1, 2) == ("topic t: broker 1 holds 5 of 6 replicas, its share is 2",)
+    assert outside(brokers(1, 2, 3), 1, 1, 1, 1, 1, 2) == (says("uneven replicas", "t", 1, "5 of 6", 2),)
 
 
 @pytest.mark.parametrize(("tolerance", "count"), [(0.0, 1), (0.25, 1), (0.5, 0)])
@@ -46,7 +47,7 @@ def test_a_tolerance_is_a_part_of_the_share(tolerance: float, count: int) -> Non
 def test_a_broker_that_is_to_be_emptied_or_is_down_has_no_share() -> None:
     hosts = [replace(host, is_live=host.id != 3) for host in brokers(1, 2, 3)]
     assert outside(hosts, 1, 2) == ()
-    assert outside(hosts, 1, 3) == ("topic t: broker 3 holds 1 of 2 replicas, its share is 0",)
+    assert outside(hosts, 1, 3) == (says("uneven replicas", "t", 3, "1 of 2", 0),)
 
 
 def test_limits_of_replicas_decide_the_shares() -> None:
@@ -74,7 +75,7 @@ def led(*leaders: int, hosts=None, tolerance: float | None = 0.0) -> Problem:
 def test_leaders_are_missed_by_how_many_brokers_lead_too_many_and_too_few() -> None:
     problem = led(1, 1, 1, 1)
     (missed, said) = leaders_missed(problem, now(problem))["t"]
-    assert (missed, said) == (4, "topic t: broker 1 leads 4 of 4 partitions, its share is 2")
+    assert (missed, said) == (4, says("uneven leaders", "t", 1, "4 of 4", 2))
     assert list(uneven_topics(problem, now(problem))) == [said]
 
 
@@ -90,9 +91,7 @@ def test_whole_leaders_beside_the_share_are_even(leaders, tolerance, missed) -> 
 
 def test_where_nobody_may_lead_every_leader_is_one_too_many() -> None:
     problem = led(1, 1, hosts=[replace(host, is_live=False) for host in brokers(1, 2)])
-    assert leaders_missed(problem, now(problem)) == {
-        "t": (2, "topic t: broker 1 leads 2 of 2 partitions, its share is 0")
-    }
+    assert leaders_missed(problem, now(problem)) == {"t": (2, says("uneven leaders", "t", 1, "2 of 2", 0))}
 
 
 def test_a_plan_tells_how_many_topics_were_uneven_and_are() -> None:
@@ -120,11 +119,8 @@ def test_a_leader_is_held_where_no_other_replica_is_in_an_earlier_rack() -> None
 def test_who_leads_elsewhere_and_who_can_lead_in_none_of_the_racks_is_told() -> None:
     problem = preferred((2, 1), (1, 2), (1, 3), (3, 4))
     assert list(leaders_elsewhere(problem, now(problem))) == [
-        "topic t: 1 of 4 partitions have no replica in rack b, a that may lead",
-        (
-            "topic t: 1 of 4 partitions do not lead from the first of rack b, a that has a replica: they must not "
-            "change, or a limit or the budget is in the way"
-        ),
+        says("no replica in the racks", "t", "1 of 4", "b, a"),
+        says("leads from another rack", "t", "1 of 4", "b, a"),
     ]
     assert list(leaders_elsewhere(preferred((2, 1)), now(preferred((2, 1))))) == []
 
@@ -160,12 +156,12 @@ def test_topics_of_a_broker_set_are_shared_by_its_brokers() -> None:
     ]
     problem = posed(hosts, loads, rules=Rules(topic_spread=0.0, topic_leaders=0.0))
     assert topics_outside(problem, now(problem)) == (
-        "topic free: broker 1 holds 4 of 4 replicas, its share is 1",
-        "topic t: broker 2 holds 0 of 4 replicas, its share is 2",
+        says("uneven replicas", "free", 1, "4 of 4", 1),
+        says("uneven replicas", "t", 2, "0 of 4", 2),
     )
     assert leaders_missed(problem, now(problem)) == {
-        "free": (6, "topic free: broker 1 leads 4 of 4 partitions, its share is 1"),
-        "t": (4, "topic t: broker 1 leads 4 of 4 partitions, its share is 2"),
+        "free": (6, says("uneven leaders", "free", 1, "4 of 4", 1)),
+        "t": (4, says("uneven leaders", "t", 1, "4 of 4", 2)),
     }
 
 
@@ -199,10 +195,10 @@ def test_of_leaders_the_first_of_the_widest_misses_is_told() -> None:
     # Shares are 4/3, so that 1 or 2 are even: 1 leads two too many, 2 and 3 one too few each.
     assert leaders_missed(problem, now(problem))["t"] == (
         4,
-        "topic t: broker 1 leads 4 of 4 partitions, its share is 1.33",
+        says("uneven leaders", "t", 1, "4 of 4", "1.33"),
     )
     few = led(*[1] * 3, *[2] * 3, hosts=brokers(1, 2, 3))
-    assert leaders_missed(few, now(few))["t"] == (4, "topic t: broker 3 leads 0 of 6 partitions, its share is 2")
+    assert leaders_missed(few, now(few))["t"] == (4, says("uneven leaders", "t", 3, "0 of 6", 2))
 
 
 def test_each_of_several_topics_has_its_own_racks() -> None:
@@ -210,11 +206,10 @@ def test_each_of_several_topics_has_its_own_racks() -> None:
     loads = [partition(0, 1, 2), partition(1, 1, 3), partition(0, 3, 1, topic="u"), partition(0, 1, 2, topic="v")]
     problem = posed(hosts, loads, rules=Rules(leader_racks={"u": ("b", "a"), "t": ("b",)}))
     assert leader_racks(problem, now(problem)) == LeaderRacks(3, 1, 1)
-    why = "that has a replica: they must not change, or a limit or the budget is in the way"
     assert list(leaders_elsewhere(problem, now(problem))) == [
-        "topic t: 1 of 2 partitions have no replica in rack b that may lead",
-        f"topic t: 1 of 2 partitions do not lead from the first of rack b {why}",
-        f"topic u: 1 of 1 partitions do not lead from the first of rack b, a {why}",
+        says("no replica in the racks", "t", "1 of 2", "b"),
+        says("leads from another rack", "t", "1 of 2", "b"),
+        says("leads from another rack", "u", "1 of 1", "b, a"),
     ]
     there = moved(problem, (0, (2, 1)))
     assert leader_racks(problem, there) == LeaderRacks(3, before=1, after=2)
@@ -227,7 +222,7 @@ def test_who_is_gone_or_has_no_rack_is_never_preferred() -> None:
     gone = Gone(brokers=np.array([False, True, False]), replicas=np.zeros(5, bool))
     assert leader_racks(replace(problem, gone=gone), now(problem)) == LeaderRacks(2, 1, 1)
     (said,) = leaders_elsewhere(replace(problem, gone=gone), moved(problem, (1, (1, 3)), (0, (2, 1))))
-    assert said.startswith("topic t: 1 of 2 partitions do not lead from the first of rack b, a")
+    assert said == says("leads from another rack", "t", "1 of 2", "b, a")
 
 
 def test_who_may_not_lead_is_not_preferred_either_where_others_are_gone() -> None:

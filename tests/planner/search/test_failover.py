@@ -17,6 +17,7 @@ from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT, REPLICAS
 from kreassign.planner.results.explain import explain
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import ignore_dead_brokers, leaders_only, only_forced
+from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed
 
 SPREAD = Rules(failover=0.0)
@@ -82,7 +83,7 @@ def test_what_would_be_exceeded_all_the_same_is_told() -> None:
     lists = [(1, 2)] * 4 + [(3, 2)] * 2
     fixed = [partition(number, *replicas, may_move=False) for number, replicas in enumerate(lists)]
     outcome = planned(posed(brokers(1, 2, 3), fixed, bands=(Band(LEADERS, None),), rules=SPREAD))
-    told = "if broker 1 is lost, broker 2 has leaders 4, its limit is then 3, and 2 cases more"
+    told = says("limit after a loss", "broker 1", 2, "leaders 4", "3, and 2 cases more")
     assert outcome.facts.remaining == (told,)
 
 
@@ -93,8 +94,8 @@ def test_what_would_be_exceeded_has_its_unit() -> None:
     fixed = [partition(number, *replicas, may_move=False, **busy) for number, replicas in enumerate(lists)]
     problem = posed(brokers(1, 2, 3), fixed, bands=(Band(NET_OUT, None), Band(CPU, None)), rules=SPREAD)
     net_out, cpu = planned(problem).facts.remaining
-    assert net_out.startswith("if broker 1 is lost, broker 2 has net-out 6 MB/s, its limit is then 4.5 MB/s")
-    assert cpu.startswith("if broker 1 is lost, broker 2 has cpu 200% of the mean, its limit is then 150% of the mean")
+    assert net_out.startswith(says("limit after a loss", "broker 1", 2, "net-out 6 MB/s", "4.5 MB/s"))
+    assert cpu.startswith(says("limit after a loss", "broker 1", 2, "cpu 200% of the mean", "150% of the mean"))
     worst = next(one for one in planned(problem).facts.losses if one.goal == "cpu")
     assert (worst.load, worst.limit, worst.unit) == (2.0, 1.5, "of the mean")
     _, measured = planned(replace(problem, cpu_unit="cores")).facts.remaining
@@ -147,7 +148,7 @@ def test_capacities_take_the_place_of_bands_and_any_asks_for_nothing_else() -> N
 def test_a_partition_with_one_replica_is_offline_with_its_broker() -> None:
     problem = posed(brokers(1, 2), [partition(0, 1), partition(1, 1), partition(2, 2)], bands=LEADING, rules=SPREAD)
     outcome = planned(problem)
-    assert "if broker 1 is lost, 2 partitions have no replica left" in outcome.facts.remaining
+    assert says("offline after a loss", "broker 1", 2) in outcome.facts.remaining
 
 
 @pytest.mark.parametrize(("racks", "rule", "names"), [

@@ -28,6 +28,7 @@ from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from kreassign.planner.results.explain import explain
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import drain_brokers, leaders_only, only_forced
+from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed
 
 PREFERRED = {"t": ("b", "a")}
@@ -80,7 +81,7 @@ def test_between_brokers_of_one_rack_leaders_are_balanced() -> None:
 def test_partitions_without_a_replica_there_are_named_and_nothing_is_copied_for_it() -> None:
     outcome = planned(pinned([partition(0, 3), partition(1, 1, 3)]))
     assert outcome.evaluation.moves == 0
-    assert outcome.facts.remaining == ("topic t: 1 of 2 partitions have no replica in rack b, a that may lead",)
+    assert outcome.facts.remaining == (says("no replica in the racks", "t", "1 of 2", "b, a"),)
 
 
 @pytest.mark.parametrize("why", ["fixed", "budget", "limit"])

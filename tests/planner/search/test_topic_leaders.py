@@ -16,6 +16,7 @@ from kreassign.planner.goals import DISK, LEADERS
 from kreassign.planner.results.explain import explain
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import leaders_only, only_forced
+from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed
 
 EVEN = Rules(topic_leaders=0.0)
@@ -63,7 +64,7 @@ def test_no_change_for_it_takes_a_broker_out_of_a_band() -> None:
     outcome = planned(leaders_only(posed(brokers(1, 2), loads, bands=(Band(LEADERS, 0.0),), rules=EVEN)))
     assert heads(outcome, "a") == [1, 1, 1, 1]
     assert outcome.evaluation.misses() == ()
-    assert outcome.facts.remaining[0] == "topic a: broker 1 leads 4 of 4 partitions, its share is 2"
+    assert outcome.facts.remaining[0] == says("uneven leaders", "a", 1, "4 of 4", 2)
 
 
 def test_where_the_bands_would_make_leaders_less_even_than_now_they_yield() -> None:
@@ -90,7 +91,7 @@ def test_more_partitions_than_brokers_and_fewer_both_are_whole_numbers() -> None
 def test_with_a_single_replica_nothing_can_change_and_the_plan_says_so() -> None:
     outcome = planned(posed(brokers(1, 2), [partition(n, 1) for n in range(4)], bands=(), rules=EVEN))
     assert outcome.evaluation.moves == 0
-    assert outcome.facts.remaining == ("topic t: broker 1 leads 4 of 4 partitions, its share is 2",)
+    assert outcome.facts.remaining == (says("uneven leaders", "t", 1, "4 of 4", 2),)
 
 
 def test_budgets_pins_and_what_must_not_change_are_kept() -> None:
