@@ -10,6 +10,7 @@ from kreassign.planner import Assignment, Band, PartitionFacts, RackRule, Rules
 from kreassign.planner.check.consumer_reads import bytes_sent
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, NET_OUT
+from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 HOSTS = brokers(1, 2, 3, 4, racks="abbc")
@@ -66,6 +67,6 @@ def test_only_what_brokers_send_is_told_by_where_it_is_read_and_limits_are_judge
     assert found.before.tolist() == [[65, 10 * GIGABYTE], [22.5, 10 * GIGABYTE], [22.5, 10 * GIGABYTE], [0, 0]]
     # Led in c, half of 90 is read in b; of the other half a quarter is for c itself.
     assert found.after[:, 0].tolist() == [0, 22.5, 22.5, 65]
-    assert found.violations == ("broker 4: net-out rises to 110 B/s, 1 B/s above its limit of 109 B/s",)
+    assert found.violations == (says("over a limit", "broker 4: net-out", "110 B/s", "1 B/s", "109 B/s"),)
     without = evaluate(replace(problem, rules=Rules(racks=RackRule.NONE)), Assignment.current(problem.partitions))
     assert without.before[:, 0].tolist() == [110, 0, 0, 0]
