@@ -23,11 +23,14 @@ Part = str | int | Path | re.Pattern[str]
 
 
 def approve(screen: str | Iterable[object], name: str, **parts: Part) -> None:
-    """Compare a text, or lines, with `approved/NAME.txt` beside the running test; `DIR=tmp_path` shows <DIR> for it."""
+    """Compare a text, or lines, with `approved/NAME.txt` (or NAME, if it has a suffix) beside the test that runs.
+
+    Parts get the names by which they are given: `DIR=tmp_path` shows <DIR> for it.
+    """
     __tracebackhide__ = True
     test, *_ = os.environ["PYTEST_CURRENT_TEST"].split("::")
     text = screen if isinstance(screen, str) else "".join(f"{line}\n" for line in screen)
-    compare(named(text, parts), (ROOT / test).parent / FOLDER / f"{name}.txt")
+    compare(named(text, parts), (ROOT / test).parent / FOLDER / (name if "." in name else f"{name}.txt"))
 
 
 def named(text: str, parts: Mapping[str, Part]) -> str:

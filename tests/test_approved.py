@@ -32,7 +32,7 @@ def misplaced(tests: Iterable[Source], files: Iterable[str]) -> list[Finding]:
     found = []
     for file in files:
         folder, _, name = file.rpartition(f"/{FOLDER}/")
-        count = sum(bool(re.fullmatch(f"{pattern}\\.txt", name)) for pattern in asked.get(folder, ()))
+        count = sum(bool(re.fullmatch(pattern, name.removesuffix(".txt"))) for pattern in asked.get(folder, ()))
         if count != 1:
             found.append(Finding(file, 1, f"{count or 'no'} tests compare this screen: it should be one"))
     return found
@@ -89,10 +89,14 @@ def test_every_approved_screen_is_compared_by_one_test() -> None:
 
 
 def test_screens_that_no_test_or_more_than_one_compares_are_found() -> None:
-    one = Source("tests/a/test_one.py", "approve(x, 'plain')\napprove(x, f'of-{name}')\napprove(x, 'twice')")
+    one = Source(
+        "tests/a/test_one.py",
+        "approve(x, 'plain')\napprove(x, f'of-{name}')\napprove(x, 'twice')\napprove(x, 'a.json')",
+    )
     two = Source("tests/a/test_two.py", "approve(x, 'twice', DIR=tmp_path)")
     names = ("plain", "of-a", "of-", "gone", "twice")
-    found = misplaced([one, two], [f"tests/a/approved/{name}.txt" for name in names] + ["tests/approved/plain.txt"])
+    files = [f"tests/a/approved/{name}.txt" for name in names]
+    found = misplaced([one, two], [*files, "tests/a/approved/a.json", "tests/approved/plain.txt"])
     assert Counter(finding.path.rpartition("/")[2] for finding in found) == Counter(
         ["of-.txt", "gone.txt", "twice.txt", "plain.txt"]
     )

@@ -31,6 +31,7 @@ from kreassign.model.error_codes import NONE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 from kreassign.operations.lease import LeaseRequest, leased, originals_of
 from kreassign.twin.groups.coordinator import Candidate, Claim
+from tests.approved import approve
 from tests.executor.odd_port import OddPort, not_reached
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all
 from tests.executor.twin_runs import RATE, TwinRig, pace
@@ -152,11 +153,7 @@ def test_what_differs_when_a_run_has_the_lease_again_is_told_neutrally_and_set_a
     rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "7"))
     rig.after(60, lambda: give_up(rig))
     done = run(rig, lease)
-    sentence = (
-        "when the run had the lease again, leader.replication.throttled.rate of broker 0 was '7'; the run had set it "
-        f"to '{RATE}' and set it again"
-    )
-    assert [problem for problem in done.problems if "leader.replication" in problem] == [sentence]
+    approve((problem for problem in done.problems if "leader.replication" in problem), "throttle-set-again", RATE=RATE)
     again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
     set_again = again[first(again, ThrottleIntended)]
     assert set_again.at_ms - again[0].at_ms < 2_000, "it is read once"

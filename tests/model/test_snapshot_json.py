@@ -20,6 +20,7 @@ from kreassign.model.snapshot import (
 )
 from kreassign.model.snapshot_json import format_head, format_snapshot, parse_head, parse_snapshot
 from kreassign.model.whole_number import LARGEST_ID
+from tests.approved import approve
 
 MOVING = SnapshotPartition(
     replicas=(2, 0, 1),
@@ -61,37 +62,12 @@ def test_what_is_written_is_read_back() -> None:
     assert parse_snapshot(format_snapshot(SNAPSHOT), "x.json") == SNAPSHOT
 
 
-TEXT = """\
-{"format": "kreassign-snapshot", "version": 1, "taken_ms": 12, "cluster_id": "id", \
-"broker_defaults": {"min.insync.replicas": "1"},
-"brokers": [
-{"id": 0, "host": "host", "port": 9092, "rack": "a", "is_fenced": false, "log_dirs": [\
-{"path": "/d0", "total_bytes": 100, "usable_bytes": 50, "is_offline": false, "is_cordoned": false}, \
-{"path": "/d1", "is_offline": true, "is_cordoned": false}, {"path": "/d2", "is_offline": false, "is_cordoned": true}], \
-"configs": {"leader.replication.throttled.rate": "5"}},
-{"id": 1, "host": "host", "port": 9093, "is_fenced": true, "log_dirs": [], "configs": {}},
-{"id": 2, "host": "h\\u00f6st", "port": 9094, "is_fenced": false, "log_dirs": [], "configs": {}}
-],
-"topics": [
-{"name": "t", "configs": {"retention.bytes": "1"}, "partitions": [
- {"leader": 0, "leader_epoch": 7, "replicas": [2, 0, 1], "isr": [0, 1], "adding": [2], "removing": [1], \
-"log_dirs": ["/d0", "/d1", ""], "sizes_bytes": [10, 100, -1], "future_log_dirs": {"0": "/d0"}, \
-"start_offset": 3, "end_offset": 5, "write_bytes_per_s": 1.5},
- {"leader": -1, "leader_epoch": -1, "replicas": [0], "isr": [], "adding": [], "removing": [], "log_dirs": [""], \
-"sizes_bytes": [-1], "future_log_dirs": {}}]},
-{"name": "u", "topic_id": "AAAA", "configs": {}, "partitions": [
- {"leader": -1, "leader_epoch": -1, "replicas": [0], "isr": [], "adding": [], "removing": [], "log_dirs": [""], \
-"sizes_bytes": [-1], "future_log_dirs": {}}]}
-]}
-"""
-
-
 def test_every_field_of_a_snapshot_has_its_place_in_the_text() -> None:
-    assert format_snapshot(SNAPSHOT) == TEXT
+    approve(format_snapshot(SNAPSHOT), "snapshot.json")
 
 
 def test_a_head_is_the_same_in_one_line_with_counts_instead_of_partitions() -> None:
-    document = json.loads(TEXT)
+    document = json.loads(format_snapshot(SNAPSHOT))
     for topic, count in zip(document["topics"], (2, 1), strict=True):
         del topic["partitions"]
         topic["partition_count"] = count
@@ -150,7 +126,7 @@ def test_a_head_is_read_back_without_partitions_and_with_their_counts() -> None:
 
 def snapshot_with(change: Callable[[Any], object]) -> ClusterSnapshot:
     """What is read of the text above after something in it was changed."""
-    document = json.loads(TEXT)
+    document = json.loads(format_snapshot(SNAPSHOT))
     change(document)
     return parse_snapshot(json.dumps(document), "x.json")
 
@@ -327,7 +303,7 @@ def test_a_broker_that_gets_a_copy_into_another_directory_is_an_id(broker: str) 
     ({"version": 0}, "x.json has version 0 of the format; this kreassign reads version 1"),
 ])  # fmt: skip
 def test_another_format_or_version_is_refused_in_heads_too(changes: dict[str, object], said: str) -> None:
-    for document in (json.loads(TEXT), json.loads(format_head(SNAPSHOT, (2, 1)))):
+    for document in (json.loads(format_snapshot(SNAPSHOT)), json.loads(format_head(SNAPSHOT, (2, 1)))):
         with pytest.raises(InputError) as refused:
             parse_head(json.dumps(document | changes), "x.json")
         assert str(refused.value) == said

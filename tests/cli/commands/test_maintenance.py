@@ -40,7 +40,7 @@ def test_a_broker_enters_maintenance_and_leaves_it(tmp_path: Path) -> None:
             "without broker 2 (with broker 3 in maintenance, too) 1 partition would lose min.insync.replicas: alone-0 "
         )
 
-        approve(type_in("exit", 3, "--dry-run", "--format", "json").stdout, "maintenance-exit-as-json")
+        approve(type_in("exit", 3, "--dry-run", "--format", "json").stdout, "maintenance-exit.json")
         left = json.loads(type_in("exit", 3, "--yes", "--poll-interval", "0.1", "--format", "json").stdout)
         assert (left["is_finished"], left["next"]) == (True, "broker 3 is in service")
         again = json.loads(type_in("exit", 3, "--dry-run", "--format", "json").stdout)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from kreassign.model.load_quality import LoadAccount, ReasonCount
 from kreassign.pipeline.load.quality import GOOD, Judged, load_accounts, quality_lines, quality_rows
 from kreassign.pipeline.load.rules import Treatment
+from tests.approved import approve
 
 BEGUN_MS = 1_762_250_400_000
 
@@ -11,13 +12,7 @@ def test_rows_are_told_load_after_load_and_the_reasons_of_the_last_one() -> None
     first = quality_rows(BEGUN_MS, [Judged("samples", GOOD, None, 12), Judged("samples", Treatment.LATE, "twice", 0)])
     odd = [Judged("samples", Treatment.QUARANTINED, why, count) for why, count in (("too large", 1_000), ("late", 2))]
     second = quality_rows(BEGUN_MS + 60_000, [*odd, Judged("samples", GOOD, None, 0)])
-    assert list(quality_lines([*second, *first])) == [
-        "load (UTC)           table                good  quarantined         late      counted      skipped",
-        "2025-11-04 10:00:00  samples                12            0            0            0            0",
-        "2025-11-04 10:01:00  samples                 0        1,002            0            0            0",
-        "samples: 2 quarantined: late",
-        "samples: 1,000 quarantined: too large",
-    ]
+    approve(quality_lines([*second, *first]), "quality-of-two-loads")
 
 
 def test_only_the_last_ten_loads_are_shown() -> None:
@@ -75,15 +70,9 @@ def test_a_treatment_of_a_newer_version_is_counted_too() -> None:
 
 def test_of_several_tables_each_has_a_line_and_without_loads_there_is_the_head_alone() -> None:
     judged = [Judged("samples", GOOD, None, 1_234_567), Judged("brokers", Treatment.SKIPPED, "old", 1)]
-    assert list(quality_lines(quality_rows(BEGUN_MS + 999, judged))) == [
-        "load (UTC)           table                good  quarantined         late      counted      skipped",
-        "2025-11-04 10:00:00  brokers                 0            0            0            0            1",
-        "2025-11-04 10:00:00  samples         1,234,567            0            0            0            0",
-        "brokers: 1 skipped: old",
-    ]
-    assert list(quality_lines([])) == [
-        "load (UTC)           table                good  quarantined         late      counted      skipped"
-    ]
+    lines = list(quality_lines(quality_rows(BEGUN_MS + 999, judged)))
+    approve(lines, "quality-of-two-tables")
+    assert list(quality_lines([])) == lines[:1]
 
 
 def test_the_ten_loads_that_are_shown_are_the_last_ones() -> None:

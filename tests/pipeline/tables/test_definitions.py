@@ -12,6 +12,7 @@ from kreassign.operations.define_tables import DefinitionForm, define_tables
 from kreassign.pipeline.tables.definitions import dbt_sources, ddl
 from kreassign.pipeline.tables.delta import log_schema
 from kreassign.pipeline.tables.schemas import INT, INTS, STRING, TABLES, Column, Partitioning, Table
+from tests.approved import approve
 
 ODD = 'it\'s a \\ `comment`; with "quotes",\n-- a comment of its own, and /* another'
 THINGS = Table(
@@ -26,24 +27,11 @@ PLACES = Table("places", "Places.", "kreassign make", ("a", "b"), (Column("a", S
 
 
 def test_a_table_becomes_a_statement() -> None:
-    assert ddl([PLACES], "s3a://bucket/data/", "kafka") == (
-        "CREATE SCHEMA IF NOT EXISTS `kafka`;\n\n"
-        "CREATE TABLE IF NOT EXISTS `kafka`.`places` (\n"
-        "  `a` STRING COMMENT 'A',\n"
-        "  `b` STRING COMMENT 'B',\n"
-        "  `part` STRING\n"
-        ")\n"
-        "USING DELTA\n"
-        "PARTITIONED BY (`part`)\n"
-        "COMMENT 'Places.'\n"
-        "LOCATION 's3a://bucket/data/places';\n"
-    )
+    approve(ddl([PLACES], "s3a://bucket/data/", "kafka"), "statement-of-a-table")
 
 
 def test_columns_may_be_left_to_the_log() -> None:
-    assert ddl([PLACES], "/data", "kafka", with_columns=False).partition("\n\n")[2] == (
-        "CREATE TABLE IF NOT EXISTS `kafka`.`places`\nUSING DELTA\nCOMMENT 'Places.'\nLOCATION '/data/places';\n"
-    )
+    approve(ddl([PLACES], "/data", "kafka", with_columns=False), "statement-without-columns")
 
 
 def statements(text: str) -> list[str]:
