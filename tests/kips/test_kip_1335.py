@@ -27,6 +27,7 @@ from kreassign.twin import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.controller.topics import TopicReference, delete_topics
 from kreassign.twin.faults import read_fault, schedule_faults
+from tests.approved import approve
 from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Request, Targets, ToolOnTwin
 from tests.twin.asking import partition, twin
 
@@ -62,14 +63,7 @@ def test_size_0_sends_the_whole_plan_in_one_request_and_polls_no_more(tool: Tool
 def test_ten_partitions_in_batches_of_three(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
     tool.execute(TARGETS, BatchOptions(3))
     assert tool.batches == [tuple(FOO[0:3]), tuple(FOO[3:6]), tuple(FOO[6:9]), (FOO[9],)]
-    printed = capsys.readouterr().out.splitlines()
-    assert [line for line in printed if line.startswith("Started")] == [
-        "Started partition reassignments for foo-0,foo-1,foo-2 (3 of 10)",
-        "Started partition reassignments for foo-3,foo-4,foo-5 (6 of 10)",
-        "Started partition reassignments for foo-6,foo-7,foo-8 (9 of 10)",
-        "Started partition reassignment for foo-9 (10 of 10)",
-    ]
-    assert printed[-1] == "Successfully started partition reassignments for " + ",".join(map(str, FOO))
+    approve(capsys.readouterr().out, "kip-1335-batches")
     assert _at_end(tool) == [(2, 1)] * 10
 
 
@@ -164,11 +158,7 @@ def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(tool: Too
     zoo = [TopicPartition("zoo", number) for number in (0, 1)]
     with pytest.raises(TerseError) as caught:
         tool.execute({FOO[0]: (2, 1), **dict.fromkeys(zoo, (1,))}, BatchOptions(1))
-    assert str(caught.value).splitlines() == [
-        "Error reassigning partition(s):",
-        "zoo-0: Unable to find a topic named zoo.",
-        "Not submitted: zoo-1",
-    ]
+    approve([caught.value], "kip-1335-refused")
     assert tool.batches == [(FOO[0],), (zoo[0],)]
 
 
@@ -192,10 +182,7 @@ def test_a_partition_that_someone_else_moved_away_ends_the_run_after_five_second
     _move_by_others(tool, (3, 1), after_ms=50)
     with pytest.raises(TerseError) as caught:
         tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
-    assert str(caught.value).splitlines() == [
-        "There is no active reassignment of partition foo-0, but replica set is 3,1 rather than 2,1.",
-        "Not submitted: foo-1",
-    ]
+    approve([caught.value], "kip-1335-moved-by-others")
     assert tool.twin.now_ms - wrong_since_ms[0] in range(5_000, 5_201)
 
 
@@ -210,10 +197,7 @@ def test_a_deadline_ends_a_wait_that_the_document_would_never_end(tool: ToolOnTw
     hold(tool, FOO[0])
     with pytest.raises(TerseError) as caught:
         tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, wait_timeout_ms=60_000))
-    assert str(caught.value).splitlines() == [
-        "Timed out after 60000 ms waiting for reassignment to complete: foo-0",
-        "Not submitted: foo-1",
-    ]
+    approve([caught.value], "kip-1335-timed-out")
     assert tool.batches == [(FOO[0],)]
 
 
@@ -277,10 +261,7 @@ def test_a_complete_partition_that_is_not_in_sync_is_warned_of_and_not_waited_fo
     cut.execute(NEW_ORDER, BatchOptions(1))
     assert cut.batches == [(FOO[0],), (FOO[1],)]
     assert cut.twin.now_ms < 180_000
-    assert capsys.readouterr().err == (
-        "Warning: the reassignment of foo-0 is complete, but its replica on 1 is not in sync; with "
-        "--reassignment-require-isr the next partitions wait for that\n"
-    )
+    approve(capsys.readouterr().err, "kip-1335-complete-and-not-in-sync")
 
 
 def test_a_partition_is_complete_only_in_sync_if_that_is_asked_for(
@@ -297,11 +278,7 @@ def test_a_partition_is_complete_only_in_sync_if_that_is_asked_for(
 def test_a_wait_for_the_isr_that_takes_too_long_says_for_whom(cut: ToolOnTwin) -> None:
     with pytest.raises(TerseError) as caught:
         cut.execute(NEW_ORDER, BatchOptions(1, wait_timeout_ms=10_000, requires_isr=True))
-    assert str(caught.value).splitlines() == [
-        "Timed out after 10000 ms waiting for reassignment to complete: foo-0",
-        "foo-0: not in sync: 1",
-        "Not submitted: foo-1",
-    ]
+    approve([caught.value], "kip-1335-not-in-sync")
 
 
 # What was not submitted

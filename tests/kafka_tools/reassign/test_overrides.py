@@ -17,6 +17,7 @@ from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.model import TopicPartition
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from tests.approved import approve
 from tests.kips.recorded_tool import CONFIGURE, REASSIGN, ToolOnTwin
 from tests.twin.asking import partition, twin
 
@@ -40,11 +41,7 @@ def test_the_list_from_before_submitted_during_a_move_is_warned_of(
     """What the tool prints to roll back invites to just that."""
     tool.execute_with_options({FOO: (0, 1), BAR: (2, 1)}, tmp_path, "--additional")
     said = capsys.readouterr()
-    assert said.err == (
-        "Warning: foo-0 is being reassigned (replicas: 2,3,0,1. adding: 2,3. removing: 0,1.), and the plan overrides "
-        "that with 0,1: it can never end (Kafka 4.3): brokers 2,3 would be both added and removed. With --cancel-first "
-        "the plan would be started once that move is cancelled\n"
-    )
+    approve(said.err, "override-that-never-ends")
     assert "Warning" not in said.out
     assert set(tool.admin.list_partition_reassignments([FOO, BAR])) == {FOO, BAR}
 
@@ -112,11 +109,7 @@ def test_a_move_that_can_never_end_has_no_time_left(tool: ToolOnTwin, capsys: py
     assert "never" not in baz
     assert [line.split()[0] for line in foo] == ["foo-0", "foo-0"]
     assert all(line.endswith("  never") for line in foo)
-    assert warning == (
-        "Warning: the reassignment of foo-0 (replicas: 0,1,2,3. adding: 2,3. removing: 2,3.) was overridden and can "
-        "never end (Kafka 4.3): 2,3 are both added and removed. Execute the plan that is wanted with --additional "
-        "--cancel-first, which cancels it first, waits, and then starts the plan"
-    )
+    approve([warning], "progress-of-an-override")
     copies = json.loads(shown(tool, capsys, as_json=True))["moving"]
     assert [(copy["topic"], copy["can_never_complete"], copy["eta_s"] is None) for copy in copies][1:] == [
         ("foo", True, True),

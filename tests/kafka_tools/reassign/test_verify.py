@@ -19,6 +19,7 @@ from kreassign.model import (
 )
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_json import format_plan
+from tests.approved import approve
 
 OFFLINE = "There is likely an offline log directory on the broker."
 FOO_0, FOO_1, BAR_0 = TopicPartition("foo", 0), TopicPartition("foo", 1), TopicPartition("bar", 0)
@@ -39,24 +40,13 @@ def plan(*rows):
 def test_partitions_are_in_progress_completed_or_elsewhere_and_sorted():
     asked = plan((FOO_1, (1, 2, 4)), (FOO_0, (0, 1, 2)), (BAR_0, (2, 3, 0)))
     ongoing = {BAR_0: OngoingReassignment((2, 3, 1), (1,), ())}
-    assert partition_states(asked, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))}) == (
-        "Status of partition reassignment:\n"
-        "Reassignment of partition bar-0 is still in progress.\n"
-        "Reassignment of partition foo-0 is completed.\n"
-        "There is no active reassignment of partition foo-1, but replica set is 2,1,4 rather than 1,2,4."
-    )
+    approve([partition_states(asked, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))})], "verify")
 
 
 def test_an_unknown_topic_or_partition_has_no_replicas():
-    lines = partition_states(
-        plan((TopicPartition("quux", 0), (0, 1, 3)), (TopicPartition("foo", 3), (1,))),
-        {},
-        {"quux": None, "foo": topic("foo", (0,), (1,))},
-    ).split("\n")
-    assert lines[1:] == [
-        "There is no active reassignment of partition foo-3, but replica set is  rather than 1.",
-        "There is no active reassignment of partition quux-0, but replica set is  rather than 0,1,3.",
-    ]
+    asked = plan((TopicPartition("quux", 0), (0, 1, 3)), (TopicPartition("foo", 3), (1,)))
+    there = {"quux": None, "foo": topic("foo", (0,), (1,))}
+    approve([partition_states(asked, {}, there)], "verify-what-is-not-there")
 
 
 @pytest.mark.parametrize("number", [2, -1])
@@ -127,15 +117,7 @@ def test_the_two_copies_of_a_moving_replica_are_brought_together(order):
 
 def test_the_rollback_text_is_sorted_and_names_known_directories():
     current = plan_with_dirs({FOO_0: (0, 1), BAR_0: (2,)}, {TopicPartitionReplica(1, "foo", 0): "/d1"})
-    assert messages.rollback(format_plan(current)) == (
-        "Current partition replica assignment\n"
-        "\n"
-        '{"version":1,"partitions":['
-        '{"topic":"bar","partition":0,"replicas":[2],"log_dirs":["any"]},'
-        '{"topic":"foo","partition":0,"replicas":[0,1],"log_dirs":["any","/d1"]}]}\n'
-        "\n"
-        "Save this to use as the --reassignment-json-file option during rollback"
-    )
+    approve([messages.rollback(format_plan(current))], "rollback")
 
 
 def test_the_list_is_sorted_and_leaves_empty_parts_out():
@@ -144,12 +126,7 @@ def test_the_list_is_sorted_and_leaves_empty_parts_out():
         FOO_0: OngoingReassignment((0, 1, 4, 2), (4,), (2,)),
         BAR_0: OngoingReassignment((2, 3, 0), (0,), ()),
     }
-    assert messages.reassignments(ongoing) == (
-        "Current partition reassignments:\n"
-        "bar-0: replicas: 2,3,0. adding: 0.\n"
-        "foo-0: replicas: 0,1,4,2. adding: 4. removing: 2.\n"
-        "foo-1: replicas: 1,2,3. removing: 3."
-    )
+    approve([messages.reassignments(ongoing)], "list")
 
 
 def test_an_empty_list_says_so():
