@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.torture.page import conditions, write_section
+from tests.campaigns import page
 
 FOLDER = Path(__file__).parents[1] / "build" / "soak"
 """Where figures and logs of a soak are kept."""
@@ -71,7 +71,4 @@ class Promises:
 def report(name: str, table: str, promises: Promises) -> None:
     """Print a table and write it into its part of the page. SystemExit with code 1 where a promise was broken."""
     text = f"{table}\n\n{promises}"
-    print(text, flush=True)
-    write_section(f"soak: {name}", f"{conditions(f'python -m bench soak-{name}')}\n\n{text}")
-    if promises.broken:
-        raise SystemExit(1)
+    page.report(f"soak: {name}", f"python -m bench soak-{name}", text, is_broken=bool(promises.broken))

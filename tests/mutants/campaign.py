@@ -13,11 +13,12 @@ from pathlib import Path
 
 import click
 
+from tests.campaigns.campaign import WRITE
+from tests.campaigns.page import report
 from tests.mutants.generated import EXCLUDED, Generated, MutatedModule, mutated, prepared
 from tests.mutants.mutmut_runs import tried
 from tests.mutants.packages import PACKAGES, Package
 from tests.mutants.sampling import Tally, sample
-from tests.torture.page import conditions, write_section
 
 KEPT = Path("build/mutants")
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
@@ -35,9 +36,9 @@ _COLUMNS = ("package", "modules", "mutants", "drawn", "equivalent", "killed", "s
 @click.option(
     "--keep-killed", is_flag=True, help="What was killed stays so though tests changed: tests were only added."
 )
-@click.option("--write", is_flag=True, help="Write the table into docs/reference/torture.md, too.")
+@WRITE
 def main(
-    packages: tuple[str, ...], size: int, seed: int, minutes: float, jobs: int, *, keep_killed: bool, write: bool
+    packages: tuple[str, ...], size: int, seed: int, minutes: float, jobs: int, *, keep_killed: bool, writes: bool
 ) -> None:
     """Draw mutants of PACKAGES (default: all) and test each. Exit code 1 where too few are killed.
 
@@ -46,13 +47,9 @@ def main(
     deadline_s = time.monotonic() + minutes * 60
     chosen = [one for one in PACKAGES if not packages or one.path in packages]
     tallies = [_tally(one, size, seed, jobs, deadline_s, keep_killed=keep_killed) for one in chosen]
-    table = _table(tallies)
-    click.echo(table)
-    if write:
-        made_by = conditions(_command(packages, size, seed, keep_killed=keep_killed))
-        write_section("mutants", f"{made_by}\n\n{table}")
-    if any(one.share < LEAST or one.tried < min(size, one.mutants) for one in tallies):
-        raise SystemExit(1)
+    is_broken = any(one.share < LEAST or one.tried < min(size, one.mutants) for one in tallies)
+    command = _command(packages, size, seed, keep_killed=keep_killed)
+    report("mutants", command, _table(tallies), is_broken=is_broken, writes=writes)
 
 
 def _command(packages: Sequence[str], size: int, seed: int, *, keep_killed: bool) -> str:

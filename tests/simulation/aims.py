@@ -7,59 +7,60 @@ One seed in `EVERY` takes the next row of those that do not happen by themselves
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from kreassign.executor.events import (
-    BrokersForgotten,
-    CallFailed,
-    CancelRequested,
-    ClockStepped,
-    Event,
-    HoldRequested,
-    LeaseForgone,
-    LeaseLost,
-    LeaseRefused,
-    LeaseTaken,
-    PaceRequested,
-    ReleaseRequested,
-    RunResumed,
-    StopRequested,
-    ThrottleRequested,
-    TimePassed,
-)
-from kreassign.executor.state import STATES, TRANSITIONS
-from kreassign.executor.state.phases import (
-    AwaitingLease,
-    Cancelling,
-    Electing,
-    Failed,
-    MeasuringTraffic,
-    Observing,
-    Paused,
-    Preparing,
-    RecordingVerdicts,
-    Replanning,
-    Restoring,
-    Resuming,
-    RunState,
-    Throttling,
-    Verifying,
-    Waiting,
-)
+from kreassign.executor import events
+from kreassign.executor.events import Event
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.state import STATES, TRANSITIONS, phases
+from kreassign.executor.state.phases import RunState
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.plan import PartitionAssignment
 from kreassign.twin import Twin
 from kreassign.twin.faults import read_fault
-from tests.simulation.incidents import Deed, Incident, Request
+from tests.simulation.scene import partitions_of
+from tests.simulation.trial import Deed, Incident, Request, Settings
 
+MB = 1_000_000
 EVERY = 2
 """One seed in so many aims at a row."""
 
-_BY_OTHERS: tuple[type[Event], ...] = (
-    HoldRequested, ReleaseRequested, CancelRequested, ThrottleRequested, PaceRequested, StopRequested, ClockStepped,
-    RunResumed, BrokersForgotten, LeaseLost, LeaseTaken, LeaseForgone, LeaseRefused, CallFailed, TimePassed,
-)  # fmt: skip
+_LEASED = {events.LeaseTaken, events.LeaseForgone}
+_ASKED: Mapping[type[Event], Request | Deed | str] = {
+    events.HoldRequested: Request.HOLD,
+    events.ReleaseRequested: Request.RELEASE,
+    events.CancelRequested: Request.CANCEL,
+    events.ThrottleRequested: Request.SLOWER,
+    events.PaceRequested: Request.PACE,
+    events.ClockStepped: "step-clock:3600s@0s",
+    events.StopRequested: Deed.STOP,
+    events.BrokersForgotten: Deed.FORGET,
+}
+"""Events that come of one incident, whatever the state."""
+_BY_OTHERS: frozenset[type[Event]] = frozenset(
+    {*_ASKED, *_LEASED, events.RunResumed, events.LeaseLost, events.LeaseRefused, events.CallFailed, events.TimePassed}
+)
 """Events that need something to happen; the others are the answers that a run gets in a state anyway."""
+
+_WAYS: Mapping[tuple[type[RunState], type[Event] | None], tuple[type[RunState], Request | Deed | str, int]] = {
+    (phases.Resuming, None): (phases.Waiting, Deed.DIE, 1),
+    (phases.Throttling, events.LeaseTaken): (phases.Waiting, Deed.DIE, 1),
+    (phases.Throttling, events.LeaseForgone): (phases.Waiting, Deed.DIE, 1),
+    (phases.Throttling, events.BrokersForgotten): (phases.Waiting, Request.SLOWER, 1),
+    (phases.Preparing, events.BrokersForgotten): (phases.Waiting, Deed.FORGET, 1),
+    (phases.RecordingVerdicts, None): (phases.Waiting, "crash:{broker}@0s+100s", 1),
+    (phases.Replanning, None): (phases.Waiting, "crash:{destination}@0s+200s", 2),
+    (phases.Cancelling, None): (phases.Waiting, Request.CANCEL_NOW, 1),
+    (phases.AwaitingLease, None): (phases.Waiting, Deed.LOSE_LEASE, 1),
+    (phases.Paused, None): (phases.Waiting, Deed.STOP, 1),
+    (phases.MeasuringTraffic, None): (phases.Waiting, Request.ADAPTIVE, 1),
+    (phases.Failed, None): (phases.Restoring, "crash:{destination}@0s+200s", 1),
+    (phases.Verifying, events.BrokersForgotten): (phases.Restoring, "crash:{destination}@0s+200s", 1),
+}
+"""What brings a run into a state (for one event or any): in which state it has to happen, and at which entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +73,6 @@ class Aim:
     def __str__(self) -> str:
         return f"{self.state.__name__} on {self.event.__name__}"
 
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """Settings of a run that are not left to chance; None is."""
-
-    is_throttled: bool | None = None
-    is_adaptive: bool | None = None
-    has_lease: bool | None = None
-    has_offsets_topic: bool | None = None
-    reaches_controllers: bool | None = None
-    replans: bool | None = None
-    is_guarded: bool | None = None
-    keeps_each_step: bool | None = None
-    elects_singly: bool | None = None
-
-
-BY_CHANCE = Conditions()
 
 AIMS: tuple[Aim, ...] = tuple(
     Aim(state, event)
@@ -103,127 +87,86 @@ def aim_of(seed: int) -> Aim | None:
     return None if seed % EVERY else AIMS[seed // EVERY % len(AIMS)]
 
 
-def conditions_of(seed: int) -> Conditions:
-    """What must be so for the row of a seed to be met."""
-    aim = aim_of(seed)
-    return BY_CHANCE if aim is None else conditions(aim)
-
-
-def conditions(aim: Aim) -> Conditions:
-    """What must be so for this row to be met."""
+def settings(aim: Aim, drawn: Settings) -> Settings:
+    """The drawn settings, but for those without which the row is not met."""
     state, event = aim.state, aim.event
-    is_throttled = not (state is Observing and event in {LeaseTaken, LeaseForgone})
-    found = Conditions(
-        is_throttled, is_adaptive=state is MeasuringTraffic, is_guarded=state is not Throttling, elects_singly=True
-    )
-    if state is Replanning:
-        found = replace(found, replans=True)
-    if state in {Failed, Verifying} and event in {BrokersForgotten, RunResumed}:
-        found = replace(found, reaches_controllers=False)
-    if event in {LeaseLost, LeaseTaken, LeaseRefused} or state is AwaitingLease:
-        found = replace(found, has_lease=True, has_offsets_topic=True)
-    if event is LeaseForgone and state is not AwaitingLease:
-        found = replace(found, has_lease=True, has_offsets_topic=False)
-    if state is MeasuringTraffic and event in {RunResumed, BrokersForgotten}:
-        found = replace(found, keeps_each_step=True)
-    if event is CallFailed:
-        found = replace(found, has_lease=False)
-    return found
+    is_adaptive = state is phases.MeasuringTraffic
+    is_throttled = not is_adaptive and not (state is phases.Observing and event in _LEASED)
+    adaptive = AdaptiveThrottle(50 * MB) if is_adaptive else None
+    reaction = Reaction.OFF if state is phases.Throttling else Reaction.HOLD
+    forced: dict[str, Any] = {
+        "rates": ThrottleRates(2 * MB if is_throttled else None, adaptive=adaptive),
+        "guards": {GuardName.FOREIGN_THROTTLE: reaction},
+        "pace": replace(drawn.pace, elections_per_step=1),
+    }
+    if state is phases.Replanning:
+        forced["replans"] = True
+    if state in {phases.Failed, phases.Verifying} and event in {events.BrokersForgotten, events.RunResumed}:
+        forced["reaches_controllers"] = False
+    if event in {events.LeaseLost, events.LeaseTaken, events.LeaseRefused} or state is phases.AwaitingLease:
+        forced |= {"has_lease": True, "has_offsets_topic": True}
+    elif event is events.LeaseForgone:
+        forced |= {"has_lease": True, "has_offsets_topic": False}
+    if is_adaptive and event in {events.RunResumed, events.BrokersForgotten}:
+        forced["keeps_each_step"] = True
+    if event is events.CallFailed:
+        forced["has_lease"] = False
+    return replace(drawn, **forced)
 
 
 def shaped(aim: Aim, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> tuple[PartitionAssignment, ...]:
     """The same moves, by which leaders are to be elected where that is the aim, and none where it is in its way."""
-    if aim.state is Electing:
+    if aim.state is phases.Electing:
         return tuple(_with_leader(move, twin, is_first=False) for move in moves)
-    if aim.state is Restoring and aim.event in {LeaseTaken, LeaseForgone}:
+    if aim.state is phases.Restoring and aim.event in _LEASED:
         return tuple(_with_leader(move, twin, is_first=True) for move in moves)
     return moves
 
 
 def _with_leader(move: PartitionAssignment, twin: Twin, *, is_first: bool) -> PartitionAssignment:
     """The same replicas with the present leader at the beginning or the end, if it is one of them, in any directory."""
-    state = twin.metadata.partition(move.topic_partition)
-    assert state is not None
-    others = tuple(broker for broker in move.replicas if broker != state.leader)
-    leader = tuple(broker for broker in move.replicas if broker == state.leader)
-    return PartitionAssignment(move.topic_partition, (*leader, *others) if is_first else (*others, *leader))
+    leader = twin.metadata.topics[move.topic_partition.topic].partitions[move.topic_partition.partition].leader
+    replicas = sorted(move.replicas, key=lambda broker: (broker != leader) is is_first)
+    return PartitionAssignment(move.topic_partition, tuple(replicas))
 
 
 def incidents(aim: Aim, chance: random.Random, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> list[Incident]:
     """What brings a run into the state, what lets the event happen there, and later more throttle, to be done soon."""
-    hurry = Incident(5 * 60_000, Request.FASTER)
-    return [*_provoked(aim, chance, twin, moves), *_struck(aim, twin), hurry]
+    broker, destination = chance.choice(twin.processes.ids), chance.choice(_destinations(twin, moves))
+    way = _WAYS.get((aim.state, aim.event)) or _WAYS.get((aim.state, None))
+    ways = [_in(*way, broker=broker, destination=destination)] if way else []
+    return [*ways, *_struck(aim, twin), Incident(5 * 60_000, Request.FASTER)]
 
 
-def _in(state: type[RunState], what: Request | Deed | str, entry: int = 1) -> Incident:
-    happening = read_fault(what) if isinstance(what, str) and not isinstance(what, Request | Deed) else what
+def _destinations(twin: Twin, moves: tuple[PartitionAssignment, ...]) -> list[int]:
+    """The brokers that get a copy, or all if none does."""
+    present = {state.topic_partition: state.replicas for state in partitions_of(twin)}
+    copied = [broker for move in moves for broker in move.replicas if broker not in present[move.topic_partition]]
+    return copied or list(twin.processes.ids)
+
+
+def _in(state: type[RunState], what: Request | Deed | str, entry: int = 1, **brokers: int) -> Incident:
+    happening = what if isinstance(what, Request | Deed) else read_fault(what.format(**brokers))
     return Incident(0, happening, state.__name__, entry)
-
-
-def _provoked(
-    aim: Aim, chance: random.Random, twin: Twin, moves: tuple[PartitionAssignment, ...]
-) -> Iterator[Incident]:
-    state, event = aim.state, aim.event
-    broker, destination = chance.choice(twin.processes.ids), _destination(chance, twin, moves)
-    if state is Resuming or (state is Throttling and event in {LeaseTaken, LeaseForgone}):
-        yield _in(Waiting, Deed.DIE)
-    elif state is Preparing and event is BrokersForgotten:
-        yield _in(Waiting, Deed.FORGET)
-    elif state is Throttling and event is BrokersForgotten:
-        yield _in(Waiting, Request.SLOWER)
-    elif state is RecordingVerdicts:
-        yield _in(Waiting, f"crash:{broker}@0s+100s")
-    elif state is Replanning:
-        yield _in(Waiting, f"crash:{destination}@0s+200s", entry=2)
-    elif state is Cancelling:
-        yield _in(Waiting, Request.CANCEL_NOW)
-    elif state is AwaitingLease:
-        yield _in(Waiting, Deed.LOSE_LEASE)
-    elif state is Paused:
-        yield _in(Waiting, Deed.STOP)
-    elif state is Failed or (state is Verifying and event is BrokersForgotten):
-        yield _in(Restoring, f"crash:{destination}@0s+200s")
-    elif state is MeasuringTraffic:
-        yield _in(Waiting, Request.ADAPTIVE)
-
-
-def _destination(chance: random.Random, twin: Twin, moves: tuple[PartitionAssignment, ...]) -> int:
-    """A broker that gets a copy, if any does."""
-    found = []
-    for move in moves:
-        state = twin.metadata.partition(move.topic_partition)
-        assert state is not None
-        found += [broker for broker in move.replicas if broker not in state.replicas]
-    return chance.choice(found or list(twin.processes.ids))
-
-
-_ASKED: dict[type[Event], tuple[Request | Deed | str, ...]] = {
-    HoldRequested: (Request.HOLD,),
-    ReleaseRequested: (Request.RELEASE,),
-    CancelRequested: (Request.CANCEL,),
-    ThrottleRequested: (Request.SLOWER,),
-    PaceRequested: (Request.PACE,),
-    ClockStepped: ("step-clock:3600s@0s",),
-    StopRequested: (Deed.STOP,),
-    BrokersForgotten: (Deed.FORGET,),
-}
 
 
 def _struck(aim: Aim, twin: Twin) -> Iterator[Incident]:
     """What lets the event happen right after the run has entered the state."""
     state, event = aim.state, aim.event
-    yield from (_in(state, what) for what in _ASKED.get(event, ()))
-    begins_again = event in {LeaseTaken, LeaseForgone} and state in {Electing, Restoring}
-    if begins_again or (event is RunResumed and state is not Paused):
+    if event in _ASKED:
+        yield _in(state, _ASKED[event])
+    begins_again = event in _LEASED and state in {phases.Electing, phases.Restoring}
+    if begins_again or (event is events.RunResumed and state is not phases.Paused):
         yield _in(state, Deed.DIE)
-    elif event is LeaseLost:
+    elif event is events.LeaseLost:
         # A wait is heard of only where nothing is to be changed; and read back it ends in observing.
-        waits = state in {Observing, Waiting}
-        yield _in(Waiting, Deed.LOSE_LEASE, entry=4) if waits else _in(state, Deed.LOSE_LEASE)
-    if state in {Resuming, Preparing, Restoring, Verifying} and event in {LeaseLost, TimePassed}:
+        waits = state in {phases.Observing, phases.Waiting}
+        yield _in(phases.Waiting, Deed.LOSE_LEASE, 4) if waits else _in(state, Deed.LOSE_LEASE)
+    unread = {phases.Resuming, phases.Preparing, phases.Restoring, phases.Verifying}
+    if state in unread and event in {events.LeaseLost, events.TimePassed}:
         # What cannot be read is waited for.
         yield _in(state, "drop:DescribeConfigs@0s+130s")
-    if state is AwaitingLease and event is LeaseForgone:
+    if state is phases.AwaitingLease and event is events.LeaseForgone:
         yield _in(state, "drop:DescribeGroups@0s+150s")
-    if event is CallFailed:
+    if event is events.CallFailed:
         yield from (_in(state, f"crash:{broker}@0s+70s") for broker in twin.processes.ids)

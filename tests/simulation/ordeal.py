@@ -1,28 +1,20 @@
-"""Lets a trial happen: a run of kreassign on a twin, resumed until its end, and asked once all trouble is over."""
+"""Lets a trial happen: a run of kreassign on a twin, resumed until it is over, then judged by what it has promised."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
-from kreassign.admin import AdminClient, client_settings
+from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan
-from kreassign.executor.events import (
-    CancelRequested,
-    Event,
-    HoldRequested,
-    PaceRequested,
-    ReleaseRequested,
-    RunStarted,
-    ThrottleRequested,
-)
-from kreassign.executor.events import Request as RequestEvent
-from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor import events
+from kreassign.executor.events import Event, RunStarted
+from kreassign.executor.guards import GuardName
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.run_history import RunHistory, fold, history
 from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_view
@@ -31,41 +23,66 @@ from kreassign.executor.lease import NO_LEASE, ClusterLease, Lease, LeaseHolder,
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import Cap, Caps, Order, Pace, PaceChange
+from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
 from kreassign.executor.state import ENDED, RunView
+from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import Plan
-from kreassign.model.throttle import BROKER_THROTTLES
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.forget import forget_brokers
 from kreassign.operations.replan import replanned
 from kreassign.operations.rollback import plan_rollback
-from kreassign.twin import TwinTransport
-from kreassign.twin.checkers import check_step
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.groups.coordinator import Candidate, Claim
+from tests.campaigns import promises
+from tests.campaigns.campaign import BrokenError
+from tests.campaigns.promises import Aftermath
 from tests.executor.deaths import Died
-from tests.simulation.aims import conditions_of
-from tests.simulation.incidents import ONLY_IN_A_STATE, Deed, Incident, Request
-from tests.simulation.trial import Trial, twin_of
+from tests.simulation.draw import settings_of, twin_of
+from tests.simulation.scene import Scene, partitions_of
+from tests.simulation.trial import (
+    HARMLESS,
+    MOVED_BY_OTHERS,
+    ONLY_IN_A_STATE,
+    SET_BY_OTHERS,
+    Deed,
+    Happening,
+    Incident,
+    Request,
+    Trial,
+)
 from tests.twin.memory_log import MemoryLog
 
+RUN_ID, OTHER_RUN_ID = "run-1", "run-2"
 MB = 1_000_000
 FAST = 200 * MB
 POLL_S = 5.0
 TICK_MS = 60_000
-HURRY_MS, DRAIN_MS, ABANDON_MS, LATEST_MS = 30 * 60_000, 2 * 3_600_000, 4 * 3_600_000, 8 * 3_600_000
-"""So long after all trouble is over somebody gives more throttle, cancels, cancels at once, and finds it broken."""
+HURRY, DRAIN, ABANDON, LATEST = 0.25, 1.0, 2.0, 4.0
+"""After so much of its patience the operator gives more throttle, cancels, cancels at once, and finds it broken."""
 MOST_ATTEMPTS = 200
 FOREIGN_LEASE_MS = 90_000
 EVERY_MS = 30_000
 """Snapshots are kept so often, as by the command line."""
 
-
-class NeverEndedError(AssertionError):
-    """All trouble was over for hours, and the run did not end."""
+REQUESTS: Mapping[Request, Callable[[int, int], events.Request]] = {
+    Request.HOLD: events.HoldRequested,
+    Request.RELEASE: events.ReleaseRequested,
+    Request.CANCEL: partial(events.CancelRequested, is_now=False),
+    Request.CANCEL_NOW: partial(events.CancelRequested, is_now=True),
+    Request.FASTER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, FAST),
+    Request.SLOWER: lambda at_ms, number: events.ThrottleRequested(at_ms, number, 2 * MB),
+    Request.UNTHROTTLED: lambda at_ms, number: events.ThrottleRequested(at_ms, number, None),
+    Request.ADAPTIVE: lambda at_ms, number: events.ThrottleRequested(
+        at_ms, number, None, adaptive=AdaptiveThrottle(FAST)
+    ),
+    Request.PACE: lambda at_ms, number: events.PaceRequested(
+        at_ms, number, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 1),))
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -83,120 +100,73 @@ class MortalJournal:
         if is_written is not None:
             raise Died
 
-    def requests_after(self, number: int) -> tuple[RequestEvent, ...]:
-        """What others asked for since."""
+    def requests_after(self, number: int) -> tuple[events.Request, ...]:
+        """The requests since."""
         return self.journal.requests_after(number)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run went. `found` is None where its plan was refused; `attempts` are its processes.
+    """How a run went. `run` is None where its plan was refused; `attempts` are its processes.
 
-    `struck` counts what happened before its end, by kind, `in_states` what of that happened in a state; `untrue` has
+    `incidents` counts what happened before its end, by kind, `in_states` what of that happened in a state; `untrue` has
     sentences about what the run did wrong on its way.
     """
 
-    found: RunHistory | None = None
+    run: RunHistory | None = None
     attempts: int = 0
     lasted_ms: int = 0
-    struck: Counter[str] = field(default_factory=Counter)
+    incidents: Counter[str] = field(default_factory=Counter)
     in_states: int = 0
     untrue: list[str] = field(default_factory=list)
     rolled_back: RunHistory | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended and has nothing to restore."""
+        return self.run is not None and self.run.state in ENDED and not self.run.throttle_residue
 
 
 class Ordeal:
     """One trial while it happens."""
 
     def __init__(self, trial: Trial, folder: Path) -> None:
+        log = MemoryLog()
         self.trial = trial
-        self.log = MemoryLog()
-        self.twin = twin_of(trial.seed, self.log)
-        self.twin.watch(check_step)
+        self.scene = Scene(twin_of(trial, log), log)
+        self.twin = self.scene.twin
         self.outcome = Outcome()
-        self._chance = random.Random(f"{trial.seed}:settings")
+        self.given_up: set[int] = set()
+        self.path = journal_path(folder, self.twin.cluster_id, RUN_ID)
         self._folder = folder
-        self._world = TwinTransport(self.twin)
+        self._chance = random.Random(f"{trial.seed}:settings")
+        self._settings = settings_of(trial, self._chance)
         self._runner: Runner | None = None
         self._deaths: list[bool] = []
-        self._begun_ms = 0
-        self._run_id = "run-1"
-        self._forced = conditions_of(trial.seed)
-        self._has_lease = _unless(self._forced.has_lease, self._chance.random() < 0.4)
-        self._reaches_controllers = _unless(self._forced.reaches_controllers, self._chance.random() < 0.5)
-        more = random.Random(f"{trial.seed}:more settings")
-        self._has_offsets_topic = _unless(self._forced.has_offsets_topic, more.random() < 0.8)
-        self._keeps_snapshots = more.random() < 0.5
-        self._armed: list[tuple[Incident, int]] = []
-        self._over_ms = 0
+        self._armed = [(incident, incident.entry) for incident in trial.incidents if incident.state]
+        self._begun_ms = self._over_ms = 0
         self._step = ""
         self._gives_up = False
-        self.given_up: set[int] = set()
 
-    def execute(self) -> Outcome:
+    def execute(self) -> None:
         """Begin the run, strike, resume it until it is over; raises what goes wrong in it."""
-        with self._client() as admin:
-            if self._has_lease and self._has_offsets_topic:
+        ours = self._settings
+        with self.scene.client() as admin:
+            if ours.has_lease and ours.has_offsets_topic:
                 replicas = tuple(self.twin.processes.ids[:2])
                 admin.create_topics([NewTopic(OFFSETS_TOPIC, assignments=(replicas,))]).raise_if_any()
+            asked = RunSettings(RUN_ID, self.scene.world.now_ms(), ours.rates, settings(ours.guards), ours.pace)
             try:
-                started = self._prepared(admin)
+                started = replace(prepare(admin, Plan(self.trial.moves), asked), replans=ours.replans)
             except IllegalPlan:
-                return self.outcome
+                return
         self._begun_ms = self.twin.now_ms
         self._schedule()
         self._bring_to_rest(started)
         self.outcome.lasted_ms = self.twin.now_ms - self._begun_ms
         self.twin.advance_to(max(self.twin.now_ms, self._quiet_ms) + 5 * TICK_MS)
-        return self.outcome
 
     # --- the run ----------------------------------------------------------------------------------------------
-
-    def _client(self) -> AdminClient:
-        servers = ",".join(f"broker-{broker}:9092" for broker in self.twin.processes.ids)
-        chosen = client_settings({"request.timeout.ms": "5000"}, bootstrap_servers=servers)
-        return AdminClient.connect(chosen, clock=self._world, transport=self._world)
-
-    def _controllers(self) -> AdminClient | None:
-        if not self._reaches_controllers:
-            return None
-        servers = ",".join(f"controller-{node}:9093" for node in self.twin.controller.node_ids)
-        chosen = client_settings({"request.timeout.ms": "5000"}, bootstrap_controllers=servers)
-        return AdminClient.connect(chosen, clock=self._world, transport=self._world)
-
-    def _prepared(self, admin: AdminClient) -> RunStarted:
-        chance = self._chance
-        forced = self._forced
-        adaptive = AdaptiveThrottle(chance.choice((50, 500)) * MB) if chance.random() < 0.15 else None
-        rate = None if adaptive or chance.random() < 0.2 else chance.choice((5, 20, 100)) * MB
-        guards = {guard: chance.choice(list(Reaction)) for guard in GuardName if chance.random() < 0.2}
-        if forced.is_throttled is not None:
-            adaptive = AdaptiveThrottle(50 * MB) if forced.is_adaptive else None
-            rate = 2 * MB if forced.is_throttled and adaptive is None else None
-        if forced.is_guarded is not None:
-            guards = {GuardName.FOREIGN_THROTTLE: Reaction.HOLD if forced.is_guarded else Reaction.OFF}
-        caps = Caps(cluster=Cap(chance.choice((None, None, 1, 3))), destination=Cap(chance.choice((None, 1))))
-        pace = Pace(
-            chance.choice(list(Order)),
-            caps,
-            elections_per_step=_unless(1 if forced.elects_singly else None, chance.choice((1, 100))),
-            is_eager=chance.random() < 0.3,
-            is_stepwise=chance.random() < 0.2,
-        )
-        asked = RunSettings(
-            self._run_id, self._world.now_ms(), ThrottleRates(rate, adaptive=adaptive), settings(guards), pace
-        )
-        replans = _unless(forced.replans, chance.random() < 0.25)
-        return replace(prepare(admin, Plan(self.trial.moves), asked), replans=replans)
-
-    @property
-    def path(self) -> Path:
-        """Where the journal is."""
-        return journal_path(self._folder, self.twin.cluster_id, self._run_id)
-
-    def told(self) -> RunHistory:
-        """What the journal tells."""
-        return history(fold(read_events(self.path)))
 
     def _bring_to_rest(self, started: RunStarted) -> None:
         self._tick()
@@ -204,35 +174,34 @@ class Ordeal:
             self._attempt(journal, partial(Runner.start, started=started))
         while not self._is_over():
             if self.outcome.attempts > MOST_ATTEMPTS:
-                raise NeverEndedError(f"resumed {MOST_ATTEMPTS} times: {self.outcome.found}")
-            self._world.sleep(self._chance.choice((1.0, 30.0, 120.0)))
+                raise BrokenError(f"resumed {MOST_ATTEMPTS} times: {self.outcome.run}")
+            self.scene.world.sleep(self._chance.choice((1.0, 30.0, 120.0)))
             start = latest_start(self.path)
-            journal, events = Journal.resume(self.path, self.twin.cluster_id, start.position)
+            journal, rows = Journal.resume(self.path, self.twin.cluster_id, start.position)
             with journal:
-                self._attempt(journal, partial(Runner.resume, events=events, machine=start.machine))
+                self._attempt(journal, partial(Runner.resume, events=rows, machine=start.machine))
 
     def _is_over(self) -> bool:
         if self._gives_up:
             self._give_up_a_broker()
-        found = self.outcome.found
-        is_ended = found is not None and found.state in ENDED and not found.throttle_residue
         # A process is only killed while it lives: whatever was due is not for the next one.
         self._deaths.clear()
-        return is_ended
+        return self.outcome.is_over
 
     def _attempt(self, journal: Journal, execute: Callable[[Runner], RunHistory]) -> None:
         """One process of the run, from its start to its end."""
         self.outcome.attempts += 1
-        said: RunHistory | None = None
-        with self._client() as admin:
-            controllers = self._controllers()
+        claimed: RunHistory | None = None
+        with self.scene.client() as admin:
+            controllers = self.scene.controllers() if self._settings.reaches_controllers else None
             try:
                 lease = self._lease(admin)
                 self._runner = Runner(
-                    admin, self._world, MortalJournal(journal, self._deaths), poll_s=POLL_S, controllers=controllers,
-                    lease=lease, replanner=partial(replanned, admin), listener=self._listener(journal),
+                    admin, self.scene.world, MortalJournal(journal, self._deaths), poll_s=POLL_S,
+                    controllers=controllers, lease=lease, replanner=partial(replanned, admin),
+                    listener=self._listener(journal),
                 )  # fmt: skip
-                said = execute(self._runner)
+                claimed = execute(self._runner)
             except (ClusterError, Died):
                 pass
             except ExecutionError as error:
@@ -242,20 +211,24 @@ class Ordeal:
                 self._runner = None
                 if controllers is not None:
                     controllers.close()
-        self.outcome.found = self.told()
-        if said is not None and said != self.outcome.found:
-            self.outcome.untrue.append("its journal tells another run than its process")
+        self._read_journal()
+        if claimed is not None and claimed != self.outcome.run:
+            self.outcome.untrue.append("its journal has another run than its process")
+
+    def _read_journal(self) -> None:
+        self.outcome.run = history(fold(read_events(self.path)))
 
     def _listener(self, journal: Journal) -> Callable[[Event, RunView], None]:
-        """What looks at the run after each event, as in a process of the command line, and lets incidents happen."""
-        every_ms = 0 if self._forced.keeps_each_step else EVERY_MS
+        """Keep snapshots after each event, as a process of the command line does, and let incidents happen."""
+        ours = self._settings
+        every_ms = 0 if ours.keeps_each_step else EVERY_MS
         keeper = SnapshotKeeper(journal, self._snapshot, every_ms=every_ms, every_byte_ms=0)
         self._step = ""
 
         def listen(event: Event, run: RunView) -> None:
-            if self._keeps_snapshots or self._forced.keeps_each_step:
+            if ours.keeps_snapshots or ours.keeps_each_step:
                 keeper.follow(event, run)
-            self._befall_in_state(run)
+            self._strike_in_state(run)
 
         return listen
 
@@ -263,21 +236,11 @@ class Ordeal:
         assert self._runner is not None
         return self._runner.snapshot(beside)
 
-    def _give_up_a_broker(self) -> None:
-        """As an operator does who takes a broker for lost: nothing is restored there any more."""
-        self._gives_up = False
-        owners = sorted({key.broker for key in read_view(self.path).pending_restores if key.broker is not None})
-        if owners:
-            broker = random.Random(f"{self.trial.seed}:given up:{len(self.given_up)}").choice(owners)
-            forget_brokers(self.path, [broker], self._world)
-            self.given_up.add(broker)
-            self.outcome.found = self.told()
-
     def _lease(self, admin: AdminClient) -> Lease:
-        if not self._has_lease:
+        if not self._settings.has_lease:
             return NO_LEASE
-        holder = LeaseHolder(self._run_id, "alice", "here", self._world.now_ms())
-        lease = ClusterLease(admin, self._world, holder, LeasePolicy.AUTO)
+        holder = LeaseHolder(RUN_ID, "alice", "here", self.scene.world.now_ms())
+        lease = ClusterLease(admin, self.scene.world, holder, LeasePolicy.AUTO)
         lease.take()
         return lease
 
@@ -288,68 +251,65 @@ class Ordeal:
         return max(self._begun_ms + self.trial.over_ms, self._over_ms) + 2 * TICK_MS
 
     def _schedule(self) -> None:
-        at_a_time = [one for one in self.trial.incidents if not one.state]
-        self._armed = [(one, one.entry) for one in self.trial.incidents if one.state]
-        schedule_faults(self.twin, [one.what for one in at_a_time if isinstance(one.what, PlannedFault)])
-        for one in at_a_time:
-            self.twin.schedule(self._begun_ms + one.at_ms, partial(self._note, one.kind))
-            if isinstance(one.what, Request):
-                self.twin.schedule(self._begun_ms + one.at_ms, partial(self._ask, one.what))
-            elif isinstance(one.what, Deed):
-                self.twin.schedule(self._begun_ms + one.at_ms, partial(self._befall, one.what))
+        timed = [incident for incident in self.trial.incidents if not incident.state]
+        schedule_faults(self.twin, [each.what for each in timed if isinstance(each.what, PlannedFault)])
+        for incident in timed:
+            at_ms = self._begun_ms + incident.at_ms
+            self.twin.schedule(at_ms, partial(self._note, incident.kind))
+            if not isinstance(incident.what, PlannedFault):
+                self.twin.schedule(at_ms, partial(self._let_happen, incident.what))
 
     def _note(self, kind: str) -> None:
-        found = self.outcome.found
-        if found is None or found.state not in ENDED:
-            self.outcome.struck[kind] += 1
+        if self.outcome.run is None or self.outcome.run.state not in ENDED:
+            self.outcome.incidents[kind] += 1
 
-    def _befall_in_state(self, run: RunView) -> None:
+    def _strike_in_state(self, run: RunView) -> None:
         """Let happen what waits for the state that the run has just entered; a death comes last."""
         before, self._step = self._step, run.step
         if run.step == before:
             return
         armed, self._armed, dies = self._armed, [], False
-        for one, entry in armed:
-            is_its_turn = one.state == run.step and self.twin.now_ms >= self._begun_ms + one.at_ms
-            if one.what is Deed.FORGET and not any(key.broker is not None for key in run.pending_restores):
-                is_its_turn = False
-            if not is_its_turn or entry > 1:
-                self._armed.append((one, entry - is_its_turn))
-                continue
-            self._note(one.kind)
-            self.outcome.in_states += 1
-            self._over_ms = max(self._over_ms, self.twin.now_ms + one.lasts_ms)
-            dies = dies or one.what in ONLY_IN_A_STATE
-            self._gives_up = self._gives_up or one.what is Deed.FORGET
-            self._let_happen(one)
+        for incident, entry in armed:
+            if not self._is_its_turn(incident, run):
+                self._armed.append((incident, entry))
+            elif entry > 1:
+                self._armed.append((incident, entry - 1))
+            else:
+                self._note(incident.kind)
+                self.outcome.in_states += 1
+                self._over_ms = max(self._over_ms, self.twin.now_ms + incident.lasts_ms)
+                dies = dies or incident.what in ONLY_IN_A_STATE
+                self._gives_up = self._gives_up or incident.what is Deed.FORGET
+                self._let_happen(incident.what)
         if dies:
             raise Died
 
-    def _let_happen(self, one: Incident) -> None:
-        if isinstance(one.what, PlannedFault):
-            one.what.fault.inject(self.twin)
-            if one.what.lasts_ms is not None:
-                self.twin.schedule(self.twin.now_ms + one.what.lasts_ms, partial(one.what.fault.recover, self.twin))
-        elif isinstance(one.what, Request):
-            self._ask(one.what)
-        elif one.what not in ONLY_IN_A_STATE:
-            self._befall(one.what)
+    def _is_its_turn(self, incident: Incident, run: RunView) -> bool:
+        if incident.what is Deed.FORGET and not any(key.broker is not None for key in run.pending_restores):
+            return False
+        return incident.state == run.step and self.twin.now_ms >= self._begun_ms + incident.at_ms
 
-    def _befall(self, deed: Deed) -> None:
-        if deed is Deed.LOSE_LEASE:
+    def _let_happen(self, what: Happening) -> None:
+        if isinstance(what, PlannedFault):
+            what.fault.inject(self.twin)
+            if what.lasts_ms is not None:
+                self.twin.schedule(self.twin.now_ms + what.lasts_ms, partial(what.fault.recover, self.twin))
+        elif what is Deed.LOSE_LEASE:
             self._lose_lease()
-        elif self._runner is None:
+        elif self._runner is None or what in ONLY_IN_A_STATE:
             return
-        elif deed is Deed.STOP:
+        elif isinstance(what, Request):
+            at_ms = self.scene.world.now_ms()
+            post_request(self.path, lambda number: REQUESTS[what](at_ms, number))
+        elif what is Deed.STOP:
             self._runner.request_stop()
         else:
-            self._deaths.append(deed is Deed.DIE_WRITTEN)
+            self._deaths.append(what is Deed.DIE_WRITTEN)
 
     def _lose_lease(self) -> None:
         """The coordinator forgets the run, as when its machine was paused, and another run joins for a while."""
-        groups, now_ms = self.twin.groups, self.twin.now_ms
-        groups.leave(GROUP_ID, "", self._run_id, now_ms)
-        name = "run-2"
+        groups, now_ms, name = self.twin.groups, self.twin.now_ms, OTHER_RUN_ID
+        groups.leave(GROUP_ID, "", RUN_ID, now_ms)
         protocols = {name: LeaseHolder(name, "bob", "there", now_ms).encoded()}
         other = Candidate(GROUP_ID, "", name, "", "", 1_800_000, PROTOCOL_TYPE, protocols, may_be_unknown=True)
         joined = groups.join(other, now_ms)
@@ -360,75 +320,147 @@ class Ordeal:
             now_ms + FOREIGN_LEASE_MS, lambda: groups.leave(GROUP_ID, "", name, self.twin.now_ms) and None
         )
 
-    def _ask(self, request: Request) -> None:
-        """As another terminal asks of a run that a process executes."""
-        if self._runner is None:
-            return
-        at_ms = self._world.now_ms()
-        pace = PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 1),))
-        adaptive = AdaptiveThrottle(FAST)
-        make: dict[Request, Callable[[int], RequestEvent]] = {
-            Request.HOLD: lambda number: HoldRequested(at_ms, number),
-            Request.RELEASE: lambda number: ReleaseRequested(at_ms, number),
-            Request.CANCEL: lambda number: CancelRequested(at_ms, number, is_now=False),
-            Request.CANCEL_NOW: lambda number: CancelRequested(at_ms, number, is_now=True),
-            Request.FASTER: lambda number: ThrottleRequested(at_ms, number, FAST),
-            Request.SLOWER: lambda number: ThrottleRequested(at_ms, number, 2 * MB),
-            Request.UNTHROTTLED: lambda number: ThrottleRequested(at_ms, number, None),
-            Request.ADAPTIVE: lambda number: ThrottleRequested(at_ms, number, None, adaptive=adaptive),
-            Request.PACE: lambda number: PaceRequested(at_ms, number, pace),
-        }
-        post_request(self.path, make[request])
+    # --- its operator -----------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Once a minute an operator looks at the run, and when all trouble is over does what it asks for."""
-        found = self.outcome.found
-        if found is not None and found.state in ENDED and not found.throttle_residue and self._runner is None:
+        """Once a minute the operator looks at the run, and does what it asks for when all trouble is over."""
+        if self.outcome.is_over and self._runner is None:
             return
         quiet_for_ms = self.twin.now_ms - self._quiet_ms
-        if quiet_for_ms > LATEST_MS:
+        if quiet_for_ms > LATEST * self._settings.patience_ms:
             shown = self._runner and history(self._runner.run)
-            raise NeverEndedError(f"not at rest {LATEST_MS // 3_600_000} h after all trouble: {shown or found}")
+            raise BrokenError(
+                f"not at rest {quiet_for_ms // 60_000} min after all trouble: {shown or self.outcome.run}"
+            )
         if quiet_for_ms > 0 and self._runner is not None:
-            self._answer(quiet_for_ms)
+            for request in _answers(self._runner.run, quiet_for_ms, self._settings.patience_ms):
+                self._let_happen(request)
         self.twin.schedule(self.twin.now_ms + TICK_MS, self._tick)
 
-    def _answer(self, quiet_for_ms: int) -> None:
-        assert self._runner is not None
-        run = self._runner.run
-        if run.is_held:
-            self._ask(Request.RELEASE)
-        is_late = any(mark < quiet_for_ms <= mark + TICK_MS for mark in (HURRY_MS, DRAIN_MS))
-        if is_late or "foreign-throttle" in " ".join(map(str, run.verdicts)):
-            self._ask(Request.FASTER)
-        if DRAIN_MS < quiet_for_ms <= DRAIN_MS + TICK_MS:
-            self._ask(Request.CANCEL)
-        if ABANDON_MS < quiet_for_ms <= ABANDON_MS + TICK_MS:
-            self._ask(Request.CANCEL_NOW)
-
-    # --- going back -------------------------------------------------------------------------------------------
+    def _give_up_a_broker(self) -> None:
+        """Take a broker for lost: nothing is restored there any more."""
+        self._gives_up = False
+        owners = sorted({key.broker for key in read_view(self.path).pending_restores if key.broker is not None})
+        if owners:
+            broker = random.Random(f"{self.trial.seed}:given up:{len(self.given_up)}").choice(owners)
+            forget_brokers(self.path, [broker], self.scene.world)
+            self.given_up.add(broker)
+            self._read_journal()
 
     def roll_back(self) -> tuple[str, ...]:
-        """Undo the run, undisturbed; what was left alone."""
-        found = self.outcome.found
-        assert found is not None
-        with self._client() as admin:
+        """Undo the run, undisturbed; the partitions that are left alone, in sentences."""
+        assert self.outcome.run is not None
+        with self.scene.client() as admin:
             for broker in sorted(self.given_up):
                 changes = [ConfigChange.delete(name) for name in BROKER_THROTTLES]
                 admin.incremental_alter_configs({ConfigResource.broker(broker): changes}).raise_if_any()
-            back = plan_rollback(admin, found)
+            back = plan_rollback(admin, self.outcome.run)
             if not len(back.plan):
                 return back.skipped
-            asked = RunSettings("run-back", self._world.now_ms(), ThrottleRates(FAST))
+            asked = RunSettings("run-back", self.scene.world.now_ms(), ThrottleRates(FAST))
             started = prepare(admin, back.plan, asked, expected=back.expected)
             with Journal.create(self._folder, started) as journal:
-                self.outcome.rolled_back = Runner(admin, self._world, journal, poll_s=POLL_S).start(started)
+                runner = Runner(admin, self.scene.world, journal, poll_s=POLL_S)
+                self.outcome.rolled_back = runner.start(started)
         return back.skipped
 
 
-_Setting = TypeVar("_Setting")
+def _answers(run: RunView, quiet_for_ms: int, patience_ms: int) -> Iterator[Request]:
+    """The requests of an operator whose cluster has had no trouble for so long."""
+
+    def is_due(mark: float) -> bool:
+        return 0 < quiet_for_ms - mark * patience_ms <= TICK_MS
+
+    if run.is_held:
+        yield Request.RELEASE
+    if is_due(HURRY) or is_due(DRAIN) or "foreign-throttle" in " ".join(map(str, run.verdicts)):
+        yield Request.FASTER
+    if is_due(DRAIN):
+        yield Request.CANCEL
+    if is_due(ABANDON):
+        yield Request.CANCEL_NOW
 
 
-def _unless(forced: _Setting | None, drawn: _Setting) -> _Setting:
-    """What is forced, or what was drawn where nothing is."""
-    return drawn if forced is None else forced
+# --- what was promised ---------------------------------------------------------------------------------------------
+
+NOT_RESTORED = "nothing was restored there"
+"""What is said of a setting on a broker that was unregistered, or given up."""
+LEASE_LOST = "the lease of the cluster was lost"
+"""A run that is suspended for longer than a session lasts loses it, and says so."""
+OUTRUN = f"{GuardName.RATE} (over"
+"""Copies that share a throttle may each be slower than their producers, until one of them has ended."""
+
+
+def broken(ordeal: Ordeal) -> Iterator[str]:
+    """A sentence for each promise that was broken. Reads the twin, and changes nothing."""
+    run, kinds = ordeal.outcome.run, ordeal.trial.kinds
+    yield from ordeal.outcome.untrue
+    if run is None:
+        if ordeal.outcome.attempts:
+            yield "the run has no journal"
+        return
+    yield from promises.broken(_aftermath(ordeal, run))
+    if any(later.at_ms < before.at_ms for before, later in pairwise(read_events(ordeal.path))):
+        yield "times in its journal go back"
+    problems = [each for each in run.problems if not each.startswith(OUTRUN)]
+    problems = [each for each in problems if LEASE_LOST not in each or "Suspend" not in kinds]
+    if kinds <= HARMLESS and problems:
+        yield f"{run.state} with {problems}, and nothing happened that makes any difference"
+    if not kinds & MOVED_BY_OTHERS:
+        yield from _behind(ordeal, run)
+    for broker in sorted(ordeal.given_up):
+        if f"broker {broker}" not in " ".join(run.problems):
+            yield f"broker {broker} was given up, and that is not said"
+
+
+def _behind(ordeal: Ordeal, run: RunHistory) -> Iterator[str]:
+    """Whatever live broker a complete move went to is in sync."""
+    metadata = ordeal.twin.metadata
+    for move in run.moves:
+        state = metadata.partition(TopicPartition(move.topic, move.partition))
+        if state is not None and move.status == MoveStatus.COMPLETE:
+            behind = [broker for broker in move.target if broker not in state.isr and metadata.is_active(broker)]
+            if behind:
+                yield f"called complete, and not in sync on {behind}: {state}"
+
+
+def _aftermath(ordeal: Ordeal, run: RunHistory) -> Aftermath:
+    metadata, kinds = ordeal.twin.metadata, ordeal.trial.kinds
+    is_moved_by_others = bool(kinds & MOVED_BY_OTHERS)
+    replicas = {state.topic_partition: state.replicas for state in partitions_of(ordeal.twin)}
+    in_flight = {TopicPartition(move.topic, move.partition) for move in run.moves if move.status in IN_FLIGHT}
+    moving = metadata.reassigning & {move.topic_partition for move in ordeal.trial.moves} - in_flight
+    return Aftermath(
+        run,
+        replicas,
+        moving=() if is_moved_by_others else tuple(moving),
+        throttles=() if kinds & SET_BY_OTHERS else tuple(_throttles_left(ordeal, run)),
+        is_moved_by_others=is_moved_by_others,
+        is_harmless=kinds <= HARMLESS,
+    )
+
+
+def _throttles_left(ordeal: Ordeal, run: RunHistory) -> Iterator[str]:
+    """A run is resumed until nothing is left to restore: nothing may be left but where it was told to leave it."""
+    given_up = set(map(ConfigResource.broker, ordeal.given_up))
+    named = " ".join(each for each in run.problems if NOT_RESTORED in each)
+    for owner, values in sorted(ordeal.twin.metadata.configs.items()):
+        for name in (*TOPIC_THROTTLES, *BROKER_THROTTLES):
+            if name in values and owner not in given_up and f"{name} of {owner} " not in named:
+                yield f"{owner} {name} = {values[name]}"
+
+
+def broken_going_back(ordeal: Ordeal) -> Iterator[str]:
+    """What a rollback after the run did not bring back, though nobody else touched it."""
+    run = ordeal.outcome.run
+    if run is None or run.state not in ENDED or ordeal.trial.kinds & MOVED_BY_OTHERS:
+        return
+    skipped = ordeal.roll_back()
+    back = ordeal.outcome.rolled_back
+    if back is not None and back.state != "done":
+        yield f"the rollback is {back.state}: {back.problems}"
+    for move in run.moves:
+        state = ordeal.twin.metadata.partition(TopicPartition(move.topic, move.partition))
+        is_skipped = any(str(move.partition) in line for line in skipped)
+        if state is None or (state.replicas != move.original and not is_skipped):
+            yield f"{move.topic}-{move.partition} was on {move.original}, and after the rollback is {state}"

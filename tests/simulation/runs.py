@@ -5,50 +5,49 @@ What goes wrong is made as small as it can be and printed; the exit code is 1 th
 
 from __future__ import annotations
 
-import math
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
-from kreassign.errors import KreassignError
 from kreassign.executor.state import TRANSITIONS, machine
 from kreassign.executor.state.transition import Key, Row
-from tests.simulation.__main__ import parse_seeds
-from tests.simulation.in_turn import asked_in_turn
-from tests.simulation.minimise import minimised
-from tests.simulation.ordeal import Ordeal, Outcome
-from tests.simulation.promises import broken, broken_going_back
-from tests.simulation.trial import Trial, drawn
-from tests.torture.page import conditions, write_section
+from tests.campaigns.campaign import (
+    JOBS,
+    MINUTES,
+    WRITE,
+    Caught,
+    Result,
+    Tally,
+    fast_folder,
+    followed,
+    parse_seeds,
+    played,
+)
+from tests.campaigns.page import report
+from tests.simulation.draw import drawn
+from tests.simulation.ordeal import Ordeal, Outcome, broken, broken_going_back
+from tests.simulation.scene import asked_in_turn
+from tests.simulation.trial import Trial, minimised
 
-MEMORY = Path("/dev/shm")
-"""Where journals are quicker than on a disk."""
+SECTION = "runs on the twin"
 NAMED = 20
-"""So many rows that were not met a page has."""
-_WRONG = (
-    KreassignError, AssertionError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError,
-    OSError,
-)  # fmt: skip
+"""So many rows that were not met are named on the page."""
 
 
 class CountedRows(Mapping[Key, Row]):
-    """The table of transitions, which notes the rows that are used."""
+    """The table of transitions, which counts the rows that are used."""
 
     def __init__(self, rows: Mapping[Key, Row]) -> None:
         self._rows = rows
         self.used: Counter[Key] = Counter()
 
     def __getitem__(self, key: Key) -> Row:
-        found = self._rows[key]
+        row = self._rows[key]
         self.used[key] += 1
-        return found
+        return row
 
     def __contains__(self, key: object) -> bool:
         return key in self._rows
@@ -68,26 +67,24 @@ class Tried:
     outcome: Outcome
     broken: tuple[str, ...]
 
-    def __str__(self) -> str:
-        found = self.outcome.found
-        state = "refused" if found is None else found.state
-        return (
-            f"seed {self.trial.seed}: {state} after {self.outcome.lasted_ms / 60_000:.0f} min; {'; '.join(self.broken)}"
-        )
+    @property
+    def end(self) -> str:
+        """How the run ended, in a word."""
+        return "refused" if self.outcome.run is None else self.outcome.run.state
 
 
 def tried(trial: Trial) -> Tried:
-    """Let a trial happen."""
-    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder, asked_in_turn():
+    """Let a trial happen and judge it."""
+    sentences: list[str] = []
+    with fast_folder() as folder, asked_in_turn():
         ordeal = Ordeal(trial, Path(folder))
-        try:
+        with Caught(sentences):
             ordeal.execute()
-            found = tuple(broken(ordeal))
-            found = found or tuple(broken_going_back(ordeal))
-        except _WRONG as error:
-            notes = "; ".join(getattr(error, "__notes__", ()))
-            found = (f"{type(error).__name__}: {error} {notes}".strip(),)
-    return Tried(trial, ordeal.outcome, found)
+            sentences += broken(ordeal)
+            ordeal.scene.check()
+            if not sentences:
+                sentences += broken_going_back(ordeal)
+    return Tried(trial, ordeal.outcome, tuple(sentences))
 
 
 def smallest(failed: Tried) -> Tried:
@@ -95,126 +92,82 @@ def smallest(failed: Tried) -> Tried:
     return tried(minimised(failed.trial, lambda trial: bool(tried(trial).broken)))
 
 
-@dataclass(slots=True)
-class Tally:
-    """What happened in all trials."""
-
-    seeds: int = 0
-    last: int = 0
-    hours: float = 0.0
-    processes: int = 0
-    rolled_back: int = 0
-    ends: Counter[str] = field(default_factory=Counter)
-    struck: Counter[str] = field(default_factory=Counter)
-    in_states: int = 0
-    failed: list[Tried] = field(default_factory=list)
-
-    def take_in(self, one: Tried) -> None:
-        """Count one more."""
-        found = one.outcome.found
-        self.seeds += 1
-        self.last = one.trial.seed
-        self.hours += one.outcome.lasted_ms / 3_600_000
-        self.processes += one.outcome.attempts
-        self.rolled_back += one.outcome.rolled_back is not None
-        self.ends["refused" if found is None else found.state] += 1
-        self.struck.update(one.outcome.struck)
-        self.in_states += one.outcome.in_states
-        if one.broken:
-            self.failed.append(one)
-
-
-def table(tally: Tally, rows: CountedRows) -> str:
-    """What happened, as a page has it."""
-    ends = ", ".join(f"{count} {end}" for end, count in tally.ends.most_common())
-    return "\n".join([
-        "| What | |",
-        "|---|---|",
-        f"| runs, each of a seed of its own | {tally.seeds}: {ends} |",
-        f"| hours of the clusters | {tally.hours:.0f} |",
-        f"| processes, each run being resumed until its end | {tally.processes} |",
-        f"| rolled back afterwards | {tally.rolled_back} |",
-        f"| incidents before the end of a run | {tally.struck.total()} of {len(tally.struck)} kinds |",
-        f"| of them right after the run entered a state that was drawn | {tally.in_states} |",
-        f"| rows of [the table of states](run-states.md) that were used | {len(rows.used)} of {len(rows)} |",
-        f"| rows that were not | {_briefly(unused(rows))} |",
-        f"| runs that broke a promise | {len(tally.failed)} |",
-        "",
-        "| Incident | times |",
-        "|---|---|",
-        *(f"| {kind} | {count} |" for kind, count in tally.struck.most_common()),
-    ])  # fmt: skip
-
-
-def unused(rows: CountedRows) -> tuple[str, ...]:
-    """The rows of the table of states that nothing used."""
-    return tuple(sorted(f"{state.__name__} on {event.__name__}" for state, event in rows.keys() - rows.used.keys()))
-
-
-def _briefly(names: tuple[str, ...]) -> str:
-    """These, or how many they are where that is more than a page should have."""
-    return ", ".join(names) or "none" if len(names) <= NAMED else f"{len(names)}, too many to name"
-
-
-def not_met(rows: CountedRows) -> str:
-    """The same, all of them, as a line."""
-    return f"not met: {', '.join(unused(rows))}" if unused(rows) else "every row was met"
-
-
-def campaign(seeds: Iterable[int], minutes: float | None = None, jobs: int = 1) -> tuple[Tally, CountedRows]:
-    """Try one seed after the other, for so long at the most, in so many processes."""
-    tally, rows = Tally(), CountedRows(TRANSITIONS)
-    until_s = time.monotonic() + 60 * minutes if minutes else math.inf
-    in_time = takewhile(lambda _: time.monotonic() < until_s, seeds)
-    for one, used, smaller in map(_met, in_time) if jobs == 1 else _shared(in_time, jobs):
-        tally.take_in(one)
-        rows.used.update(used)
-        if one.broken:
-            click.echo(f"{one}\n{smaller}", err=True)
-    return tally, rows
-
-
-Met = tuple[Tried, Counter[Key], Trial | None]
-"""How the trial of a seed went, the rows that it used, and what is left of it where it went wrong."""
-
-
-def _met(seed: int) -> Met:
+def result(trial: Trial) -> Result:
+    """Try a trial and count the rows of the table of states; its lines are the smallest trial that breaks a promise."""
     rows = CountedRows(TRANSITIONS)
     machine.TRANSITIONS = rows
     try:
-        one = tried(drawn(seed))
+        one = tried(trial)
     finally:
         machine.TRANSITIONS = TRANSITIONS
-    return one, rows.used, smallest(one).trial if one.broken else None
+    outcome = one.outcome
+    figures: Counter[str] = Counter(
+        processes=outcome.attempts, in_states=outcome.in_states, rolled_back=outcome.rolled_back is not None
+    )
+    return Result(
+        trial.seed,
+        f"{trial.scenario and f'{trial.scenario} '}{one.end}",
+        one.broken,
+        outcome.lasted_ms / 1_000,
+        f" after {outcome.lasted_ms / 60_000:.0f} min",
+        tuple(str(smallest(one).trial).splitlines()) if one.broken else (),
+        {"rows": rows.used, "incidents": outcome.incidents, "figures": figures},
+    )
 
 
-def _shared(seeds: Iterable[int], jobs: int) -> Iterator[Met]:
-    """The same by processes, in the order of the seeds; few are under way, so that it can end in time."""
-    todo, waiting = iter(seeds), deque[Future[Met]]()
-    with ProcessPoolExecutor(jobs) as pool:
-        waiting.extend(pool.submit(_met, seed) for seed in islice(todo, 4 * jobs))
-        while waiting:
-            found = waiting.popleft().result()
-            waiting.extend(pool.submit(_met, seed) for seed in islice(todo, 1))
-            yield found
+def run_of(seed: int) -> Result:
+    """The trial of a seed."""
+    return result(drawn(seed))
+
+
+def campaign(seeds: Iterable[int], minutes: float | None = None, jobs: int = 1) -> Tally:
+    """Try one seed after the other, for so long at the most, in so many processes."""
+    return followed(played(run_of, seeds, minutes, jobs), "make torture-twin RUNS={}")
+
+
+def table(tally: Tally) -> str:
+    """What happened, as the page has it."""
+    ends = ", ".join(f"{count} {end}" for end, count in tally.ends.most_common())
+    figures, incidents, rows = (tally.counts[kind] for kind in ("figures", "incidents", "rows"))
+    missing = unused(tally)
+    named = ", ".join(missing) or "none" if len(missing) <= NAMED else f"{len(missing)}, too many to name"
+    return "\n".join([
+        "| What | |",
+        "|---|---|",
+        f"| runs, each of a seed of its own | {tally.count}: {ends} |",
+        f"| hours of the clusters | {sum(tally.seconds) / 3_600:.0f} |",
+        f"| processes, each run being resumed until its end | {figures['processes']} |",
+        f"| rolled back afterwards | {figures['rolled_back']} |",
+        f"| incidents before the end of a run | {incidents.total()} of {len(incidents)} kinds |",
+        f"| of them right after the run entered a state that was drawn | {figures['in_states']} |",
+        f"| rows of [the table of states](run-states.md) that were used | {len(rows)} of {len(TRANSITIONS)} |",
+        f"| rows that were not | {named} |",
+        f"| runs that broke a promise | {tally.failed} |",
+        "",
+        "| Incident | times |",
+        "|---|---|",
+        *(f"| {kind} | {count} |" for kind, count in incidents.most_common()),
+    ])  # fmt: skip
+
+
+def unused(tally: Tally) -> tuple[str, ...]:
+    """The rows of the table of states that nothing used."""
+    missing = TRANSITIONS.keys() - tally.counts["rows"].keys()
+    return tuple(sorted(f"{state.__name__} on {event.__name__}" for state, event in missing))
 
 
 @click.command()
 @click.argument("seeds", default="1-1000")
-@click.option("--minutes", type=float, help="Begin no further seed after so long.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, help="Use so many processes.  [default: 1]")
-@click.option("--write", is_flag=True, help="Write the table into docs/reference/torture.md, too.")
-def main(seeds: str, minutes: float | None, jobs: int, *, write: bool) -> None:
+@MINUTES
+@JOBS
+@WRITE
+def main(seeds: str, minutes: float | None, jobs: int, *, writes: bool) -> None:
     """Let the runs of these seeds stand what they have to; print a table. Exit code 1 if a promise was broken."""
-    tally, rows = campaign(parse_seeds(seeds), minutes, jobs)
-    found = table(tally, rows)
-    click.echo(f"{found}\n\n{not_met(rows)}")
-    if write:
-        # By the clock perhaps fewer than were asked for: these are they.
-        tried_seeds = f"{seeds.partition('-')[0]}-{tally.last}" if minutes else seeds
-        write_section("runs on the twin", f"{conditions(f'make torture-twin RUNS={tried_seeds}')}\n\n{found}")
-    if tally.failed:
-        raise SystemExit(1)
+    tally = campaign(parse_seeds(seeds), minutes, jobs)
+    click.echo(f"rows not met: {', '.join(unused(tally)) or 'none'}\n")
+    # By the clock perhaps fewer than were asked for: these are they.
+    done = f"{seeds.partition('-')[0]}-{tally.last}" if minutes else seeds
+    report(SECTION, f"make torture-twin RUNS={done}", table(tally), is_broken=tally.failed > 0, writes=writes)
 
 
 if __name__ == "__main__":

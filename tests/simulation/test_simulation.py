@@ -1,57 +1,38 @@
-"""Some stories in every run of the tests; more on demand: `make simulate SEEDS=1-1000`."""
+"""Some stories, and whether a story can go wrong; more on demand: `make simulate SEEDS=1-1000`."""
 
 from __future__ import annotations
 
-import traceback
-
-import click
 import pytest
 from click.testing import CliRunner
 
-from tests.simulation.__main__ import main, parse_seeds
-from tests.simulation.adversary import scenarios, struck
-from tests.simulation.story import StillGoingError, Story, told
+from tests.simulation.__main__ import main
+from tests.simulation.story import Story, told
 
-pytestmark = pytest.mark.thorough
-
-SEEDS = range(1, 9)
+QUICK_SEEDS = (2, 6, 8)
+SEEDS = (1, 3, 4, 5, 7)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [*QUICK_SEEDS, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in SEEDS)])
 def test_whatever_happens_everything_ends_once_all_is_repaired(seed: int) -> None:
-    assert told(seed).lines
-
-
-@pytest.mark.parametrize("name", scenarios())
-def test_a_run_keeps_its_promises_whatever_an_adversary_does(name: str) -> None:
-    assert struck(name, 1).broken == ()
+    assert told(seed).broken == ()
 
 
 def test_a_seed_tells_the_same_story_each_time() -> None:
-    assert told(4).lines == told(4).lines
-    assert told(4).digest != told(5).digest
+    assert told(2) == told(2)
+    assert told(2).about != told(6).about
 
 
-def test_a_run_prints_the_seed_first_and_every_line_on_request() -> None:
-    shown = CliRunner().invoke(main, ["4-5", "--verbose"]).output.splitlines()
-    assert shown[0].startswith("seed 4 ended after ")
+def test_a_story_prints_its_seed_first_and_every_line_on_request() -> None:
+    shown = CliRunner().invoke(main, ["2,6", "--verbose"]).output.splitlines()
+    assert shown[0].startswith("2: ended after ")
     assert shown[1].startswith("kafka ")
-    assert sum(line.startswith("seed 5 ended after ") for line in shown) == 1
+    assert sum(line.startswith("6: ended after ") for line in shown) == 1
 
 
-def test_a_story_that_goes_wrong_ends_with_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Nobody takes the throttles off, waits for moves or gives up those that cannot end.
+def test_a_story_that_goes_wrong_says_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Throttles stay, and neither moves nor those that cannot end are waited for.
     monkeypatch.setattr(Story, "_end", lambda *_: None)
     result = CliRunner().invoke(main, ["2-3"])
-    assert isinstance(result.exception, StillGoingError)
-    assert result.output.startswith("seed 2")
-    failed = result.output.split()[-1]
-    last = "".join(traceback.format_exception(result.exception)).splitlines()[-1]
-    assert last == f"reproduce with: make simulate SEEDS={failed}"
-
-
-def test_seeds_are_numbers_and_ranges() -> None:
-    assert list(parse_seeds("7")) == [7]
-    assert list(parse_seeds("1-3,9")) == [1, 2, 3, 9]
-    with pytest.raises(click.BadParameter, match="are no seeds"):
-        list(parse_seeds("many"))
+    assert result.exit_code == 1
+    failed = next(line.partition(":")[0] for line in result.stdout.splitlines() if ": broken after " in line)
+    assert f"reproduce with: make simulate SEEDS={failed}" in result.stderr.splitlines()

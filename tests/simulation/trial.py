@@ -1,169 +1,155 @@
-"""What one run has to stand, by seed: a plan, and incidents in order. Values; `ordeal.py` lets it happen.
+"""What one run on a twin has to stand: its moves, its settings and the incidents that happen to it. Values.
 
-The cluster and the settings of the run follow from the seed alone, so that a trial with fewer incidents, or with fewer
-moves, is one of the same run: see `minimise.py`.
+The cluster and the settings follow from the seed or the scenario alone, so that a trial with fewer incidents or moves
+is one of the same run: `minimised` leaves out what it can.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
-from kreassign.errors import InputError
-from kreassign.executor.state import STATES
-from kreassign.executor.state.phases import Cancelled, Done, New
-from kreassign.model import TopicPartition
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment
-from kreassign.twin import Twin
-from kreassign.twin.faults import draw_faults, read_fault
-from tests.simulation import aims
-from tests.simulation.clusters import draw_twin
-from tests.simulation.incidents import ONLY_IN_A_STATE, Deed, Happening, Incident, Request
-from tests.twin.memory_log import MemoryLog
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model.plan import PartitionAssignment
+from kreassign.twin.faults import PlannedFault
 
-TROUBLE_MS = 6 * 60_000
-MOST_FAULTS, MOST_FOREIGN, MOST_REQUESTS, MOST_DEEDS = 6, 3, 4, 4
-MOST_IN_STATES, MOST_BESIDE_AIM = 3, 2
-LONGEST_MS = 3 * 60_000
-_STRUCK = tuple(state.__name__ for state in STATES if state not in {New, Done, Cancelled})
-"""States in which something can still happen to a run."""
-_AT_ANY_TIME = tuple(deed for deed in Deed if deed not in ONLY_IN_A_STATE)
+MOST_ATTEMPTS = 200
+
+
+class Request(StrEnum):
+    """A request to the run from another terminal."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel --now"
+    FASTER = "throttle 200 MB/s"
+    SLOWER = "throttle 2 MB/s"
+    UNTHROTTLED = "throttle none"
+    ADAPTIVE = "throttle auto"
+    PACE = "pace --max-moves 1"
+
+
+class Deed(StrEnum):
+    """What happens to the process of the run, or to its lease."""
+
+    DIE_WRITTEN = "dies right after it wrote"
+    DIE_UNWRITTEN = "dies right before it writes"
+    DIE = "dies in a state"
+    FORGET = "dies, and a broker is given up"
+    STOP = "asked to pause"
+    LOSE_LEASE = "another run has the lease"
+
+
+Happening = Request | Deed | PlannedFault
+
+ONLY_IN_A_STATE = frozenset({Deed.DIE, Deed.FORGET})
+"""Deeds between two events of a run."""
+MOVED_BY_OTHERS = frozenset({"MovePartition", "CancelMoves", "Recreate", "Delete"})
+SET_BY_OTHERS = frozenset({"SetThrottles", "ListReplica"})
+HARMLESS = frozenset({"StepClock", "Suspend", Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.DIE, Deed.STOP})
+"""Kinds of incidents after which a run has to end as if nothing had happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that happens so long after the run began. Faults of the twin know how long they last.
+
+    Where it names a `state`, it happens right after the run has entered it for this `entry`, counted from then on,
+    before the next event; and not at all if the run never does.
+    """
+
+    at_ms: int
+    what: Happening
+    state: str = ""
+    entry: int = 1
+
+    @property
+    def kind(self) -> str:
+        """The name by which it is counted."""
+        if isinstance(self.what, PlannedFault):
+            fault = self.what.fault
+            return type(getattr(fault, "fault", fault)).__name__
+        return self.what.value
+
+    @property
+    def lasts_ms(self) -> int:
+        """How long it goes on; 0 for what is over at once."""
+        return self.what.lasts_ms or 0 if isinstance(self.what, PlannedFault) else 0
+
+    def __str__(self) -> str:
+        what = self.what
+        shown = f"{what.fault} for {what.lasts_ms} ms" if isinstance(what, PlannedFault) else what.value
+        where = f", {self.state} for the {self.entry}. time" if self.state else ""
+        return f"{self.at_ms} ms{where}: {shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the run is executed, and what it can reach. The coordinator of its lease needs the offsets topic.
+
+    An operator cancels a run that is not over so long after all trouble (`patience_ms`).
+    """
+
+    rates: ThrottleRates
+    guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
+    pace: Pace = NO_LIMITS
+    replans: bool = False
+    has_lease: bool = False
+    has_offsets_topic: bool = True
+    reaches_controllers: bool = False
+    keeps_snapshots: bool = False
+    keeps_each_step: bool = False
+    patience_ms: int = 2 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run and what it has to stand."""
+    """One run and what it has to stand, on the cluster of its seed or of a `scenario`."""
 
     seed: int
     moves: tuple[PartitionAssignment, ...]
     incidents: tuple[Incident, ...]
+    scenario: str = ""
 
     @property
     def kinds(self) -> set[str]:
         """Every kind of incident in it."""
-        return {one.kind for one in self.incidents}
+        return {incident.kind for incident in self.incidents}
 
     @property
     def over_ms(self) -> int:
         """When everything that lasts is over, but for what happens in a state."""
-        return max((one.at_ms + one.lasts_ms for one in self.incidents), default=0)
+        return max((incident.at_ms + incident.lasts_ms for incident in self.incidents), default=0)
 
     def __str__(self) -> str:
-        lines = [f"seed {self.seed}", *(f"  move {one}" for one in self.moves), *(f"  {one}" for one in self.incidents)]
-        return "\n".join(lines)
+        moves, incidents = (f"  move {move}" for move in self.moves), (f"  {incident}" for incident in self.incidents)
+        return "\n".join([f"seed {self.seed}{self.scenario and f', {self.scenario}'}", *moves, *incidents])
 
 
-def twin_of(seed: int, log: MemoryLog) -> Twin:
-    """The cluster of a seed, always the same."""
-    return draw_twin(random.Random(f"{seed}:cluster"), log)
+def minimised(trial: Trial, goes_wrong: Callable[[Trial], bool], *, attempts: int = MOST_ATTEMPTS) -> Trial:
+    """Leave out incidents and moves as long as the trial still goes wrong, at most so many times.
 
-
-def drawn(seed: int) -> Trial:
-    """The trial of a seed. Of those that aim at no row a fourth have only what must not make any difference."""
-    chance = random.Random(f"{seed}:trial")
-    twin = twin_of(seed, MemoryLog())
-    aim = aims.aim_of(seed)
-    if aim is not None:
-        moves = aims.shaped(aim, twin, tuple(_moves(chance, twin)))
-        incidents = aims.incidents(aim, chance, twin, moves) + _beside(chance, twin)
-    else:
-        incidents = _harmless(chance) if chance.random() < 0.25 else _harmful(chance, twin)
-        moves = tuple(_moves(chance, twin))
-    return Trial(seed, moves, tuple(sorted(incidents, key=lambda one: one.at_ms)))
-
-
-def _harmless(chance: random.Random) -> list[Incident]:
-    """Deaths, pauses, clocks: the run has to end as if nothing had been."""
-    found = [_client_fault(chance) for _ in range(chance.randint(0, 3))]
-    deaths = (Deed.DIE_WRITTEN, Deed.DIE_UNWRITTEN, Deed.STOP)
-    found += [Incident(_at(chance), chance.choice(deaths)) for _ in range(chance.randint(0, 4))]
-    in_states = (chance.choice((Deed.DIE, Deed.STOP, None)) for _ in range(chance.randint(0, MOST_IN_STATES)))
-    return [*found, *(_in_a_state(chance, what or _client_fault(chance).what) for what in in_states)]
-
-
-def _harmful(chance: random.Random, twin: Twin) -> list[Incident]:
-    faults = draw_faults(chance, twin, chance.randint(0, MOST_FAULTS), TROUBLE_MS)
-    shortened = (replace(one, lasts_ms=min(one.lasts_ms or LONGEST_MS, LONGEST_MS)) for one in faults)
-    return [
-        *(Incident(one.at_ms, one) for one in shortened),
-        *(_foreign(chance, twin) for _ in range(chance.randint(0, MOST_FOREIGN))),
-        *(_client_fault(chance) for _ in range(chance.randint(0, 2))),
-        *(Incident(_at(chance), chance.choice(list(Request))) for _ in range(chance.randint(0, MOST_REQUESTS))),
-        *(Incident(_at(chance), chance.choice(_AT_ANY_TIME)) for _ in range(chance.randint(0, MOST_DEEDS))),
-        *(_in_a_state(chance, _any(chance, twin)) for _ in range(chance.randint(0, MOST_IN_STATES))),
-    ]
-
-
-def _beside(chance: random.Random, twin: Twin) -> list[Incident]:
-    """What happens beside an aim: nothing in most trials, for it may miss it then."""
-    if chance.random() < 0.7:
-        return []
-    return [_in_a_state(chance, _any(chance, twin)) for _ in range(chance.randint(1, MOST_BESIDE_AIM))]
-
-
-def _any(chance: random.Random, twin: Twin) -> Happening:
-    """A request, a deed, or a fault that begins when it is its turn."""
-    kind = chance.random()
-    if kind < 0.7:
-        return chance.choice((*Request, *Deed))
-    if kind < 0.8:
-        return _client_fault(chance).what
-    if kind < 0.9:
-        return _foreign(chance, twin).what
-    (fault,) = draw_faults(chance, twin, 1, TROUBLE_MS)
-    return replace(fault, lasts_ms=min(fault.lasts_ms or LONGEST_MS, LONGEST_MS))
-
-
-def _in_a_state(chance: random.Random, what: Happening) -> Incident:
-    """Early in the run more often than late, and mostly the first time that it is in the state."""
-    at_ms = chance.choice((0, 0, _at(chance)))
-    return Incident(at_ms, what, chance.choice(_STRUCK), chance.choice((1, 1, 1, 2, 3)))
-
-
-def _at(chance: random.Random) -> int:
-    """Early more often than late: most runs are short."""
-    return round(TROUBLE_MS * chance.random() ** 2)
-
-
-def _fault(chance: random.Random, text: str) -> Incident:
-    at_ms = _at(chance)
-    return Incident(at_ms, read_fault(f"{text}@{at_ms}ms"))
-
-
-def _client_fault(chance: random.Random) -> Incident:
-    if chance.random() < 0.7:
-        return _fault(chance, f"step-clock:{chance.choice(('', '-'))}{chance.choice((61, 3_600, 86_400))}s")
-    return _fault(chance, f"suspend:{chance.randint(5, 300)}s")
-
-
-def _foreign(chance: random.Random, twin: Twin) -> Incident:
-    """What a second operator does to what the run moves."""
-    topic = chance.choice(sorted(twin.metadata.topics))
-    brokers = twin.processes.ids
-    replicas = ",".join(map(str, chance.sample(brokers, chance.randint(1, min(3, len(brokers))))))
-    kinds = ("cancel-moves", f"move:{topic}:0:{replicas}", f"recreate:{topic}", f"delete:{topic}", "clear-throttles")
-    return _fault(chance, chance.choice(kinds))
-
-
-def _moves(chance: random.Random, twin: Twin) -> Iterator[PartitionAssignment]:
-    brokers = twin.processes.ids
-    states = [state for topic in twin.metadata.topics.values() for state in topic.partitions.values()]
-    chosen = [state for state in states if chance.random() < 0.7] or states[:1]
-    for state in chosen:
-        factor = len(state.replicas) if chance.random() < 0.7 else chance.randint(1, min(4, len(brokers)))
-        replicas = tuple(chance.sample(brokers, factor))
-        log_dirs = tuple(_log_dir(chance, twin, broker) for broker in replicas) if chance.random() < 0.2 else ()
-        yield _assignment(state.topic_partition, replicas, log_dirs)
-
-
-def _assignment(partition: TopicPartition, replicas: tuple[int, ...], log_dirs: tuple[str, ...]) -> PartitionAssignment:
-    try:
-        return PartitionAssignment(partition, replicas, log_dirs)
-    except InputError:
-        return PartitionAssignment(partition, replicas)
-
-
-def _log_dir(chance: random.Random, twin: Twin, broker: int) -> str:
-    paths = [one.path for one in twin.metadata.brokers[broker].log_dirs]
-    return chance.choice([ANY_LOG_DIR, *paths])
+    Big parts are left out first, then smaller ones, as in delta debugging.
+    """
+    left = attempts
+    for part, least in (("incidents", 0), ("moves", 1)):
+        size = max(1, len(getattr(trial, part)) // 2)
+        while size and left > 0:
+            kept = getattr(trial, part)
+            for begin in range(0, len(kept), size):
+                fewer = kept[:begin] + kept[begin + size :]
+                if len(fewer) < least or left <= 0:
+                    continue
+                left -= 1
+                smaller = replace(trial, **{part: fewer})
+                if goes_wrong(smaller):
+                    trial = smaller
+                    break
+            else:
+                size //= 2
+            size = min(size, max(1, len(getattr(trial, part)) // 2)) if size else 0
+    return trial

@@ -9,7 +9,7 @@ from kreassign.twin.api import response_faults
 from kreassign.twin.faults import answers, clients, disks, nodes, operator
 from tests.checks.source import ROOT
 from tests.fuzz.targets import TARGETS
-from tests.simulation.incidents import Deed, Request
+from tests.simulation.trial import Deed, Request
 from tests.torture.faults import FAULTS
 
 PAGE = ROOT / "docs" / "concepts" / "guarantees.md"
