@@ -9,22 +9,25 @@ from pathlib import Path
 
 import click
 
+from tests.campaigns.campaign import MINUTES, WRITE
+from tests.campaigns.page import report
 from tests.torture.campaign import Campaign
-from tests.torture.faults import FAULTS, ROOTS_FAULTS
-from tests.torture.page import conditions, write_section
+from tests.torture.disk_faults import ROOTS_FAULTS
+from tests.torture.faults import FAULTS
 from tests.torture.small_disk import can_mount
+
+SECTION = "faults on real Kafka"
+NAME = click.Choice([fault.name for fault in FAULTS])
 
 
 @click.command()
 @click.option("--faults", default=160, show_default=True, help="How many faults to strike.")
-@click.option("--seed", default=1, show_default=True, help="What is drawn by lot.")
-@click.option("--only", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Strike only these.")
-@click.option(
-    "--without", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Do not strike these."
-)
-@click.option("--minutes", type=float, help="Begin no further run after so long.")
-@click.option("--write", is_flag=True, help="Write the table into docs/reference/torture.md, too.")
+@click.option("--seed", default=1, show_default=True, help="What is drawn at random.")
+@click.option("--only", multiple=True, type=NAME, help="Strike only these.")
+@click.option("--without", multiple=True, type=NAME, help="Do not strike these.")
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave journals and output there.")
+@MINUTES
+@WRITE
 def main(
     faults: int,
     seed: int,
@@ -33,12 +36,12 @@ def main(
     keep: Path | None,
     minutes: float | None,
     *,
-    write: bool,
+    writes: bool,
 ) -> None:
     """Strike faults while runs move partitions of real Kafka; print a table. Exit code 1 if a promise was broken."""
-    chosen = [each for each in FAULTS if (not only or each.name in only) and each.name not in without]
+    chosen = [fault for fault in FAULTS if (not only or fault.name in only) and fault.name not in without]
     if not can_mount():
-        chosen = [each for each in chosen if each not in ROOTS_FAULTS]
+        chosen = [fault for fault in chosen if fault not in ROOTS_FAULTS]
         click.echo("without the right to mount disks: faults of disks and log dirs are not struck", err=True)
     # An end from outside too leaves no cluster and no mounted disk behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -50,13 +53,8 @@ def main(
             folder.mkdir(parents=True)
         campaign = Campaign(chosen, seed, folder)
         campaign.execute(faults, minutes)
-        table = campaign.table()
-        click.echo(table)
-    if write:
-        made_by = conditions(f"make torture-kafka FAULTS={faults} SEED={seed}")
-        write_section("faults on real Kafka", f"{made_by}\n\n{table}")
-    if campaign.broken:
-        raise SystemExit(1)
+    command = f"make torture-kafka FAULTS={faults} SEED={seed}"
+    report(SECTION, command, campaign.table(), is_broken=bool(campaign.broken), writes=writes)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,23 @@
-"""What can happen to brokers and controllers while moves are in flight; it is repaired later."""
+"""What can happen to brokers and controllers while moves are in flight: faults, and what their operators do to all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
+from random import Random
 
 from testbed.node import Node
 from testbed.waiting import wait_until
-from tests.torture.scene import Scene
+from tests.torture.fault import Fault, Strike
+from tests.torture.scene import FACTOR, LOW_RATE, TOPIC, Scene, need
 
 FROZEN_S = 30.0
 CLUSTER_TOOL = "org.apache.kafka.tools.ClusterTool"
+FEATURES_TOOL = "org.apache.kafka.tools.FeatureCommand"
+FORMER, PRESENT = "3.9.1", "4.3.1"
+CAUGHT_UP_S = 30.0
+"""For so long the next node waits for the one before it; under a throttle it may not catch up sooner."""
 
 
 class Role(Enum):
@@ -22,8 +29,8 @@ class Role(Enum):
     CONTROLLER = "active controller"
 
 
-def node_of(scene: Scene, role: Role) -> Node | None:
-    """A running node that has this role now; None if nothing moves."""
+def node_of(scene: Scene, role: Role) -> Node:
+    """A running node that has this role now."""
     if role is Role.CONTROLLER:
         return scene.cluster.controllers[scene.controller()]
     with scene.client() as client:
@@ -37,63 +44,37 @@ def node_of(scene: Scene, role: Role) -> Node | None:
     }
     there = [node for broker, node in sorted(scene.cluster.brokers.items()) if broker in of_role[role]]
     awake = [node for node in there if node.is_running and not node.is_frozen]
-    return scene.chance.choice(awake) if awake else None
+    need(awake)
+    return scene.chance.choice(awake)
 
 
-def _struck(role: Role, strike: Callable[[Scene, Node], str]) -> Callable[[Scene], str]:
-    def struck(scene: Scene) -> str:
+def strike_node(
+    role: Role,
+    what: str,
+    do: Callable[[Node], object],
+    undo: Callable[[Node], object] | None = None,
+    lasts_s: Callable[[Random], float] = lambda chance: chance.uniform(1, 20),
+) -> Strike:
+    """Do something to the node of a role, and undo it some seconds later."""
+
+    def strike(scene: Scene) -> str:
         node = node_of(scene, role)
-        if node is None:
-            return ""
-        return f"{'' if role is Role.CONTROLLER else f'{role.value}, '}{strike(scene, node)}"
+        do(node)
+        if undo is not None:
+            scene.repair_after(lasts_s(scene.chance), lambda: undo(node))
+        if role is Role.CONTROLLER:
+            return f"the active controller {node.id}, {what}"
+        return f"{role.value}, broker {node.id}, {what}"
 
-    return struck
-
-
-def _named(scene: Scene, node: Node) -> str:
-    return f"{'the active controller' if node.id in scene.cluster.controllers else 'broker'} {node.id}"
-
-
-def kill(role: Role) -> Callable[[Scene], str]:
-    """SIGKILL; the node is started again some seconds later."""
-
-    def strike(scene: Scene, node: Node) -> str:
-        node.kill()
-        scene.repair_after(scene.chance.uniform(1, 20), node.spawn)
-        return f"{_named(scene, node)}, killed"
-
-    return _struck(role, strike)
+    return strike
 
 
-def freeze(role: Role) -> Callable[[Scene], str]:
-    """SIGSTOP for 30 s."""
-
-    def strike(scene: Scene, node: Node) -> str:
-        node.freeze()
-        scene.repair_after(FROZEN_S, node.thaw)
-        return f"{_named(scene, node)}, stopped for {FROZEN_S:.0f} s"
-
-    return _struck(role, strike)
-
-
-def restart(role: Role) -> Callable[[Scene], str]:
-    """SIGTERM, and started again at once."""
-
-    def strike(scene: Scene, node: Node) -> str:
-        node.stop()
-        node.spawn()
-        return f"{_named(scene, node)}, restarted"
-
-    return _struck(role, strike)
-
-
-def lose_broker(*, is_unregistered: bool) -> Callable[[Scene], str]:
+def lose_broker(*, is_unregistered: bool) -> Strike:
     """A broker dies and does not come back before the run is over."""
 
     def strike(scene: Scene) -> str:
+        need(not scene.lost)
         node = node_of(scene, scene.chance.choice((Role.LEADER, Role.DESTINATION)))
-        if node is None or scene.lost:
-            return ""
         node.kill()
         scene.lost.add(node.id)
         if not is_unregistered:
@@ -112,7 +93,7 @@ def lose_broker(*, is_unregistered: bool) -> Callable[[Scene], str]:
     return strike
 
 
-def stop_quorum(least_s: float, most_s: float) -> Callable[[Scene], str]:
+def stop_quorum(least_s: float, most_s: float) -> Strike:
     """Two of three controllers are down for so long: nothing can be changed."""
 
     def strike(scene: Scene) -> str:
@@ -124,3 +105,64 @@ def stop_quorum(least_s: float, most_s: float) -> Callable[[Scene], str]:
         return f"controllers {down} stopped for {away_s:.0f} s"
 
     return strike
+
+
+# --- all nodes, one after the other --------------------------------------------------------------------------------
+
+
+def slowly(scene: Scene) -> None:
+    """Let the run move so slowly that it goes on for as long as all nodes take."""
+    scene.rate = LOW_RATE
+
+
+def roll(scene: Scene) -> str:
+    """Restart every controller and broker, one after the other."""
+    for node in scene.nodes():
+        node.restart()
+        _wait_caught_up(scene)
+    return "rolling restart of all controllers and brokers"
+
+
+def upgrade(scene: Scene) -> str:
+    """Give every controller and broker the next release of Kafka, one after the other, and then its features."""
+    former = [node for node in scene.nodes() if node.version == FORMER]
+    need(former)
+    for node in former:
+        node.upgrade(PRESENT)
+        _wait_caught_up(scene)
+    done = scene.tool(FEATURES_TOOL, "upgrade", "--release-version", PRESENT.rpartition(".")[0])
+    if done.exit_code:
+        scene.untrue.append(f"the campaign could not upgrade the features: {done.stdout} {done.stderr}")
+    return f"rolling upgrade from Kafka {FORMER} to {PRESENT}"
+
+
+def _wait_caught_up(scene: Scene) -> None:
+    def is_caught_up() -> bool:
+        (topic,) = client.describe_topics([TOPIC]).raise_if_any().values()
+        return all(len(partition.isr) >= FACTOR for partition in topic.partitions)
+
+    with scene.client() as client, suppress(TimeoutError):
+        wait_until(is_caught_up, timeout_s=CAUGHT_UP_S, what="all replicas in sync", every_s=0.5)
+
+
+def _restart(node: Node) -> None:
+    node.stop()
+    node.spawn()
+
+
+STOPPED = f"stopped for {FROZEN_S:.0f} s"
+UPGRADE = Fault("rolling upgrade of all nodes", upgrade, slowly, once=True)
+BROKER_FAULTS = (
+    *(Fault(f"{role.value} killed", strike_node(role, "killed", Node.kill, Node.spawn)) for role in Role),
+    *(
+        Fault(f"{role.value} {STOPPED}", strike_node(role, STOPPED, Node.freeze, Node.thaw, lambda _: FROZEN_S))
+        for role in Role
+    ),
+    *(Fault(f"{role.value} restarted", strike_node(role, "restarted", _restart)) for role in Role),
+    Fault("broker lost for good", lose_broker(is_unregistered=False)),
+    Fault("broker lost and unregistered", lose_broker(is_unregistered=True)),
+    Fault("two of three controllers down for seconds", stop_quorum(5, 25)),
+    UPGRADE,
+    Fault("two of three controllers down for three minutes", stop_quorum(180, 180), once=True),
+    Fault("rolling restart of all nodes", roll, slowly),
+)

@@ -1,10 +1,16 @@
-"""What can happen between a run and the brokers, and between brokers: their connections pass proxies."""
+"""What can happen between a run and the brokers, between brokers, and to the rights and logins of a run.
+
+Connections pass proxies. A run that logs in comes by SASL.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
+from random import Random
 
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin
@@ -13,10 +19,13 @@ from kreassign.twin.network.server import serving
 from kreassign.wire import api
 from testbed import Listener
 from testbed.proxy import Deed, Interference
+from testbed.security import USERS
 from testbed.waiting import wait_until
 from tests.torture.broker_faults import Role, node_of
-from tests.torture.scene import RECREATED, Scene
+from tests.torture.fault import Fault, Strike
+from tests.torture.scene import CONFIGS_TOOL, LOGIN_S, OPERATOR, RECREATED, Scene, need
 
+PROXIED, SASL = Listener.PROXIED, Listener.SASL_PLAINTEXT
 WRITES = frozenset(
     entry.key
     for entry in (
@@ -26,8 +35,21 @@ WRITES = frozenset(
         api.OFFSET_COMMIT,
     )
 )
-WAIT_S, SPOILED_S, SILENT_S, DELAY_S, CUT_S, ELSEWHERE_S = 60.0, 20.0, 20.0, 10.0, 15.0, 20.0
+WAIT_S, ELSEWHERE_S, REVOKED_S, LOCKED_S = 60.0, 20.0, 15.0, 10.0
 NARROW_BYTES_PER_S, NARROW_LINK_BYTES_PER_S = 2_000.0, 100_000.0
+
+
+def spoil(make: Callable[[Random], Interference], what: str, lasts_s: float = 20.0) -> Strike:
+    """Interfere with all that passes between the run and its brokers, for so long."""
+
+    def strike(scene: Scene) -> str:
+        need(scene.is_running())
+        interference = make(scene.chance)
+        scene.interfere(interference)
+        scene.repair_after(lasts_s, lambda: scene.interfere(None))
+        return _seen_to_strike(scene, lambda: interference.strikes, what.format(interference))
+
+    return strike
 
 
 def arm(deed: Deed) -> Callable[[Scene], None]:
@@ -41,60 +63,35 @@ def arm(deed: Deed) -> Callable[[Scene], None]:
     return prepare
 
 
-def spring(deed: Deed, what: str) -> Callable[[Scene], str]:
+def spring(deed: Deed, what: str) -> Strike:
     """Wait until what lies in wait has struck."""
 
     def strike(scene: Scene) -> str:
         armed = scene.interference
-        if armed is None or armed.deed is not deed:
-            return ""
-        wait_until(lambda: armed.strikes > 0 or not scene.is_running(), timeout_s=WAIT_S, what=what, every_s=0.2)
-        return f"{what} (up to {armed.times})" if armed.strikes else ""
+        need(armed is not None and armed.deed is deed)
+        assert armed is not None
+        return f"{_seen_to_strike(scene, lambda: armed.strikes, what)} (up to {armed.times})"
 
     return strike
 
 
-def cut_answers(scene: Scene) -> str:
-    """Half of an answer, of whatever API, and then nothing."""
-    if not scene.is_running():
-        return ""
-    cut = Interference(Deed.CUT_ANSWER, times=scene.chance.randint(1, 12))
-    return _spoil(scene, cut, f"{cut.times} answers cut in the middle")
-
-
-def delay_answers(scene: Scene) -> str:
-    """Every answer takes longer."""
-    late = Interference(Deed.DELAY_ANSWER, delay_s=DELAY_S)
-    return _spoil(scene, late, f"answers delayed by {DELAY_S:.0f} s")
-
-
-def fall_silent(scene: Scene) -> str:
-    """Nothing passes, and no connection is closed."""
-    return _spoil(scene, Interference(Deed.SILENCE), f"silence for {SILENT_S:.0f} s", SILENT_S)
-
-
-def cut_links(scene: Scene) -> str:
-    """Every connection of the run is closed, and so is each new one."""
-    return _spoil(scene, Interference(Deed.SEVER), f"all links of the run cut for {CUT_S:.0f} s", CUT_S)
-
-
-def slow_links(scene: Scene) -> str:
-    """All that the run says and hears passes a narrow line."""
-    slow = Interference(Deed.SLOW, bytes_per_s=NARROW_BYTES_PER_S)
-    return _spoil(scene, slow, f"all links of the run at {NARROW_BYTES_PER_S:.0f} B/s")
+def _seen_to_strike(scene: Scene, strikes: Callable[[], int], what: str) -> str:
+    wait_until(lambda: strikes() > 0 or not scene.is_running(), timeout_s=WAIT_S, what=what, every_s=0.2)
+    need(strikes())
+    return what
 
 
 def lead_elsewhere(scene: Scene) -> str:
     """The brokers' addresses belong to another cluster for a while: the same ids, topics and replicas, another id."""
     proxy = scene.cluster.proxy
-    if proxy is None or not scene.is_running():
-        return ""
+    need(scene.is_running())
+    assert proxy is not None
     replicas = scene.replicas() | scene.replicas(RECREATED)
-    # The present replicas: whoever believed this cluster would find nothing moving, and begin it all again.
+    # The present replicas: a run that believed this cluster would find nothing moving, and begin it all again.
     stack = ExitStack()
     other = stack.enter_context(serving(Twin(_with_topics(small_cluster(len(scene.cluster.brokers)), replicas))))
     before = other.do(lambda twin: twin.metadata.copy())
-    there = {node.place.ports[Listener.PROXIED]: node.id for node in scene.cluster.brokers.values()}
+    there = {node.place.ports[PROXIED]: node.id for node in scene.cluster.brokers.values()}
     proxy.lead_to({port: other.server.addresses()[broker][1] for port, broker in there.items()})
 
     def repair() -> None:
@@ -108,8 +105,7 @@ def lead_elsewhere(scene: Scene) -> str:
 
     scene.repair_after(ELSEWHERE_S, repair)
     what = f"addresses that lead to another cluster for {ELSEWHERE_S:.0f} s"
-    wait_until(lambda: proxy.led_elsewhere > 0 or not scene.is_running(), timeout_s=WAIT_S, what=what, every_s=0.2)
-    return what if proxy.led_elsewhere else ""
+    return _seen_to_strike(scene, lambda: proxy.led_elsewhere, what)
 
 
 def _with_topics(blueprint: Blueprint, replicas: Mapping[TopicPartition, tuple[int, ...]]) -> Blueprint:
@@ -119,13 +115,11 @@ def _with_topics(blueprint: Blueprint, replicas: Mapping[TopicPartition, tuple[i
     return replace(blueprint, topics=tuple(TopicPlan(name, tuple(each)) for name, each in topics.items()))
 
 
-def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Callable[[Scene], str]:
+def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Strike:
     """Other brokers reach the leader of a move badly or not at all: what fetches from it cannot."""
 
     def strike(scene: Scene) -> str:
         node = node_of(scene, Role.LEADER)
-        if node is None:
-            return ""
         link = scene.cluster.links[node.id]
         link.interfere(Interference(deed, bytes_per_s=NARROW_LINK_BYTES_PER_S))
         scene.repair_after(lasts_s, lambda: link.interfere(None))
@@ -134,10 +128,85 @@ def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Callable[[Scene]
     return strike
 
 
-def _spoil(scene: Scene, interference: Interference, what: str, lasts_s: float = SPOILED_S) -> str:
-    if not scene.is_running():
-        return ""
-    scene.interfere(interference)
-    scene.repair_after(lasts_s, lambda: scene.interfere(None))
-    wait_until(lambda: interference.strikes > 0 or not scene.is_running(), timeout_s=WAIT_S, what=what, every_s=0.2)
-    return what if interference.strikes else ""
+# --- rights and logins ---------------------------------------------------------------------------------------------
+
+
+def revoke_permissions(scene: Scene) -> str:
+    """All rights of the run's user but those to look are taken away, and given back."""
+    need(scene.is_running())
+    scene.let_look()
+    scene.repair_after(REVOKED_S, scene.let_change)
+    return f"the right to change anything revoked for {REVOKED_S:.0f} s"
+
+
+def outlive_logins(scene: Scene) -> str:
+    """The run goes on for longer than brokers believe a login (KIP-368)."""
+    until_s = scene.begun_s + 3 * LOGIN_S
+    wait_until(
+        lambda: time.monotonic() >= until_s or not scene.is_running(), timeout_s=5 * LOGIN_S, what="the end of logins"
+    )
+    need(scene.is_running())
+    return f"logins of {LOGIN_S:.0f} s ended"
+
+
+def lock_out(scene: Scene) -> str:
+    """The password of the run's user is another one for a while, so that no login can be renewed."""
+    need(scene.is_running())
+    _set_password(scene, "another-secret")
+    scene.repair_after(LOCKED_S, lambda: _set_password(scene, USERS[OPERATOR]))
+    need(scene.is_running())
+    return f"another password for {LOCKED_S:.0f} s"
+
+
+def _set_password(scene: Scene, password: str) -> None:
+    of_user = ("--entity-type", "users", "--entity-name", OPERATOR)
+    setting = f"SCRAM-SHA-256=[iterations=4096,password={password}]"
+    done = scene.tool(CONFIGS_TOOL, "--alter", *of_user, "--add-config", setting)
+    if done.exit_code:
+        raise OSError(f"the password could not be set: {done.stderr}")
+
+
+_harmless = partial(Fault, harmless=True)
+_of_connections = partial(_harmless, listener=PROXIED)
+
+
+def _cut_off(name: str, deed: Deed) -> Fault:
+    return _of_connections(f"1 to 4 {name}", spring(deed, name), arm(deed))
+
+
+CUT_BEFORE, CUT_AFTER = "writes cut off before they were carried out", "writes cut off after they were carried out"
+NETWORK_FAULTS = (
+    _of_connections(
+        "answers cut in the middle",
+        spoil(
+            lambda chance: Interference(Deed.CUT_ANSWER, times=chance.randint(1, 12)),
+            "{0.times} answers cut in the middle",
+        ),
+    ),
+    _cut_off(CUT_BEFORE, Deed.LOSE_REQUEST),
+    _cut_off(CUT_AFTER, Deed.LOSE_ANSWER),
+    _of_connections(
+        "answers 10 s late",
+        spoil(lambda _: Interference(Deed.DELAY_ANSWER, delay_s=10.0), "answers delayed by 10 s"),
+    ),
+    _of_connections("network silent for 20 s", spoil(lambda _: Interference(Deed.SILENCE), "silence for 20 s")),
+    _of_connections(
+        "links of the run cut",
+        spoil(lambda _: Interference(Deed.SEVER), "all links of the run cut for 15 s", lasts_s=15.0),
+    ),
+    _of_connections(
+        "links of the run slowed",
+        spoil(
+            lambda _: Interference(Deed.SLOW, bytes_per_s=NARROW_BYTES_PER_S),
+            f"all links of the run at {NARROW_BYTES_PER_S:.0f} B/s",
+        ),
+    ),
+    _of_connections("addresses that lead to another cluster", lead_elsewhere),
+    Fault("links to a leader cut", spoil_replication(Deed.SEVER, "cut", 15)),
+    Fault("links to a leader slowed", spoil_replication(Deed.SLOW, "slowed", 20)),
+)
+SECURITY_FAULTS = (
+    Fault("permissions revoked and given back", revoke_permissions, listener=SASL),
+    _harmless("logins that end while the run goes on", outlive_logins, listener=SASL),
+    _harmless("password changed and put back", lock_out, listener=SASL),
+)

@@ -1,46 +1,46 @@
-"""What can happen to the process of a run and to its journal."""
+"""What can happen to the process of a run, to its machine and to its clock."""
 
 from __future__ import annotations
 
-import shutil
 import signal
 import time
-from collections.abc import Callable
 
-from kreassign.executor.journal import find_journals
 from testbed.proxy import Deed, Interference
 from testbed.waiting import wait_until
+from tests.torture.fault import Fault, Strike
+from tests.torture.network_faults import PROXIED
 from tests.torture.scene import Scene
-from tests.torture.small_disk import SmallDisk
 
 RANDOM_S, SUSPENDED_S, ALL_SUSPENDED_S = 6.0, 30.0, 12.0
 
 
-def signal_run(number: signal.Signals) -> Callable[[Scene], str]:
+def send(number: signal.Signals, what: str = "") -> Strike:
+    """Send a signal to the run."""
+
     def strike(scene: Scene) -> str:
-        if scene.run is None or not scene.is_running():
-            return ""
-        scene.run.send_signal(number)
-        return f"{number.name} to the run"
+        scene.process.send_signal(number)
+        return what or f"{number.name} to the run"
 
     return strike
 
 
 def kill_at_random(scene: Scene) -> str:
-    """SIGKILL at a moment drawn by lot, also before anything moves or is throttled."""
-    at_s = time.monotonic() + scene.chance.uniform(0, RANDOM_S)
-    wait_until(
-        lambda: time.monotonic() >= at_s or not scene.is_running(), timeout_s=2 * RANDOM_S, what="the moment to kill"
-    )
-    said = signal_run(signal.SIGKILL)(scene)
-    return f"{said} at {time.monotonic() - scene.begun_s:.1f} s" if said else ""
+    """SIGKILL at a random moment, also before anything moves or is throttled."""
+    _pass_time(scene, scene.chance.uniform(0, RANDOM_S))
+    return f"{send(signal.SIGKILL)(scene)} at {time.monotonic() - scene.begun_s:.1f} s"
+
+
+def freeze_run(scene: Scene) -> str:
+    """SIGSTOP for some seconds."""
+    run = scene.process
+    run.send_signal(signal.SIGSTOP)
+    scene.repair_after(scene.chance.uniform(3, 15), lambda: run.send_signal(signal.SIGCONT))
+    return "the run stopped for seconds, as in a pause of its machine"
 
 
 def suspend_machine(scene: Scene) -> str:
     """The machine of the run is suspended: afterwards its connections are gone and its wall clock is ahead."""
-    run = scene.run
-    if run is None or not scene.is_running():
-        return ""
+    run = scene.process
     run.send_signal(signal.SIGSTOP)
     scene.interfere(Interference(Deed.SILENCE))
 
@@ -56,108 +56,45 @@ def suspend_machine(scene: Scene) -> str:
 
 def suspend_all_machines(scene: Scene) -> str:
     """The machines of the run and of all controllers and brokers are suspended at once."""
-    run = scene.run
-    if run is None or not scene.is_running():
-        return ""
-    nodes = [*scene.cluster.controllers.values(), *scene.cluster.brokers.values()]
+    run = scene.process
     run.send_signal(signal.SIGSTOP)
-    for node in nodes:
+    for node in scene.nodes():
         node.freeze()
-    until_s = time.monotonic() + ALL_SUSPENDED_S
-    wait_until(lambda: time.monotonic() >= until_s, timeout_s=2 * ALL_SUSPENDED_S, what="the pause")
-    for node in nodes:
+    _pass_time(scene, ALL_SUSPENDED_S)
+    for node in scene.nodes():
         node.thaw()
     run.send_signal(signal.SIGUSR1)
     run.send_signal(signal.SIGCONT)
     return f"all machines suspended for {ALL_SUSPENDED_S:.0f} s"
 
 
-def step_clock(*, ahead: bool) -> Callable[[Scene], str]:
-    """Set the wall clock of the process by an hour."""
-
-    def strike(scene: Scene) -> str:
-        if scene.run is None or not scene.is_running():
-            return ""
-        scene.run.send_signal(signal.SIGUSR1 if ahead else signal.SIGUSR2)
-        return f"the wall clock of the run set an hour {'ahead' if ahead else 'back'}"
-
-    return strike
-
-
 def close_output(scene: Scene) -> str:
-    """Be a reader of its output that has seen enough, as `| head` is."""
-    if scene.run is None or scene.run.stdout is None or not scene.is_running():
-        return ""
-    scene.run.stdout.close()
+    """The reader of its output has seen enough, as `| head` does."""
+    output = scene.process.stdout
+    assert output is not None
+    output.close()
     return "the reader of the run's output gone"
 
 
-def freeze_run(scene: Scene) -> str:
-    run = scene.run
-    if run is None or not scene.is_running():
-        return ""
-    run.send_signal(signal.SIGSTOP)
-    scene.repair_after(scene.chance.uniform(3, 15), lambda: run.send_signal(signal.SIGCONT))
-    return "the run stopped for seconds, as in a pause of its machine"
+def _pass_time(scene: Scene, seconds: float) -> None:
+    until_s = time.monotonic() + seconds
+    wait_until(
+        lambda: time.monotonic() >= until_s or not scene.is_running(), timeout_s=2 * seconds + 1, what="the moment"
+    )
 
 
-def damage_journal(scene: Scene) -> str:
-    """Half of the journal of a killed run, which has to be refused; then all of it is put back."""
-    if not _kill(scene):
-        return ""
-    journals = find_journals(scene.state_dir)
-    if not journals:
-        return ""
-    (path,) = journals
-    kept = scene.folder / "kept"
-    shutil.copytree(path.parent, kept)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    try:
-        _expect_refusal(scene, "resume with half of a journal", path.stem)
-    finally:
-        shutil.rmtree(path.parent)
-        shutil.move(kept, path.parent)
-    return "SIGKILL to the run, its journal cut to its half and put back"
-
-
-def with_small_disk(scene: Scene) -> None:
-    """Give the run a state directory on a disk of its own."""
-    scene.disk = scene.disk or SmallDisk(scene.state_dir)
-
-
-def fill_disk(scene: Scene) -> str:
-    """No room is left for the journal: the run ends, and cannot be resumed until there is some."""
-    if scene.disk is None or not scene.is_running():
-        return ""
-    scene.disk.fill()
-    scene.repair_after(scene.chance.uniform(20, 40), scene.disk.make_room)
-    return "the disk of the journal full"
-
-
-def write_protect_disk(scene: Scene) -> str:
-    """The state directory of a killed run is read-only for a while."""
-    if scene.disk is None or not _kill(scene):
-        return ""
-    (path,) = find_journals(scene.state_dir)
-    scene.disk.be_read_only()
-    try:
-        _expect_refusal(scene, "resume in a read-only state directory", path.stem)
-    finally:
-        scene.disk.be_writable()
-    return "SIGKILL to the run, its state directory read-only for a while"
-
-
-def _kill(scene: Scene) -> bool:
-    if scene.run is None or not scene.is_running():
-        return False
-    scene.run.kill()
-    scene.run.wait()
-    return True
-
-
-def _expect_refusal(scene: Scene, what: str, run_id: str) -> None:
-    """`kreassign resume` must refuse, and say why."""
-    where = ("--state-dir", scene.state_dir, "--bootstrap-server", scene.cluster.bootstrap_servers)
-    refused = scene.kreassign("resume", run_id, *where)
-    if refused.exit_code == 0 or "Traceback" in refused.stderr or not refused.stderr.strip():
-        scene.untrue.append(f"{what}: exit code {refused.exit_code}, {refused.stderr[-300:]!r}")
+PROCESS_FAULTS = (
+    Fault("SIGKILL to the run while it moves", send(signal.SIGKILL), harmless=True),
+    Fault("SIGKILL to the run at random", kill_at_random, harmless=True, is_early=True),
+    Fault("SIGTERM to the run", send(signal.SIGTERM), harmless=True),
+    Fault("SIGHUP to the run", send(signal.SIGHUP), harmless=True),
+    Fault("the run stopped for seconds", freeze_run, harmless=True),
+    Fault("machine of the run suspended for 30 s", suspend_machine, listener=PROXIED, harmless=True),
+    Fault("all machines suspended for 12 s", suspend_all_machines),
+    Fault("reader of its output gone", close_output, harmless=True),
+    # The program runs with a clock that these signals set: tests/torture/stepped_clock.py.
+    Fault(
+        "clock set an hour ahead", send(signal.SIGUSR1, "the wall clock of the run set an hour ahead"), harmless=True
+    ),
+    Fault("clock set an hour back", send(signal.SIGUSR2, "the wall clock of the run set an hour back"), harmless=True),
+)

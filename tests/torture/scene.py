@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,18 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
-from click.testing import CliRunner
 from kafka import KafkaConsumer
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.main import kreassign
 from kreassign.errors import KreassignError
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import find_journals
+from kreassign.executor.state.move import MoveStatus
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
+from kreassign.operations.steer import status_or_problem
 from testbed import ClusterSpec, KafkaCluster, Listener, Node, NodeFailed, Permission, Refused, Security
 from testbed.processes import Finished, ProcessGroup
 from testbed.properties import render
@@ -52,16 +53,27 @@ IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 AGAIN_S, TOOL_S = 5.0, 30.0
 NOT_YET = (KreassignError, NodeFailed, Refused, OSError, EOFError, subprocess.SubprocessError)
+CONFIGS_TOOL = "kafka.admin.ConfigCommand"
 _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
+
+
+class MissedError(Exception):
+    """There is nothing to strike now."""
+
+
+def need(condition: object) -> None:
+    """Raise MissedError where what a fault needs is not there."""
+    if not condition:
+        raise MissedError
 
 
 @dataclass(slots=True)
 class Scene:
-    """One cluster for the whole campaign. `run` is the run that goes on.
+    """One cluster for the whole campaign, and one run after the other. `run` is the process that goes on.
 
     `listener` is that by which the run comes to its brokers, `words` are those of its command, `rate` its throttle.
-    `repairs` says what repairs the faults of this leg, and when (by the monotonic clock); `untrue` collects, in
-    sentences, what the run did or told that it must not, `needless` what was struck and need not be told. `lost` are
+    `repairs` says what repairs the faults of this run, and when (by the monotonic clock); `untrue` collects, in
+    sentences, what the run did or said that it must not, `needless` what was struck and need not be said. `lost` are
     brokers that do not come back before the run is over, some of them `unregistered`. `disk` is that of the state
     directory where it has one of its own, `broker_disk` that of a log dir of `small_broker`.
     """
@@ -71,7 +83,6 @@ class Scene:
     folder: Path
     group: ProcessGroup
     run: subprocess.Popen[str] | None = None
-    run_id: str | None = None
     targets: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     repairs: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     untrue: list[str] = field(default_factory=list)
@@ -94,10 +105,21 @@ class Scene:
         """Where the run of this leg has its journal."""
         return self.folder / "state"
 
+    @property
+    def where(self) -> tuple[object, ...]:
+        """The options of commands that say where the journal is and where the cluster."""
+        return ("--state-dir", self.state_dir, "--bootstrap-server", self.cluster.bootstrap_servers)
+
+    def set(self, folder: Path, listener: Listener) -> None:
+        """Set the scene for the next run, whose files are kept in a folder."""
+        folder.mkdir()
+        self.folder, self.listener, self.rate, self.begun_s = folder, listener, RATE, time.monotonic()
+        self.untrue, self.needless, self.is_cancelled, self.was_held = [], set(), False, False
+
     def tell(self, what: str) -> None:
-        """Note what was done, and when since the beginning of this leg, for whoever looks into a broken promise."""
-        with (self.folder / "told.txt").open("a") as told:
-            told.write(f"{time.monotonic() - self.begun_s:.1f} s: {what}\n")
+        """Note what was done, and when since the beginning of this run, to look into a broken promise."""
+        with (self.folder / "told.txt").open("a") as file:
+            file.write(f"{time.monotonic() - self.begun_s:.1f} s: {what}\n")
 
     def interfere(self, interference: Interference | None) -> None:
         """Let the proxy do this to the connections of the run, or nothing."""
@@ -108,6 +130,11 @@ class Scene:
     def heal(self) -> None:
         """Start what is down, but for the brokers that are lost."""
         self.cluster.heal(without=self.lost)
+
+    def nodes(self) -> list[Node]:
+        """The running controllers and brokers."""
+        nodes = (*self.cluster.controllers.values(), *self.cluster.brokers.values())
+        return [node for node in nodes if node.is_running]
 
     def repair_after(self, seconds: float, repair: Callable[[], object]) -> None:
         """Repair a fault some seconds from now, when `repair_due` is called next."""
@@ -192,7 +219,7 @@ class Scene:
         self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *words])
 
     def begin(self) -> None:
-        """Begin the run of this leg."""
+        """Begin the run."""
         self.start("run", "--yes", *self.words)
 
     def _way_in(self) -> tuple[str, ...]:
@@ -204,26 +231,36 @@ class Scene:
         own.write_text(render(properties))
         return ("--command-config", str(own))
 
-    def status(self) -> dict[str, Any] | None:
-        """What the journal tells of the run, None as long as there is none that can be read."""
-        words = ["status", "--all", "--state-dir", str(self.state_dir), "--format", "json"]
-        result = CliRunner().invoke(kreassign, words)
-        runs = json.loads(result.stdout)["runs"] if result.exit_code == 0 else []
-        if runs:
-            self.run_id = runs[0]["run_id"]
-        return runs[0] if runs else None
+    def history(self) -> RunHistory | None:
+        """What the journal says of the run, None as long as there is none that can be read."""
+        try:
+            read = map(status_or_problem, find_journals(self.state_dir))
+            return next((run for run in read if isinstance(run, RunHistory)), None)
+        except (KreassignError, OSError, sqlite3.Error):
+            return None
 
     def is_running(self) -> bool:
         """Whether the run's process exists."""
         return self.run is not None and self.run.poll() is None
 
+    @property
+    def process(self) -> subprocess.Popen[str]:
+        """The process of the run, while it exists; MissedError once it does not."""
+        need(self.is_running())
+        assert self.run is not None
+        return self.run
+
+    def kill_run(self) -> None:
+        """Kill the run, and wait until it is gone."""
+        process = self.process
+        process.kill()
+        process.wait()
+
     def is_complete(self, partition: TopicPartition) -> bool:
-        """Whether the journal tells that this move is complete."""
-        found = self.status()
-        return found is not None and any(
-            (move["topic"], move["partition"], move["status"]) == (partition.topic, partition.partition, "complete")
-            for move in found["moves"]
-        )
+        """Whether the journal says that this move is complete."""
+        run = self.history()
+        complete = (move for move in run.moves if move.status == MoveStatus.COMPLETE) if run else ()
+        return partition in {TopicPartition(move.topic, move.partition) for move in complete}
 
     def moving(self) -> list[TopicPartition]:
         """The moves of this run that are in flight."""

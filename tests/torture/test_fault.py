@@ -6,9 +6,8 @@ from collections import Counter
 from random import Random
 
 from testbed import Listener
-from tests.torture.fault import Fault
+from tests.torture.fault import ATTEMPTS, Fault, Order
 from tests.torture.faults import FAULTS
-from tests.torture.order import ATTEMPTS, Order
 
 
 def drawn(order: Order, count: int) -> list[list[Fault]]:
