@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from tests.fuzz.campaign import Tally, table, tried_apart
+from tests.campaigns.campaign import WRITE, Tally
+from tests.campaigns.page import report
 from tests.fuzz.target import Target
-from tests.fuzz.targets import TARGETS
-from tests.torture.page import conditions, write_section
+from tests.fuzz.targets import TARGETS, tried_apart
 
+SECTION = "fuzz"
 SIDE_BY_SIDE = 2
+_HEAD = """| target | examples | refused | accepted | longest, s | peak memory, MiB | broken |
+|---|---|---|---|---|---|---|"""
+
+
+def table(tallies: Sequence[Tally]) -> str:
+    """The table of a campaign."""
+    total = Tally("all")
+    for tally in tallies:
+        total.ends += tally.ends
+        total.seconds += tally.seconds
+        total.failed += tally.failed
+        total.counts["memory"] |= tally.counts["memory"]
+    return "\n".join([_HEAD, *map(_row, (*tallies, total))])
+
+
+def _row(tally: Tally) -> str:
+    counts = f"{tally.count:,} | {tally.ends['refused']:,} | {tally.ends['accepted']:,}"
+    return f"| {tally.name} | {counts} | {tally.longest_s:.1f} | {tally.counts['memory']['MiB']} | {tally.failed} |"
 
 
 @click.command()
 @click.option("--examples", default=2_000, show_default=True, help="Examples of each target.")
 @click.option("--first", default=0, show_default=True, help="Number of the first example: another one, other examples.")
 @click.option("--only", multiple=True, help="Only targets whose name has this word; may be repeated.")
-@click.option("--write", is_flag=True, help="Write the table into docs/reference/torture.md.")
-def main(examples: int, first: int, only: tuple[str, ...], *, write: bool) -> None:
+@WRITE
+def main(examples: int, first: int, only: tuple[str, ...], *, writes: bool) -> None:
     """Try examples of every target, each in a process of its own."""
-    chosen = [one for one in TARGETS.values() if not only or any(word in one.name for word in only)]
 
     def campaign(target: Target) -> Tally:
-        found = tried_apart(target, first, max(1, round(examples * target.share)))
-        slow = f"{found.longest_s:.1f} s for example {found.slowest}"
-        click.echo(f"{target.name}: {found.tried} tried, {len(found.broken)} broken, {slow}", err=True)
-        return found
+        tally = tried_apart(target.name, first, max(1, round(examples * target.share)))
+        slow = f"{tally.longest_s:.1f} s for example {tally.slowest}"
+        click.echo(f"{target.name}: {tally.count} tried, {tally.failed} broken, {slow}", err=True)
+        for sentence in tally.broken:
+            click.echo(f"\n{target.name}: {sentence}", err=True)
+        return tally
 
+    chosen = [each for each in TARGETS.values() if not only or any(word in each.name for word in only)]
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
         tallies = list(threads.map(campaign, chosen))
-    text = table(tallies)
-    click.echo(text)
-    for one in tallies:
-        for sentence in one.broken:
-            click.echo(f"\n{one.target}: {sentence}")
-    if write:
-        write_section("fuzz", f"{conditions(f'make fuzz EXAMPLES={examples}')}\n\n{text}")
-    sys.exit(any(one.broken for one in tallies))
+    is_broken = any(tally.failed for tally in tallies)
+    report(SECTION, f"make fuzz EXAMPLES={examples}", table(tallies), is_broken=is_broken, writes=writes)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import json
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -44,8 +44,7 @@ def _gzip() -> Any:
     return zlib.compressobj(1, zlib.DEFLATED, 31)
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[Attempt]:
+def _opened(folder: Path, stack: ExitStack) -> Attempt:
     state, data = folder / "state", folder / "data"
     journal = whole_journal(folder / "whole")
     snapshot, columns = folder / "odd.json.gz", folder / "odd.parquet"
@@ -99,11 +98,7 @@ def _opened(folder: Path) -> Iterator[Attempt]:
         return command(["import-samples", str(odd), "--data", str(data)], odd)
 
     deeds = (of_snapshot, of_facts, of_journal, of_columns, of_samples)
-
-    def attempt(chance: Random) -> bool:
-        return chance.choice(deeds)(chance)
-
-    yield attempt
+    return lambda chance: chance.choice(deeds)(chance)
 
 
 def _repeated(whole: pa.Table, name: str, column: pa.Array, count: int) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import traceback
+import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -12,8 +13,7 @@ import click
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from tests.fuzz.target import BrokenError
-from tests.fuzz.terminal import unfit
+from tests.campaigns.campaign import BrokenError
 
 REFUSALS = {1, 2, 3, 4, 5, 6}
 SAYS_WHERE = (
@@ -73,3 +73,19 @@ def tool(main: Callable[[Sequence[str]], int], words: Sequence[str]) -> bool:
     if code and not said.strip():
         raise BrokenError("refuses without a word")
     return code == 0
+
+
+# --- terminals, judged without the code that sees to them ------------------------------------------------------------
+
+_LINES = {"\n", "\t"}
+_MARKS_OF_DIRECTION = {"\u061c", "\u200e", "\u200f", *map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))}
+_ENDS_OF_LINES = {"\u2028", "\u2029"}
+
+
+def unfit(text: str) -> str:
+    """The first character that may make a terminal lie, and its surroundings; "" if there is none."""
+    for at, one in enumerate(text):
+        is_control = unicodedata.category(one) in {"Cc", "Cs"} and one not in _LINES
+        if is_control or one in _MARKS_OF_DIRECTION or one in _ENDS_OF_LINES:
+            return repr(text[max(0, at - 30) : at + 30])
+    return ""

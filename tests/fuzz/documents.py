@@ -15,8 +15,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.fuzz.terminal import EVIL_NAMES
-
+EVIL_NAMES = (
+    "\x1b[2J\x1b]0;owned\x07", "\x9b31mred", "\u202eexe.txt", "\u2066a\u2069", "\u200f", "a\nb", "a\rb", "a\tb",
+    "\x08\x7f", "\x00", "\x85next", "\u2028line", "\ud800", "[red]bold[/red]", "<script>", "é" * 50, "t\u0301", "|a|b|",
+    "=1+1", "\ufeff",
+)  # fmt: skip
+"""Names that want to take over a terminal, a page or a table."""
 MANY = 2_000
 DEEP = 20_000
 MOST_BYTES = 2_000_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
 from random import Random
@@ -25,14 +24,14 @@ from kreassign.operations.twin import scenario_of
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
+from tests.campaigns.campaign import BrokenError
 from tests.fuzz.commands import command, tool
 from tests.fuzz.documents import JSON, PROPERTIES, TOML, Form, changed, damaged, tree
-from tests.fuzz.target import Attempt, BrokenError, Target
+from tests.fuzz.target import Attempt, Target
 from tests.model.test_odd_fields import FACTS, GOALS, PLAN, PROPOSALS, SCENARIO, SNAPSHOT
 from tests.model.test_odd_fields import PROPERTIES as SETTINGS
 from tests.twin.asking import twin
 
-Opened = Iterator[Attempt]
 SMALL_SCENARIO = """
 [[brokers]]
 count = 3
@@ -66,8 +65,7 @@ def _clear(folder: Path, *keep: Path) -> None:
 def lines(name: str, form: Form, document: Any, *choices: str, also: tuple[int, ...] = (), quick: int = 10) -> Target:
     """A kind of file, and command lines that read it, of which each example takes one."""
 
-    @contextmanager
-    def opened(folder: Path) -> Opened:
+    def opened(folder: Path, stack: ExitStack) -> Attempt:
         snapshot, plan, odd = (
             _snapshot(folder),
             folder / "plan.json",
@@ -83,13 +81,12 @@ def lines(name: str, form: Form, document: Any, *choices: str, also: tuple[int, 
             places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": folder}
             return command([word.format(**places) for word in chance.choice(choices).split()], odd, also=also)
 
-        yield attempt
+        return attempt
 
     return Target(name, opened, quick)
 
 
-@contextmanager
-def _facts(folder: Path) -> Opened:
+def _facts(folder: Path, stack: ExitStack) -> Attempt:
     """A facts file beside a plan that is whole; that it is of this plan is true in most of the examples."""
     snapshot, plan, odd = _snapshot(folder), folder / "plan.json", folder / "plan.facts.json"
     plan.write_text(json.dumps(MOVE))
@@ -103,11 +100,10 @@ def _facts(folder: Path) -> Opened:
         places = {"plan": plan, "snapshot": snapshot, "folder": folder}
         return command([word.format(**places) for word in words.split()], odd)
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _placements(folder: Path) -> Opened:
+def _placements(folder: Path, stack: ExitStack) -> Attempt:
     """A directory of files that together say where partitions are, as a repository keeps them."""
     snapshot, inside = _snapshot(folder), folder / "odd"
     inside.mkdir()
@@ -120,11 +116,10 @@ def _placements(folder: Path) -> Opened:
             (inside / f"{number}.json").write_bytes(changed(shape, JSON, chance) if number == 0 else whole)
         return command(["plan", "check", str(inside), "--snapshot", str(snapshot)], inside / "0.json", also=(1,))
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _compressed(folder: Path) -> Opened:
+def _compressed(folder: Path, stack: ExitStack) -> Attempt:
     """Snapshot files in gzip: cut off, damaged, in several members, with more behind them."""
     odd = folder / "odd.json.gz"
     shape = tree(CLUSTER)
@@ -136,11 +131,10 @@ def _compressed(folder: Path) -> Opened:
         odd.write_bytes(content + chance.choice((b"", b"", bytes(100), content, b"more")))
         return command(["plan", "rebalance", "--snapshot", str(odd)], odd)
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _settings(folder: Path) -> Opened:
+def _settings(folder: Path, stack: ExitStack) -> Attempt:
     """Files of properties: read, and made into the settings of a client; nobody is connected to."""
     odd = folder / "client.properties"
 
@@ -155,28 +149,26 @@ def _settings(folder: Path) -> Opened:
             return False
         return True
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _connecting(folder: Path) -> Opened:
+def _connecting(folder: Path, stack: ExitStack) -> Attempt:
     """The same with a command that connects to a cluster, which speaks plain text."""
     odd = folder / "client.properties"
     shape = tree({"client.id": "c", "request.timeout.ms": "2000", "default.api.timeout.ms": "2000",
                   "security.protocol": "PLAINTEXT", "retry.backoff.ms": "10"})  # fmt: skip
-    with serving(twin({"t": [[1, 2], [2, 3]]})) as server:
+    server = stack.enter_context(serving(twin({"t": [[1, 2], [2, 3]]})))
 
-        def attempt(chance: Random) -> bool:
-            odd.write_bytes(changed(shape, PROPERTIES, chance))
-            address = server.bootstrap_servers
-            return command(["snapshot", "--out", str(folder / "made.json"), "--bootstrap-server", address,
-                            "--command-config", str(odd)], odd)  # fmt: skip
+    def attempt(chance: Random) -> bool:
+        odd.write_bytes(changed(shape, PROPERTIES, chance))
+        address = server.bootstrap_servers
+        return command(["snapshot", "--out", str(folder / "made.json"), "--bootstrap-server", address,
+                        "--command-config", str(odd)], odd)  # fmt: skip
 
-        yield attempt
+    return attempt
 
 
-@contextmanager
-def _profiles(folder: Path) -> Opened:
+def _profiles(folder: Path, stack: ExitStack) -> Attempt:
     """The file of clusters by name."""
     odd, before = folder / "config.toml", os.environ.get("KREASSIGN_CONFIG")
     shape = tree({
@@ -198,14 +190,11 @@ def _profiles(folder: Path) -> Opened:
 
     os.environ["KREASSIGN_CONFIG"] = str(odd)
     os.environ.pop("KREASSIGN_STATE_DIR", None)
-    try:
-        yield attempt
-    finally:
-        os.environ["KREASSIGN_CONFIG"] = before or os.devnull
+    stack.callback(os.environ.__setitem__, "KREASSIGN_CONFIG", before or os.devnull)
+    return attempt
 
 
-@contextmanager
-def _scenarios(folder: Path) -> Opened:
+def _scenarios(folder: Path, stack: ExitStack) -> Attempt:
     """Scenarios, small ones and one with all keys: what is accepted becomes a twin that lives for a minute."""
     odd = folder / "odd.toml"
     shapes = [tree(read_toml(text)) for text in (SCENARIO, SMALL_SCENARIO)]
@@ -221,11 +210,10 @@ def _scenarios(folder: Path) -> Opened:
             return False
         return True
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _tools(folder: Path) -> Opened:
+def _tools(folder: Path, stack: ExitStack) -> Attempt:
     """Files of the drop-in tools, on a twin: plans, topics to move, elections."""
     odd = folder / "odd.json"
     shapes = {
@@ -234,45 +222,44 @@ def _tools(folder: Path) -> Opened:
         "election": tree({"partitions": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]}),
     }
     asked = twin({"t": [[1, 2], [2, 3]], "u": [[0, 1]]})
-    with serving(asked) as server:
-        place = ["--bootstrap-server", server.bootstrap_servers]
+    server = stack.enter_context(serving(asked))
+    place = ["--bootstrap-server", server.bootstrap_servers]
 
-        def attempt(chance: Random) -> bool:
-            kind = chance.choice(sorted(shapes))
-            odd.write_bytes(changed(shapes[kind], JSON, chance))
-            if kind == "election":
-                words = ["--path-to-json-file", str(odd), "--election-type", "preferred"]
-                accepted = tool(leader_election.main, [*place, *words])
-            elif kind == "topics":
-                words = ["--generate", "--topics-to-move-json-file", str(odd), "--broker-list", "0,1,2,3"]
-                accepted = tool(reassign_partitions.main, [*place, *words])
-            else:
-                deed = chance.choice(("--execute", "--verify", "--cancel"))
-                accepted = tool(reassign_partitions.main, [*place, deed, "--reassignment-json-file", str(odd)])
-            if server.server.failures:
-                raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
-            return accepted
+    def attempt(chance: Random) -> bool:
+        kind = chance.choice(sorted(shapes))
+        odd.write_bytes(changed(shapes[kind], JSON, chance))
+        if kind == "election":
+            words = ["--path-to-json-file", str(odd), "--election-type", "preferred"]
+            accepted = tool(leader_election.main, [*place, *words])
+        elif kind == "topics":
+            words = ["--generate", "--topics-to-move-json-file", str(odd), "--broker-list", "0,1,2,3"]
+            accepted = tool(reassign_partitions.main, [*place, *words])
+        else:
+            deed = chance.choice(("--execute", "--verify", "--cancel"))
+            accepted = tool(reassign_partitions.main, [*place, deed, "--reassignment-json-file", str(odd)])
+        if server.server.failures:
+            raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
+        return accepted
 
-        yield attempt
+    return attempt
 
 
-@contextmanager
-def _runs(folder: Path) -> Opened:
+def _runs(folder: Path, stack: ExitStack) -> Attempt:
     """Plans that are shown what they would do on a cluster, and those that say how it should be now."""
     odd, plan = folder / "odd.json", folder / "plan.json"
     plan.write_text(json.dumps(MOVE))
     shape = tree(deepcopy(MOVE))
-    with serving(twin({"t": [[1, 2], [2, 3]]})) as server:
-        address = server.bootstrap_servers
-        choices = ("run {odd} --dry-run", "run {plan} --expect-current {odd} --dry-run", "verify {odd}")
+    server = stack.enter_context(serving(twin({"t": [[1, 2], [2, 3]]})))
+    address = server.bootstrap_servers
+    choices = ("run {odd} --dry-run", "run {plan} --expect-current {odd} --dry-run", "verify {odd}")
 
-        def attempt(chance: Random) -> bool:
-            odd.write_bytes(changed(shape, JSON, chance))
-            words = chance.choice(choices).format(odd=odd, plan=plan).split()
-            state = [] if words[0] == "verify" else ["--state-dir", str(folder / "state"), "--measure-for", "0"]
-            return command([*words, "--bootstrap-server", address, *state], odd, also=(1,))
+    def attempt(chance: Random) -> bool:
+        odd.write_bytes(changed(shape, JSON, chance))
+        words = chance.choice(choices).format(odd=odd, plan=plan).split()
+        state = [] if words[0] == "verify" else ["--state-dir", str(folder / "state"), "--measure-for", "0"]
+        return command([*words, "--bootstrap-server", address, *state], odd, also=(1,))
 
-        yield attempt
+    return attempt
 
 
 FILES = (

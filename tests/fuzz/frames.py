@@ -7,8 +7,8 @@ import itertools
 import json
 import socket
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,13 +30,13 @@ from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES, framed
 from testbed.waiting import PATIENCE_S
 from tests.admin.test_mangled_answers import CALLS, ORDERS
+from tests.campaigns.campaign import BrokenError
 from tests.fuzz.documents import JSON, changed, damaged, tree
-from tests.fuzz.target import Attempt, BrokenError, Target
+from tests.fuzz.target import Attempt, Target
 from tests.twin.api.test_every_version import FIELDS
 from tests.twin.asking import ask, twin
 from tests.wire.mangled import MangledTransport, mangled_request
 
-Opened = Iterator[Attempt]
 VERSION = DEFAULT.with_kip_179()
 OFFERED = tuple(
     (endpoint, key, versions)
@@ -87,8 +87,7 @@ def _answered(asked: Twin, endpoint: Endpoint, payload: bytes) -> bool:
     return True
 
 
-@contextmanager
-def _fields(folder: Path) -> Opened:
+def _fields(folder: Path, stack: ExitStack) -> Attempt:
     """Whole requests of every API and version, in which up to three fields are odd."""
     twins = _Twins()
 
@@ -100,11 +99,10 @@ def _fields(folder: Path) -> Opened:
             payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
         return _answered(twins.next(), endpoint, payload)
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _bytes(folder: Path) -> Opened:
+def _bytes(folder: Path, stack: ExitStack) -> Attempt:
     """Requests whose bytes are damaged, or random behind their header; lengths of lists and texts then lie."""
     twins = _Twins()
 
@@ -118,7 +116,7 @@ def _bytes(folder: Path) -> Opened:
             payload = whole[:4] + _lying(whole[4:], chance)
         return _answered(twins.next(), endpoint, payload)
 
-    yield attempt
+    return attempt
 
 
 def _lying(content: bytes, chance: Random) -> bytes:
@@ -130,8 +128,7 @@ def _lying(content: bytes, chance: Random) -> bytes:
     return content[:at] + lie + content[at + chance.choice((0, len(lie))) :]
 
 
-@contextmanager
-def _counts(folder: Path) -> Opened:
+def _counts(folder: Path, stack: ExitStack) -> Attempt:
     """Counts that nobody means: of partitions, replicas, brokers, entries."""
     twins, names = _Twins(), itertools.count()
 
@@ -160,52 +157,49 @@ def _counts(folder: Path) -> Opened:
         payload = bytes(encode_request(version, known.request(**fields), 7, "tests")[PREFIX_BYTES:])
         return _answered(asked, Endpoint.BROKER, payload)
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _sockets(folder: Path) -> Opened:
+def _sockets(folder: Path, stack: ExitStack) -> Attempt:
     """Bytes on a socket: lengths that lie, frames cut off, several at once, other protocols, compressed bombs."""
     bomb = gzip.compress(bytes(50_000_000))
-    with serving(_asked()) as server:
-        address = server.server.addresses()[0]
-        metadata = bytes(encode_request(12, api.METADATA.request(topics=None), 7, "tests"))
+    server = stack.enter_context(serving(_asked()))
+    address = server.server.addresses()[0]
+    metadata = bytes(encode_request(12, api.METADATA.request(topics=None), 7, "tests"))
 
-        def sent(chance: Random) -> bytes:
-            length = struct.pack(
-                ">i", chance.choice((-1, 0, 1, 7, 2**31 - 1, MAX_REQUEST_BYTES, MAX_REQUEST_BYTES + 1))
-            )
-            choices: tuple[Callable[[], bytes], ...] = (
-                lambda: length + chance.randbytes(chance.randrange(100)),
-                lambda: metadata[: chance.randrange(len(metadata))],
-                lambda: metadata * chance.randint(1, 20) + length,
-                lambda: damaged(metadata, chance),
-                lambda: framed(struct.pack(">hhih", 0, 9, 7, -1) + b"\0" + bomb),
-                lambda: framed(bomb),
-                lambda: b"GET / HTTP/1.1\r\n\r\n",
-                lambda: framed(struct.pack(">hhih", 37, 3, 7, -1) + b"\0" + chance.randbytes(60)),
-            )
-            return chance.choice(choices)()
+    def sent(chance: Random) -> bytes:
+        length = struct.pack(">i", chance.choice((-1, 0, 1, 7, 2**31 - 1, MAX_REQUEST_BYTES, MAX_REQUEST_BYTES + 1)))
+        choices: tuple[Callable[[], bytes], ...] = (
+            lambda: length + chance.randbytes(chance.randrange(100)),
+            lambda: metadata[: chance.randrange(len(metadata))],
+            lambda: metadata * chance.randint(1, 20) + length,
+            lambda: damaged(metadata, chance),
+            lambda: framed(struct.pack(">hhih", 0, 9, 7, -1) + b"\0" + bomb),
+            lambda: framed(bomb),
+            lambda: b"GET / HTTP/1.1\r\n\r\n",
+            lambda: framed(struct.pack(">hhih", 37, 3, 7, -1) + b"\0" + chance.randbytes(60)),
+        )
+        return chance.choice(choices)()
 
-        def attempt(chance: Random) -> bool:
-            with closing(socket.create_connection(address, PATIENCE_S)) as client:
-                received = b""
-                try:
-                    client.sendall(sent(chance))
-                    client.shutdown(socket.SHUT_WR)
-                    while chunk := client.recv(1 << 16):
-                        received += chunk
-                except (ConnectionError, BrokenPipeError):
-                    pass
-            with closing(socket.create_connection(address, PATIENCE_S)) as other:
-                other.sendall(metadata)
-                if not other.recv(1):
-                    raise BrokenError("another client is not answered")
-            if server.server.failures:
-                raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
-            return bool(received)
+    def attempt(chance: Random) -> bool:
+        with closing(socket.create_connection(address, PATIENCE_S)) as client:
+            received = b""
+            try:
+                client.sendall(sent(chance))
+                client.shutdown(socket.SHUT_WR)
+                while chunk := client.recv(1 << 16):
+                    received += chunk
+            except (ConnectionError, BrokenPipeError):
+                pass
+        with closing(socket.create_connection(address, PATIENCE_S)) as other:
+            other.sendall(metadata)
+            if not other.recv(1):
+                raise BrokenError("another client is not answered")
+        if server.server.failures:
+            raise BrokenError(f"the twin failed: {server.server.failures.pop()}")
+        return bool(received)
 
-        yield attempt
+    return attempt
 
 
 # --- answers to the client -----------------------------------------------------------------------------------------
@@ -239,8 +233,7 @@ NOT_CALLS = {"connect", "close", "expect_cluster", "principal"}
 SETTINGS = client_settings({"request.timeout.ms": "3000"}, bootstrap_servers="broker-0:9092,broker-1:9092")
 
 
-@contextmanager
-def _answers(folder: Path) -> Opened:
+def _answers(folder: Path, stack: ExitStack) -> Attempt:
     """Every call of the client, of whose answers four in ten are odd; what it says of them is not for this clause."""
 
     def attempt(chance: Random) -> bool:
@@ -255,11 +248,10 @@ def _answers(folder: Path) -> Opened:
                 return False
         return True
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _records(folder: Path) -> Opened:
+def _records(folder: Path, stack: ExitStack) -> Attempt:
     """What somebody committed beside the lease: pieces missing, of others, damaged, forged, without an end."""
     shape = tree(["run-1", 12, [[4, "1", "leader.replication.throttled.rate", "5"]], [[4, "1"], [2, "t"]]])
 
@@ -277,7 +269,7 @@ def _records(folder: Path) -> Opened:
             return False
         return record is not None
 
-    yield attempt
+    return attempt
 
 
 FRAMES = (

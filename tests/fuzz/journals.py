@@ -8,8 +8,8 @@ import json
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from random import Random
 
@@ -22,15 +22,15 @@ from kreassign.operations.run_facts import kept_facts_path
 from kreassign.twin.metadata.records import BrokerFenced, PartitionChanged, TopicCreated
 from kreassign.twin.store.file import SIGNATURE, FileLog, _framed
 from kreassign.twin.store.record_json import to_json
+from tests.campaigns.campaign import BrokenError
 from tests.executor.journal.test_migration import DUMPS
 from tests.executor.run_events import WHOLE, started
 from tests.executor.twin_runs import RATE, TwinRig
 from tests.fuzz.commands import command
 from tests.fuzz.documents import JSON, changed, damaged, tree
-from tests.fuzz.target import Attempt, BrokenError, Target
+from tests.fuzz.target import Attempt, Target
 from tests.model.test_odd_fields import FACTS
 
-Opened = Iterator[Attempt]
 ASKED = (
     "status", "status --all", "status run-1", "status run-1 -o json", "report --run run-1 --out {odd}.html",
     "pause run-1",
@@ -137,9 +137,8 @@ def _snapshots(path: Path, chance: Random) -> None:
 
 def _journal(
     change: Callable[[Path, Random], None], names: tuple[str, ...] = ()
-) -> Callable[[Path], Iterator[Attempt]]:
-    @contextmanager
-    def opened(folder: Path) -> Opened:
+) -> Callable[[Path, ExitStack], Attempt]:
+    def opened(folder: Path, stack: ExitStack) -> Attempt:
         whole = _whole(folder / "whole")
         state = folder / "state"
 
@@ -157,7 +156,7 @@ def _journal(
                 for page in state.rglob("*.html"):
                     page.unlink()
 
-        yield attempt
+        return attempt
 
     return opened
 
@@ -174,8 +173,7 @@ def _damaged_bytes(path: Path, chance: Random) -> None:
         path.write_bytes(damaged(content, chance))
 
 
-@contextmanager
-def _logs(folder: Path) -> Opened:
+def _logs(folder: Path, stack: ExitStack) -> Attempt:
     """The metadata log of a twin: cut off, flipped, records of others under checksums that fit."""
     path = folder / "metadata.log"
     log = FileLog(path)
@@ -198,7 +196,7 @@ def _logs(folder: Path) -> Opened:
             return False
         return True
 
-    yield attempt
+    return attempt
 
 
 def _forged(chance: Random) -> bytes:
@@ -206,8 +204,7 @@ def _forged(chance: Random) -> bytes:
     return SIGNATURE + _framed(b"." + text)
 
 
-@contextmanager
-def _kept_facts(folder: Path) -> Opened:
+def _kept_facts(folder: Path, stack: ExitStack) -> Attempt:
     """Facts beside a journal, in gzip, when the run is reported."""
     state = folder / "state"
     shape, path = tree(FACTS), kept_facts_path(whole_journal(state))
@@ -219,7 +216,7 @@ def _kept_facts(folder: Path) -> Opened:
         words = ["report", "--run", "run-1", "--out", str(folder / "page.html"), "--state-dir", str(state)]
         return command(words, path)
 
-    yield attempt
+    return attempt
 
 
 JOURNALS = (

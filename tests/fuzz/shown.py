@@ -8,8 +8,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 
@@ -18,10 +17,11 @@ from kreassign.executor.journal import Journal
 from kreassign.model import TopicPartition
 from kreassign.model.snapshot_json import parse_snapshot
 from kreassign.operations.snapshot_files import write_snapshot
+from tests.campaigns.campaign import BrokenError
 from tests.executor.run_events import started
+from tests.fuzz.commands import unfit
 from tests.fuzz.files import CLUSTER
-from tests.fuzz.target import Attempt, BrokenError, Target
-from tests.fuzz.terminal import unfit
+from tests.fuzz.target import Attempt, Target
 
 NAMES = ("\x1b[2JEVIL", "\x1b]0;EVIL\x07", "\x9b31mEVIL", "\u202eEVIL", "\u2066EVIL", "EVIL\rgood", "\x85EVIL",
          "\u2028EVIL", "\x08\x7fEVIL", "[red]EVIL[/red]", "EVIL\nrm -rf /")  # fmt: skip
@@ -48,8 +48,7 @@ def on_a_terminal(words: list[str], **environment: str) -> tuple[int, str]:
     return code, shown.decode("utf-8", "surrogateescape")
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[Attempt]:
+def _opened(folder: Path, stack: ExitStack) -> Attempt:
     """Names of topics, racks, hosts, directories, clusters, files and options."""
     state = folder / "state"
 
@@ -93,7 +92,7 @@ def _opened(folder: Path) -> Iterator[Attempt]:
             raise BrokenError(f"{words} ended with {code}: {shown[-1500:]}")
         return code == 0
 
-    yield attempt
+    return attempt
 
 
 SHOWN = (Target("names on a pseudo-terminal", _opened, quick=2, share=0.05),)

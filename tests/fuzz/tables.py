@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
@@ -17,13 +17,11 @@ from kreassign.model.snapshot_json import parse_snapshot
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.snapshot_parquet import KEY
 from tests.fuzz.commands import command
-from tests.fuzz.documents import JSON, changed, damaged, tree
+from tests.fuzz.documents import EVIL_NAMES, JSON, changed, damaged, tree
 from tests.fuzz.files import CLUSTER, MOVE
 from tests.fuzz.target import Attempt, Target
-from tests.fuzz.terminal import EVIL_NAMES
 from tests.pipeline.load_tables import a_cluster, fill, leaders
 
-Opened = Iterator[Attempt]
 _TEXTS = (*(name for name in EVIL_NAMES if name != "\ud800"), None)
 _TYPES: tuple[Callable[[int], pa.Array], ...] = (
     lambda count: pa.array(["x\x1b[2J"] * count),
@@ -103,8 +101,7 @@ def write_odd(path: Path, table: pa.Table, chance: Random) -> None:
         path.write_bytes(damaged(path.read_bytes(), chance))
 
 
-@contextmanager
-def _snapshots(folder: Path) -> Opened:
+def _snapshots(folder: Path, stack: ExitStack) -> Attempt:
     """Snapshot files in columns: odd columns, another head, damaged bytes."""
     odd, plan = folder / "odd.parquet", folder / "plan.json"
     plan.write_text(json.dumps(MOVE))
@@ -121,11 +118,10 @@ def _snapshots(folder: Path) -> Opened:
                                ["plan", "check", str(plan), "--snapshot", str(odd)]))  # fmt: skip
         return command(words, odd, also=(1,))
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _loads(folder: Path) -> Opened:
+def _loads(folder: Path, stack: ExitStack) -> Attempt:
     """Files of the tables that a load left, replaced by odd ones, when the load is shown or planned by."""
     whole, data = folder / "whole", folder / "data"
     tables = a_cluster()
@@ -147,11 +143,10 @@ def _loads(folder: Path) -> Opened:
                                ["show-load", "--page", str(data / "page.html")]))  # fmt: skip
         return command([*words, "--data", str(data)], path)
 
-    yield attempt
+    return attempt
 
 
-@contextmanager
-def _logs(folder: Path) -> Opened:
+def _logs(folder: Path, stack: ExitStack) -> Attempt:
     """The logs of those tables."""
     whole, data = folder / "whole", folder / "data"
     tables = a_cluster()
@@ -172,7 +167,7 @@ def _logs(folder: Path) -> Opened:
             path.write_bytes(damaged(path.read_bytes(), chance))
         return command(["show-load", "--data", str(data)], path)
 
-    yield attempt
+    return attempt
 
 
 TAKEN_MS = 1_767_225_600_000
@@ -185,8 +180,7 @@ def sample_table() -> pa.Table:
     return pa.Table.from_pylist([{**SAMPLE, "taken_ms": TAKEN_MS + 1000 * one} for one in range(4)])
 
 
-@contextmanager
-def _samples(folder: Path) -> Opened:
+def _samples(folder: Path, stack: ExitStack) -> Attempt:
     """Samples of any origin: Parquet, CSV, JSON lines. Odd rows go to the quarantine, odd files are refused."""
 
     def attempt(chance: Random) -> bool:
@@ -205,7 +199,7 @@ def _samples(folder: Path) -> Opened:
             odd.write_bytes(b"\n".join([changed(shape, JSON, chance), json.dumps(rows[1]).encode()]))
         return command(["import-samples", str(odd), "--data", str(data)], odd)
 
-    yield attempt
+    return attempt
 
 
 PAGE = """# TYPE kafka_server_brokertopicmetrics_bytesin_total counter
@@ -218,8 +212,7 @@ ANSWER = {"status": "success", "data": {"resultType": "matrix", "result": [
      "values": [[1767225600, "10"], [1767225660, "20"]]}]}}  # fmt: skip
 
 
-@contextmanager
-def _metrics(folder: Path) -> Opened:
+def _metrics(folder: Path, stack: ExitStack) -> Attempt:
     """Pages of exporters and answers of Prometheus."""
     shape = tree(ANSWER)
 
@@ -229,7 +222,7 @@ def _metrics(folder: Path) -> Opened:
         odd.write_bytes(damaged(PAGE.encode(), chance) if chance.random() < 0.4 else changed(shape, JSON, chance))
         return command(["import-metrics", str(odd), "--data", str(data), "--cluster", "c", "--broker", "1"], odd)
 
-    yield attempt
+    return attempt
 
 
 PARQUET = (

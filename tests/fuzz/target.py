@@ -2,61 +2,57 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import resource
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from types import FrameType
-from typing import NoReturn
+
+from tests.campaigns.campaign import Caught, Result, Tally, deadline, fast_folder
 
 Attempt = Callable[[Random], bool]
-"""Makes an example by chance and tries it: whether it was accepted. Raises BrokenError, or whatever the code raises."""
+"""Makes an example at random and tries it: whether it was accepted. Raises BrokenError, or whatever the code raises."""
 
 DEADLINE_S = 120.0
 """The longest that an example may take, on a machine of two cores whose load is twenty."""
-
-
-class BrokenError(AssertionError):
-    """An example that is neither accepted nor refused as it should be."""
-
-
-class HangError(BaseException):
-    """An example that takes too long: nobody may catch it."""
+MOST_BROKEN = 20
+MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind of input. `open` gives what tries an example, in a folder of its own.
+    """A kind of input. `open` gives what tries an example, in a folder of its own; the stack closes what it needs.
 
-    `quick` is how many examples `make test` tries; `share` the part of the examples that it gets in a campaign, for
-    those that cost much.
+    `quick` is how many examples the tests try; `share` the part of the examples that it gets in a campaign, for those
+    that cost much.
     """
 
     name: str
-    open: Callable[[Path], AbstractContextManager[Attempt]]
+    open: Callable[[Path, ExitStack], Attempt]
     quick: int = 10
     share: float = 1.0
     deadline_s: float = DEADLINE_S
 
 
-def chance_of(target: str, seed: int) -> Random:
+def chance_of(target: str, number: int) -> Random:
     """What an example of a target is drawn by: the same one for the same number."""
-    return Random(f"{target} {seed}")
+    return Random(f"{target} {number}")
 
 
-@contextmanager
-def deadline(seconds: float = DEADLINE_S) -> Iterator[None]:
-    """End what takes longer. Only in the main thread."""
-
-    def ring(number: int, frame: FrameType | None) -> NoReturn:
-        raise HangError(f"after {seconds:.0f} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    others_s, _ = signal.setitimer(signal.ITIMER_REAL, seconds)  # pytest's own, too
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGALRM, before)
-        signal.setitimer(signal.ITIMER_REAL, others_s)
+def tried(target: Target, numbers: Iterable[int]) -> Tally:
+    """Try examples in this process, until too many are broken; the tally counts its memory in MiB, too."""
+    tally = Tally(target.name)
+    with fast_folder() as folder, ExitStack() as stack:
+        attempt = target.open(Path(folder), stack)
+        for number in numbers:
+            end, broken, begun_s = "broken", list[str](), time.perf_counter()
+            with Caught(broken), deadline(target.deadline_s):
+                end = "accepted" if attempt(chance_of(target.name, number)) else "refused"
+            sentences = tuple(f"example {number}: {each}" for each in broken)
+            tally.add(Result(number, end, sentences, time.perf_counter() - begun_s))
+            if tally.failed >= MOST_BROKEN:
+                break
+    tally.counts["memory"]["MiB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // MIB
+    return tally
