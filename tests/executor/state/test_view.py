@@ -80,7 +80,7 @@ def test_a_view_lets_nobody_change_the_run() -> None:
     view = Played(*SUBMITTED).view
     for facts in (view.records, view.pending_restores, view.overrides):
         with pytest.raises(TypeError):
-            facts["a"] = None  # type: ignore[index]
+            facts["a"] = None
 
 
 @pytest.mark.parametrize(("events", "can_be_resumed"), [
