@@ -7,6 +7,7 @@ help), the pages, the benchmarks, the testbed, the scenarios and the names of te
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -92,6 +93,7 @@ OLD_NAMES = ("src/kreassign/executor/journal/migration.py",)
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
+@cache
 def every_text() -> tuple[Source, ...]:
     """What is checked; of tests only the names of their functions. This file holds the retired words itself."""
     own = ("src/kreassign/**/*.html", "src/kreassign/twin/scenarios/**/*.toml")

@@ -59,6 +59,13 @@ def imports(source: Source) -> Iterator[Reference]:
     return (reference for reference in references(source) if reference.is_import)
 
 
+def _last_name(node: ast.expr) -> str | None:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return None
+
+
 class _Walk(ast.NodeVisitor):
     """Walks a file and knows when the place it stands at takes effect."""
 
@@ -67,7 +74,7 @@ class _Walk(ast.NodeVisitor):
         self.found: list[Reference] = []
 
     def visit_If(self, node: ast.If) -> None:
-        if ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+        if _last_name(node.test) == "TYPE_CHECKING":
             self._visit_as(When.TYPING, node.body)
             self._visit_as(self.when, node.orelse)
         else:
@@ -111,9 +118,8 @@ class _Imports(_Walk):
 
     def visit_Call(self, node: ast.Call) -> None:
         """Count `import_module("x")` as an import of x."""
-        called = ast.unparse(node.func)
         first = node.args[0] if node.args else None
-        if called.endswith(("import_module", "__import__")) and isinstance(first, ast.Constant):
+        if _last_name(node.func) in {"import_module", "__import__"} and isinstance(first, ast.Constant):
             self._add(str(first.value), node.lineno, is_text=True)
         self.generic_visit(node)
 

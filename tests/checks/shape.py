@@ -55,14 +55,17 @@ def unfinished(source: Source) -> Iterator[Finding]:
 
 def banned_calls(source: Source, banned: Mapping[str, str]) -> Iterator[Finding]:
     """Uses of names that are banned here; `banned` maps each to what to do instead."""
-    for reference in references(source):
-        for name, instead in banned.items():
+    named = {name: instead for name, instead in banned.items() if name.rpartition(".")[2] in source.text}
+    for reference in references(source) if named else ():
+        for name, instead in named.items():
             if reference.is_below(name):
                 yield Finding(source.path, reference.line, f"{name}: {instead}")
 
 
 def silencers(source: Source) -> list[Finding]:
     """Every comment that silences a check."""
+    if not SILENCER.search(source.text):  # as nearly all files: what is a comment takes long to find out
+        return []
     return [Finding(source.path, line, text) for line, text in _comments(source) if SILENCER.search(text)]
 
 

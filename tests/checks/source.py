@@ -60,8 +60,9 @@ def assert_none(findings: Iterable[Finding]) -> None:
     assert not found, f"{len(found)} finding(s)\n" + "\n".join(map(str, found))
 
 
+@cache
 def read(*patterns: str) -> tuple[Source, ...]:
-    """All files of the repository that match the glob patterns, sorted by path."""
+    """All files of the repository that match the glob patterns, sorted by path, as they were at the first call."""
     paths = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file() and _is_ours(path)}
     return tuple(Source(path.relative_to(ROOT).as_posix(), path.read_text()) for path in sorted(paths))
 

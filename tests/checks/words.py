@@ -10,6 +10,8 @@ from functools import cache
 
 from tests.checks.source import Finding, Source, functions
 
+# Letters with which whatever matches a pattern begins. To look for them first is ten times as quick.
+FIRST_LETTERS = re.compile(r"[a-z]+(?![a-z?*{])(?!.*\|[^()]*$)")
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -55,6 +57,8 @@ def _spoken(text: str) -> str:
 
 
 def _lines(text: str, pattern: str) -> list[int]:
+    if (first := FIRST_LETTERS.match(pattern)) and first[0] not in text:
+        return []
     found = re.finditer(rf"\b(?:{pattern.replace(' ', chr(92) + 's+(?:#:? +)?')})\b", text)
     return sorted({text.count("\n", 0, match.start()) + 1 for match in found})
 
@@ -62,7 +66,7 @@ def _lines(text: str, pattern: str) -> list[int]:
 @cache
 def _names(source: Source) -> dict[str, set[int]]:
     """Names in a Python file, taken apart and in small letters, and those of the file itself, with their lines."""
-    if not source.path.endswith(".py"):
+    if not source.path.endswith(".py") or source.path.startswith("tests/"):  # whose names are sentences
         return {}
     names: dict[str, set[int]] = {}
     for name, line in [(source.module.rpartition(".")[2], 1), *_written_names(source.tree)]:
