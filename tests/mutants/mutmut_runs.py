@@ -14,7 +14,7 @@ from tests.mutants.generated import Generated, MutatedModule, prepared
 from tests.mutants.packages import Package
 
 TIMEOUT_S = 1800.0
-MARKS = "not kafka and not spark and not browser and not thorough"
+MARKS = "not kafka and not spark and not browser and not exhaustive"
 _STATUS = {0: "survived", 1: "killed", 3: "killed", 33: "without a test", 5: "without a test"}
 _TIMEOUTS = frozenset({36, -24, 24, 152, 255, -9, -14})
 _BESIDE = ("testbed", "README.md", "docs", "examples", "bench", "scripts", "constraints.txt", "CHANGELOG.md", "jvm")
