@@ -37,38 +37,45 @@ lock: ## locks/ with the hashes of what constraints.txt pins, from the index tha
 jars: $(JARS_READY) ## jars of real Kafka and ZooKeeper in build/jvm, by Maven
 
 # Nothing is installed whose hash is not in a lock: not what builds packages either, so there is no isolated build.
+# pip is asked for uv alone, and uv for all else: it fetches side by side, and says what.
 PIP := -m pip install --quiet --disable-pip-version-check
+INSTALL := scripts/lock.py install
 $(VENV_READY): pyproject.toml locks/build.lock locks/develop.lock
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@$(BIN)/python $(PIP) --require-hashes -r locks/build.lock
-	@$(BIN)/python $(PIP) --require-hashes --no-build-isolation -r locks/develop.lock
+	@$(BIN)/python $(INSTALL) locks/develop.lock
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.
+define FETCH_JARS
+@bash scripts/prerequisites.sh java maven
+@echo "fetching the jars of $(1)"
+@rm -rf $(JARS)/$(1).part && mkdir -p $(JARS)
+@mvn --quiet --batch-mode -f $< $(2) dependency:copy-dependencies \
+  -DoutputDirectory="$(CURDIR)/$(JARS)/$(1).part" >$(JARS)/$(1).log 2>&1 || { cat $(JARS)/$(1).log >&2; exit 1; }
+@rm -rf $(JARS)/$(1) && mv $(JARS)/$(1).part $(JARS)/$(1)
+@touch $@
+endef
 $(JARS)/%.ready: jvm/pom.xml
-	@bash scripts/prerequisites.sh java maven
-	@echo "fetching the jars of $*"
-	@rm -rf $(JARS)/$*.part && mkdir -p $(JARS)
-	@mvn --quiet --batch-mode -f jvm/pom.xml -P $* dependency:copy-dependencies \
-	  -DoutputDirectory="$(CURDIR)/$(JARS)/$*.part" >$(JARS)/$*.log 2>&1 || { cat $(JARS)/$*.log >&2; exit 1; }
-	@rm -rf $(JARS)/$* && mv $(JARS)/$*.part $(JARS)/$*
-	@touch $@
-
+	$(call FETCH_JARS,$*,-P $*)
 $(TIERED_READY): jvm/tiered.xml
-	@bash scripts/prerequisites.sh java maven
-	@echo "fetching Kafka's stand-in for remote storage"
-	@rm -rf $(JARS)/kafka-tiered-4.3.1.part && mkdir -p $(JARS)
-	@mvn --quiet --batch-mode -f $< dependency:copy-dependencies -DoutputDirectory="$(CURDIR)/$(JARS)/kafka-tiered-4.3.1.part" \
-	  >$(JARS)/kafka-tiered-4.3.1.log 2>&1 || { cat $(JARS)/kafka-tiered-4.3.1.log >&2; exit 1; }
-	@rm -rf $(JARS)/kafka-tiered-4.3.1 && mv $(JARS)/kafka-tiered-4.3.1.part $(JARS)/kafka-tiered-4.3.1
-	@touch $@
+	$(call FETCH_JARS,kafka-tiered-4.3.1)
+# One Maven at a time: they share what they fetched.
+$(JARS)/kafka-3.9.1.ready: | $(JARS)/kafka-4.3.1.ready
+$(JARS)/kafka-2.8.2.ready: | $(JARS)/kafka-3.9.1.ready
+$(JARS)/spark-kafka-4.0.0.ready: | $(JARS)/kafka-2.8.2.ready
+$(TIERED_READY): | $(JARS)/spark-kafka-4.0.0.ready
+
+.PHONY: set-up
+set-up: ## all that `make test` needs, fetched and installed side by side
+	@$(MAKE) --no-print-directory --silent --jobs=2 $(VENV_READY) $(JARS_READY)
 
 # What makes programs of Kafka and Spark start with half of the work. All runs without it too, so that a failure is no matter.
-CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa
-SPARK_CLASS_DATA := $(JARS)/spark.jsa
+CLASS_DATA := $(JARS)/kafka-4.3.1.jsa
+ALL_CLASS_DATA := $(CLASS_DATA) $(JARS)/kafka-3.9.1.jsa $(JARS)/spark.jsa
 $(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
 	@echo "keeping the class data of Kafka $*"
 	-@$(BIN)/python -m testbed.class_data $*
@@ -78,16 +85,17 @@ $(JARS)/spark.jsa: $(VENV_READY)
 	@mkdir -p $(JARS)
 	-@$(BIN)/python -m testbed.class_data spark
 
-# Checks and tests.
+# Checks and tests: docs/design/tests.md says which suite has what, and why.
 
-LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py words.py pages.py kips_page.py)
+LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py words.py pages.py kips_page.py suites.py)
 TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
+LONG = thorough or kafka or spark or browser
 # Three parts side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
-FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark or browser)"
-PART_1 = $(addprefix tests/,executor planner pipeline report model test_public_api.py)
-PART_2 = $(addprefix tests/,admin kafka_tools operations testbed wire mutants scripts scenarios test_startup.py)
+FAST = $(TESTS) -n 0 --ignore=tests/real -m "not ($(LONG) or exhaustive)"
+PART_1 = $(addprefix tests/,cli planner pipeline report test_public_api.py)
+PART_2 = $(addprefix tests/,admin executor kafka_tools operations testbed wire mutants scripts)
 LOG_1 = build/test-fast-1.log
 LOG_2 = build/test-fast-2.log
 ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAST) $(PART_2) >$(LOG_2) 2>&1 & second=$$!; \
@@ -95,10 +103,8 @@ ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAS
   wait $$first; first=$$?; wait $$second; second=$$?; cat $(LOG_1) $(LOG_2); exit $$((first | second | rest))
 # Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py). They
 # wait more than they compute: three workers keep two cores busy.
-SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
-# Brokers, Spark and Chromium are programs of others on a machine of two cores: a test that fails is tried once more, in
-# three cases at most, and its first failure is printed too. CONTRIBUTING.md says what to do with it.
-ONCE_MORE = --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
+SHARING = KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder \
+  --durations=20
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and pages
@@ -108,24 +114,33 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 	$(BIN)/mypy & types=$$!; $(PYTEST) -q $(LINTS); rules=$$?; wait $$types && exit $$rules
 
 .PHONY: test
-test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka, Spark and Chromium too
-	@bash scripts/prerequisites.sh java chromium ssh
-	$(ALL_PARTS)
-	KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(SHARING) $(ONCE_MORE) -m "thorough or kafka or spark or browser"
+test: ## check, then what a change must pass: quick tests, and those on real Kafka, Spark and Chromium
+	@bash scripts/prerequisites.sh
+	@$(MAKE) --no-print-directory set-up
+	@$(MAKE) --no-print-directory check test-fast $(CLASS_DATA)
+	$(SHARING) -m "($(LONG)) and not exhaustive"
+
+.PHONY: test-all
+test-all: test $(ALL_CLASS_DATA) ## test, then what is exhaustive: every row, version, seed and death
+	$(SHARING) -m exhaustive
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## quick tests, without Kafka, Spark and Chromium
 	$(ALL_PARTS)
 
+.PHONY: approve
+approve: $(VENV_READY) ## write approved screens again where they differ; git diff shows what users will see
+	KREASSIGN_APPROVE=1 $(TESTS) -n 0 -m "not (kafka or spark or browser)" $$(grep -rl "^from tests.approved import" tests)
+
 .PHONY: test-kafka
 test-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## the tests on real Kafka
 	@bash scripts/prerequisites.sh java
-	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m kafka
+	$(SHARING) -m "kafka and not exhaustive"
 
 .PHONY: test-spark
-test-spark: $(VENV_READY) $(SPARK_CLASS_DATA) ## the tests on Spark
+test-spark: $(VENV_READY) ## the tests on Spark
 	@bash scripts/prerequisites.sh java
-	$(PYTEST) -m spark
+	$(PYTEST) -m "spark and not exhaustive"
 
 .PHONY: test-browser
 test-browser: $(VENV_READY) ## the tests of pages in headless Chromium
@@ -184,16 +199,10 @@ $(S3_SERVER_READY): locks/build.lock locks/s3.lock
 	@echo "setting up $(S3_SERVER)"
 	@test -x $(S3_SERVER)/bin/python || "$(PYTHON)" -m venv $(S3_SERVER)
 	@$(S3_SERVER)/bin/python $(PIP) --require-hashes -r locks/build.lock
-	@$(S3_SERVER)/bin/python $(PIP) --require-hashes --no-build-isolation -r locks/s3.lock
+	@$(S3_SERVER)/bin/python $(INSTALL) locks/s3.lock
 	@touch $@
 $(S3_JARS_READY): jvm/s3.xml
-	@bash scripts/prerequisites.sh java maven
-	@echo "fetching the jars of Spark for S3 and Delta Lake"
-	@rm -rf $(JARS)/spark-s3.part && mkdir -p $(JARS)
-	@mvn --quiet --batch-mode -f $< dependency:copy-dependencies \
-	  -DoutputDirectory="$(CURDIR)/$(JARS)/spark-s3.part" >$(JARS)/spark-s3.log 2>&1 || { cat $(JARS)/spark-s3.log >&2; exit 1; }
-	@rm -rf $(JARS)/spark-s3 && mv $(JARS)/spark-s3.part $(JARS)/spark-s3
-	@touch $@
+	$(call FETCH_JARS,spark-s3)
 
 .PHONY: test-s3
 test-s3: $(VENV_READY) $(S3_SERVER_READY) $(S3_JARS_READY) ## tables on an S3 server of this machine, and read by delta-spark
@@ -203,7 +212,7 @@ LOGINS := build/logins
 LOGINS_READY := $(LOGINS)/ready
 $(LOGINS_READY): locks/logins.lock | $(VENV_READY)
 	@echo "setting up $(LOGINS)"
-	@$(BIN)/python $(PIP) --require-hashes --no-deps --upgrade --target $(LOGINS) -r $<
+	@$(BIN)/python $(INSTALL) $< --no-deps --upgrade --target $(LOGINS)
 	@touch $@
 
 .PHONY: test-logins

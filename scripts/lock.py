@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Write the lock files in `locks/`: the versions of constraints.txt, with the hashes of all their files at the index.
+"""Write or install the lock files in `locks/`: the versions of constraints.txt, with hashes of all their files.
 
-python scripts/lock.py     (or `make lock`, after every change of constraints.txt or pyproject.toml)
+python scripts/lock.py                             (or `make lock`: after each change of constraints.txt)
+python scripts/lock.py install LOCK [WORD …]       (words for `uv pip install`: --python, --target)
 
 The index is the one that pip is told to use. Its address is in no file, so that the locks are good for any copy of it.
 """
@@ -28,6 +29,7 @@ PURPOSES = {
     "s3": "what the server of `make test-s3` runs with",
 }
 _OLDEST_PYTHON = "3.11.5"  # that the tools of the checks are there for
+_PATIENCE_S = "180"  # with a mirror that is silent; uv's own is half a minute
 _OF_UV = {
     "index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS",
     "cert": "SSL_CERT_FILE",
@@ -76,8 +78,26 @@ def locked(name: str, settings: Mapping[str, str]) -> str:
     return f"# {PURPOSES[name]}. Written by `make lock`.\n{done.stdout}"
 
 
+def install(lock: str, *words: str) -> int:
+    """Install a lock, by default into the environment of this Python; the exit code of uv.
+
+    uv fetches side by side and says what. Nothing is installed whose hash is not in the lock, and what has to
+    be built is built by what is installed here: an isolated build would fetch tools that no lock has.
+    """
+    where = () if {"--python", "--target"} & {*words} else ("--python", sys.executable)
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "uv"), "pip", "install", "--require-hashes", "--no-build-isolation",
+         *where, *words, "-r", lock],
+        check=False,
+        env={"UV_HTTP_TIMEOUT": _PATIENCE_S, **os.environ, "UV_NO_CONFIG": "1", **settings_for_uv()},
+    )  # fmt: skip
+    return done.returncode
+
+
 def main() -> None:
-    """Write them all, or none."""
+    """Install what is asked for; else write all locks, or none."""
+    if sys.argv[1:2] == ["install"]:
+        raise SystemExit(install(*sys.argv[2:]))
     settings = settings_for_uv()
     made = {name: locked(name, settings) for name in PURPOSES}
     FOLDER.mkdir(exist_ok=True)

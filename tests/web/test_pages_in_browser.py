@@ -26,6 +26,7 @@ OTHERS = ("plans", "api", "login")
         (PHONE, "dark", NAMING + OTHERS),
         (DESK, "light", (*NAMING, *OTHERS, "runs/run-1/report", "plans/plan.json/report")),
     ],
+    ids=["phone in dark", "desk in light"],
 )
 def test_every_page_can_be_read_by_everybody_at_every_width(
     place: Place, open_page: OpenPage, width: int, scheme: Scheme, paths: tuple[str, ...]

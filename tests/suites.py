@@ -1,0 +1,63 @@
+"""Which tests a suite leaves to a longer one: the table tests/suites.toml, read while tests are collected.
+
+One table and not marks in a hundred files, so that what a change must pass is seen, weighed and checked in one place:
+tests/test_suites.py holds that every promise and every row of a design document keeps a test in `make test`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TABLE = Path(__file__).with_name("suites.toml")
+SECTIONS = ("thorough", "exhaustive")
+"""Marks of what `make test-fast` leaves to `make test`, and of what that leaves to `make test-all`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Tests that are left to the longer suite, with the reason; `but` are cases of theirs that are not.
+
+    `tests` are a folder, a file, or a test of a file.
+    """
+
+    why: str
+    tests: tuple[str, ...]
+    but: frozenset[str]
+
+    def has(self, test: str) -> bool:
+        """True if the id of a test, with or without its case, is one of these."""
+        path, bracket, case = test.partition("[")
+        if bracket and case.removesuffix("]") in self.but:
+            return False
+        return any(_begins(path, one) for one in self.tests)
+
+
+def _begins(path: str, beginning: str) -> bool:
+    rest = path.removeprefix(beginning)
+    return path.startswith(beginning) and (not rest or beginning.endswith("/") or rest.startswith("::"))
+
+
+@cache
+def table(section: str) -> tuple[Row, ...]:
+    """The rows of a section of the table."""
+    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))[section]
+    return tuple(Row(row["why"], tuple(row["tests"]), frozenset(row.get("but", ()))) for row in rows)
+
+
+def is_exhaustive(test: str) -> bool:
+    """True if `make test` leaves the test with this id out."""
+    return any(row.has(test) for row in table("exhaustive"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them before any are chosen by marker."""
+    for section in SECTIONS:
+        for item in items:
+            if any(row.has(item.nodeid) for row in table(section)):
+                item.add_marker(section)
