@@ -46,6 +46,7 @@ class Played:
     def __init__(self, *begun: Event) -> None:
         self._steps: list[Callable[[Played], None]] = []
         self._done = 0
+        self._path: list[str] = []
         self._machine = Machine()
         self._ordered: tuple[Instruction, ...] = ()
         self._last: tuple[Instruction, ...] = ()
@@ -61,7 +62,7 @@ class Played:
         """Let these events happen, too."""
         return self._then(lambda run: run._take_in(*happened))
 
-    def go(self, until: str, where: PlacementState = MOVING) -> Played:
+    def go(self, until: str | tuple[str, ...], where: PlacementState = MOVING) -> Played:
         """Answer as a cluster does in which all is well, until the run decides what begins so; copies are `where`."""
         return self._then(lambda run: run._answer_until(until, where))
 
@@ -89,6 +90,12 @@ class Played:
     def decided(self) -> str:
         """The same in words."""
         return in_words(self.ordered)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """What it ordered after each event."""
+        self._catch_up()
+        return tuple(self._path)
 
     @property
     def now(self) -> int:
@@ -138,9 +145,10 @@ class Played:
     def _take_in(self, *happened: Event) -> None:
         for event in happened:
             self._ordered = self._machine.replay(event)
+            self._path.append(in_words(self._ordered))
             self._last = self._ordered or self._last
 
-    def _answer_until(self, until: str, where: PlacementState) -> None:
+    def _answer_until(self, until: str | tuple[str, ...], where: PlacementState) -> None:
         for _ in range(_STEPS_AT_MOST):
             self._take_in(*self._answer(self._last[0], self._machine.at_ms, where))
             if in_words(self._ordered).startswith(until):

@@ -51,7 +51,7 @@ from tests.executor.run_events import (
     with_before,
     with_our_values,
 )
-from tests.executor.state.played import FOLLOWERS, LEADER_0, UNTOUCHED, Played, begun, guarded
+from tests.executor.state.played import FOLLOWERS, LEADER_0, LEADER_1, UNTOUCHED, Played, begun, guarded
 
 AT_PLACE, GONE = PlacementState.ARRIVED, PlacementState.DELETED
 ALL = "all rates, both lists"
@@ -107,16 +107,22 @@ def twice(*values: ConfigValue, begin: tuple[Event, ...] = ELECTED) -> tuple[str
     return run.decided, run.copy().on(replace(read(*values), at_ms=9_000 + PROPAGATION_MS))
 
 
-@pytest.mark.parametrize(("value", "decided", "told"), [
-    (None, "restore leader 0", "someone else changed a throttle during the run: {}, and the run had set it to '{}'"),
-    ("5", "wait", "someone else changed a throttle during the run, and it was left so: {}"),
+CHANGED = "someone else changed a throttle during the run: {}, and the run had set it to '{}'"
+LEFT = "someone else changed a throttle during the run, and it was left so: {}"
+
+
+@pytest.mark.parametrize(("odd", "decided", "told"), [
+    (ConfigValue(LEADER_0, None), "restore leader 0", CHANGED),
+    (ConfigValue(LEADER_1, "7000"), "restore leader 1", CHANGED),
+    (ConfigValue(FOLLOWERS, "1:3"), "restore followers of a", CHANGED),
+    (ConfigValue(LEADER_0, "5"), "wait", LEFT),
 ])  # fmt: skip
-def test_a_value_of_others_is_read_twice_and_told(value: str | None, decided: str, told: str) -> None:
-    odd = ConfigValue(LEADER_0, value)
+def test_a_value_of_others_is_read_twice_and_told(odd: ConfigValue, decided: str, told: str) -> None:
     first, run = twice(odd)
     assert (first, run.decided) == ("wait", decided)
-    assert run.problems == (told.format(odd.then, RATE),)
-    assert ("leader 0" in run.pending or "all rates" in run.pending) == (value is None)
+    ours = run.view.overrides[odd.key].value
+    assert run.problems == (told.format(odd.then, ours),)
+    assert (odd.key in run.view.pending_restores) == (told == CHANGED)
     assert not run.view.was_throttle_kept
 
 
@@ -160,6 +166,9 @@ GONE_3 = f"{RATES[3].then}; the cluster did not know that broker any more, so no
 def test_after_writing_back_it_is_read_again(event: Event, decided: str, problems: tuple[str, ...]) -> None:
     run = Played(*WRITTEN_BACK, event)
     assert (run.decided, run.problems) == (decided, problems)
+    # What cannot be read is not verified either.
+    run.on(ConfigsRead(11_000, with_before()))
+    assert run.decided == decided.replace("read", "verify a-0 a-1 with")
 
 
 def test_the_word_of_the_controller_counts_for_brokers_that_are_down() -> None:
@@ -198,6 +207,15 @@ def test_a_throttle_that_cannot_be_read_is_left_after_a_minute_and_told(
     assert (run.decided, run.problems) == (f"verify a-0 a-1 with {ALL}", problems)
     run.on(Verified(80_000, ()))
     assert (run.view.phase, run.view.residue) == (Phase.FAILED, tuple(map(str, OVERRIDES)))
+
+
+def test_patience_with_a_throttle_begins_with_its_first_failure() -> None:
+    late = replace(UNREAD, at_ms=10_000 + CALL_PATIENCE_MS)
+    written = (ConfigsRead(20_000, with_our_values()), ThrottleRestored(30_000))
+    run = Played(*ELECTED, replace(SILENT, at_ms=10_000), *written, late)
+    assert (run.decided, run.problems) == (f"verify a-0 a-1 with {ALL}", ("no answer",))
+    failing = Played(*PREPARED[:3], replace(PREPARED[3], problems=("no",)), replace(SILENT, at_ms=10_000), late)
+    assert (failing.step, failing.view.ended_ms) == ("Failed", late.at_ms)
 
 
 def test_a_throttle_that_was_left_may_be_restored_by_hand() -> None:
@@ -263,7 +281,7 @@ def test_a_failed_move_weighs_more_than_a_cancelled_one(
 ) -> None:
     found = MovesObserved(1_000, tuple(map(seen, MOVES, (first, second))))
     run = Played(begun(throttle=None), CancelRequested(500, 1, is_now=False), found).go("verify")
-    assert (run.decided, run.go("").step) == (decided, step)
+    assert (run.decided, run.go("").step, run.view.ended_ms) == (decided, step, 1_000)
 
 
 @pytest.mark.parametrize(("reaction", "step"), [

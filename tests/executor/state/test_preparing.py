@@ -20,6 +20,7 @@ from kreassign.executor.events import (
     RunStarted,
     ThrottleChecked,
     ThrottleRequested,
+    ThrottleRestored,
     ThrottleSet,
     TimePassed,
     Verified,
@@ -152,9 +153,11 @@ def test_a_throttle_in_part_is_restored_where_the_rest_is_not_read() -> None:
 def test_copies_in_flight_are_watched_though_settings_cannot_be_read() -> None:
     run = Played(*PREPARED, look(500, MOVING), RunResumed(1_000, LIVE), SILENT, replace(SILENT, at_ms=LATE_MS))
     assert (run.decided, run.problems) == ("observe a-0 a-1", ("no answer",))
+    assert run.go("check health").go("observe").problems == ("over, from 00:01:01 to 00:01:01 UTC: no answer",)
 
 
 TOPIC = ConfigResource.topic("a")
+ASKED = ThrottleRequested(10_000, 1, 5)
 NO = ThrottleSet(3_000, ("no",), failed=(TOPIC,))
 
 
@@ -163,6 +166,7 @@ NO = ThrottleSet(3_000, ("no",), failed=(TOPIC,))
     (PREPARED[:3], replace(NO, may_pass=True), "observe a-0 a-1", ()),
     (PREPARED[:3], NO, "read all rates", ("no", SPENT)),
     (PREPARED[:3], replace(NO, failed=(), may_pass=True), "read all rates", ("no", SPENT)),
+    ((*LISTED[:-1], replace(NO, problems=("before",)), ASKED), NO, f"read {ALL}", ("no", SPENT)),
     ((*SUBMITTED, RunResumed(4_500, LIVE)), NO, "observe a-0 a-1", ("no",)),
 ])  # fmt: skip
 def test_a_throttle_that_cannot_be_set_ends_a_run_with_nothing_in_flight(
@@ -213,11 +217,14 @@ def test_no_patience_spans_two_processes() -> None:
 
 def test_what_an_earlier_end_left_or_found_is_looked_at_again() -> None:
     silent = ConfigsRead(9_000, (), ("broker 0 could not be read",))
-    run = Played(*ELECTED, silent, replace(silent, at_ms=90_000), Verified(90_000, ("a-0 is elsewhere",)))
+    written = (ConfigsRead(9_000, with_our_values()), ThrottleRestored(9_000, ("said no",)))
+    run = Played(*ELECTED, *written, silent, replace(silent, at_ms=90_000), Verified(90_000, ("a-0 is elsewhere",)))
     run.on(Verified(120_000, ("a-0 is elsewhere",)))
-    assert (run.step, run.problems, run.view.findings) == ("Failed", silent.problems, ("a-0 is elsewhere",))
+    left = "when the run was left, since 00:00:09 UTC: said no"
+    assert (run.step, run.problems, run.view.findings) == ("Failed", (*silent.problems, left), ("a-0 is elsewhere",))
     run.on(RunResumed(130_000, LIVE))
-    assert (run.decided, run.problems, run.view.findings) == ("elect a-0", (), ())
+    assert (run.decided, run.view.findings) == ("elect a-0", ())
+    assert run.problems == ("over, from 00:00:09 to 00:02:10 UTC: said no",)
 
 
 # --- what a process left is read before it is set again ------------------------------------------------------------
@@ -229,7 +236,6 @@ CERTAIN = replace(ODD, at_ms=10_000 + PROPAGATION_MS)
 TOLD = f"someone else had changed a throttle when {{}}: {REMOVED.then}, and the run had set it to '{RATE}'"
 UNANSWERED = ThrottleChecked(10_000, unread=(TOPIC, LEADER_1.resource))
 IN_FLIGHT, WAITING = Played(guarded()).go("wait"), Played(guarded()).go("submit")
-ASKED = ThrottleRequested(10_000, 1, 5)
 
 
 @pytest.mark.parametrize(("events", "decided", "problems"), [
@@ -253,6 +259,7 @@ ASKED = ThrottleRequested(10_000, 1, 5)
     # Whoever asks for a throttle meanwhile does not keep the moves waiting for an answer.
     ([ASKED], f"check {ALL}", ()),
     ([ASKED, ThrottleChecked(10_000)], f"set all rates=5|{RATE}", ()),
+    ([replace(ASKED, rate_bytes_per_s=RATE), ThrottleChecked(10_000)], "set all rates", ()),
     ([ASKED, replace(SILENT, at_ms=10_000)], "observe a-0 a-1", ("no answer",)),
     ([ASKED, ODD, CERTAIN], f"set all rates=5|{RATE}", (TOLD.format("a throttle was asked for"),)),
     # Journals of earlier versions have no such reading.

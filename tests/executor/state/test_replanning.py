@@ -24,10 +24,13 @@ from kreassign.executor.events import (
     PlannedMove,
     Refusal,
     SubmissionIntended,
+    TimePassed,
+    TrafficMeasured,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.scheduling import Pace
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, PartitionWrites
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
@@ -99,20 +102,22 @@ LEADER_9 = ConfigKey(ConfigResource.broker(9), LEADER_THROTTLED_RATE)
 def test_the_question_tells_what_is_lost_under_way_planned_and_written() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 9, float(number)) for number in range(4))
     others = {"originals": (ConfigValue(LEADER_9, None),), "adopted": (ConfigValue(LEADER_4, None),)}
-    run = Played(begun(*moves, replans=True, operator=ANN, pace=Pace(disk_reserve=0.25), **others)).go("observe")
-    run.on(HoldRequested(0, 1))
+    rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE))
+    begin = begun(*moves, rates=rates, replans=True, operator=ANN, pace=Pace(disk_reserve=0.25), **others)
+    run = Played(begin).go("observe").on(HoldRequested(0, 1))
     for at_ms in (1_000, LOST_MS):
         places = (PlacementState.ARRIVED, PlacementState.DELETED, MOVING, UNTOUCHED)
         found = [seen(move, where) for move, where in zip(moves, places, strict=True)]
         run.on(MovesObserved(at_ms, tuple(found if at_ms == 1_000 else found[2:])), HealthObserved(at_ms, WITHOUT_2))
         if at_ms == 1_000:
-            run.go("wait")
+            writes = (PartitionWrites(moves[2].topic_partition, 7.0),)
+            run.go("wait").on(TimePassed(20_000), TrafficMeasured(20_000, (), writes))
     (question,) = run.ordered
     assert isinstance(question, ReplanMoves)
     names = [move.topic_partition for move in moves]
     assert replace(question, known=frozenset()) == ReplanMoves(
-        moves[2:], (2,), frozenset({names[2]}), (moves[0], *moves[2:]), ThrottleRates(RATE), frozenset(), 0.25,
-        {names[2]: 2.0, names[3]: 3.0}, ANN,
+        moves[2:], (2,), frozenset({names[2]}), (moves[0], *moves[2:]), rates, frozenset(), 0.25,
+        {names[2]: 7.0, names[3]: 3.0}, ANN,
     )  # fmt: skip
     assert {LEADER_4, LEADER_9} < question.known
 

@@ -130,3 +130,9 @@ def test_what_was_measured_of_a_broker_holds_for_a_minute(since_ms: int, rate: s
     run = measured(following(), 10_000, *BUSY)
     found = rates(measured(run, 10_000 + since_ms, *BUSY[1:]))
     assert found == LEFT | {"leader 0": rate}
+
+
+def test_writes_to_a_partition_hold_until_others_are_measured() -> None:
+    run = measured(following(), 10_000, PartitionWrites(A0, 100.0), PartitionWrites(A1, 80.0))
+    found = rates(measured(run, 20_000, PartitionWrites(A0, 200.0)))
+    assert found == {"leader 0": "500", "follower 2": "250", "leader 1": "200", "follower 3": "100"}
