@@ -57,14 +57,14 @@ def test_alone_it_shows_the_journey_and_without_a_cluster_how_to_name_one() -> N
     approve(shown.output, "alone-without-a-cluster")
 
 
-def test_alone_it_shows_how_the_cluster_in_force_is_and_that_a_plan_is_next(
+def test_kreassign_alone_shows_the_cluster_and_that_a_plan_is_next(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
     approve(invoke().output, "alone-with-a-cluster", SERVER=address)
 
 
-def test_alone_it_shows_a_run_that_is_not_at_its_end_and_what_to_do_about_it(own_state: Path) -> None:
+def test_kreassign_alone_shows_an_open_run_and_how_to_go_on(own_state: Path) -> None:
     first, *rest = SUBMITTED
     assert isinstance(first, RunStarted)
     with Journal.create(own_state, first) as journal:
@@ -89,7 +89,7 @@ def test_why_the_cluster_cannot_be_asked_is_said_after_the_journey(
 # A plan from the cluster
 
 
-def test_a_plan_is_made_from_the_cluster_itself_and_says_what_its_loads_rest_on(address: str, tmp_path: Path) -> None:
+def test_a_plan_is_made_from_the_cluster_itself(address: str, tmp_path: Path) -> None:
     out = tmp_path / "plan.json"
     made = invoke(*PLAN, "--bootstrap-server", address, "--out", out)
     assert made.exit_code == 0, made.output
@@ -132,7 +132,7 @@ def test_the_cluster_has_no_other_load_than_its_present_one(address: str) -> Non
     assert (refused.exit_code, "has only its present one" in refused.stderr) == (2, True)
 
 
-def test_a_plan_within_brokers_shows_what_each_log_directory_gives_and_takes(tmp_path: Path) -> None:
+def test_plan_disks_shows_what_each_log_directory_gives_and_takes(tmp_path: Path) -> None:
     full = PartitionPlan((0, 1), Traffic(size_bytes=MEGABYTES), paths=("/data/0/d0", "/data/1/d0"))
     twin = Twin(replace(cluster(), topics=(TopicPlan("t", (full,) * 4),)), TwinSettings())
     words = ("plan", "disks", "--measure-for", "0", "--out", tmp_path / "plan.json")

@@ -86,7 +86,7 @@ def test_the_list_of_commands_says_imperatives() -> None:
     assert not [name for name, command in COMMANDS.items() if command.summary.split(" ")[0] not in IMPERATIVES]
 
 
-def test_the_first_help_has_examples_that_can_be_parsed_and_every_command_once_by_what_it_is_for() -> None:
+def test_the_first_help_has_every_command_once_and_examples_that_parse() -> None:
     shown = CliRunner().invoke(kreassign, ["--help"], terminal_width=80).stdout
     approve(shown, "help")
     examples, _, lists = shown.partition("Options:\n")
@@ -138,7 +138,7 @@ def test_every_command_has_examples_that_can_be_parsed(words: str, command: clic
         assert not missing
 
 
-def test_options_stand_in_groups_where_they_are_many_and_examples_before_them() -> None:
+def test_help_groups_options_where_there_are_many() -> None:
     shown = CliRunner().invoke(kreassign, ["run", "--help"], terminal_width=80).stdout
     approve(shown, "help-of-run")
     command = COMMANDS["run"].load()

@@ -131,7 +131,7 @@ def screen_of(progress: Progress, width: int = 100, height: int = 30) -> list[st
 TOLD = ("stall: a-0 has made no progress. Look.",)
 
 
-def test_a_terminal_shows_the_range_of_the_end_brokers_guards_and_the_last_events() -> None:
+def test_a_terminal_shows_moves_brokers_guards_and_events() -> None:
     # Brokers with most still to copy come first: 2 and 0 have the larger of the two copies.
     approve(screen_of(replace(progress_of(*HALF_WAY), verdicts=TOLD)), "terminal")
 
@@ -181,11 +181,11 @@ def lines_of(*events: Event) -> list[str]:
     return text.getvalue().splitlines()
 
 
-def test_lines_tell_phases_progress_and_finished_moves_without_control_characters() -> None:
+def test_lines_show_phases_progress_and_finished_moves() -> None:
     approve(lines_of(*WHOLE), "lines-of-a-whole-run")
 
 
-def test_a_run_that_an_operator_paused_is_told_as_paused_in_every_live_view() -> None:
+def test_every_live_view_shows_a_paused_run_as_paused() -> None:
     paused = (*HALF_WAY, HoldRequested(21_000, 1))
     going_on = (*paused, ReleaseRequested(22_000, 2))
     approve(lines_of(*going_on), "lines-of-a-paused-run")
@@ -221,7 +221,7 @@ def test_status_tells_how_a_run_ended(tmp_path: Path) -> None:
     approve(text, "status-of-a-finished-run", DIR=tmp_path)
 
 
-def test_status_of_a_paused_run_names_the_throttle_in_force_and_both_ways_to_go_on(tmp_path: Path) -> None:
+def test_status_of_a_paused_run_names_throttle_and_both_ways_on(tmp_path: Path) -> None:
     written(tmp_path, *SUBMITTED, StopRequested(9_000))
     code, text = invoke("status", "--state-dir", tmp_path)
     assert code == 0
@@ -277,7 +277,7 @@ def test_nothing_shown_of_a_killed_run_says_when_it_ends(tmp_path: Path) -> None
     assert (watched["eta_s"], watched["why_no_end"]) == (None, nobody)
 
 
-def test_a_run_that_is_executed_leaves_nothing_behind_and_need_not_be_continued(tmp_path: Path) -> None:
+def test_status_of_an_executed_run_names_nothing_left_behind(tmp_path: Path) -> None:
     first, *rest = HALF_WAY
     assert isinstance(first, RunStarted)
     with Journal.create(tmp_path, first) as journal:

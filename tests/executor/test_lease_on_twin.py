@@ -145,7 +145,7 @@ def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(r
     assert not any("someone else" in problem for problem in done.problems)
 
 
-def test_what_differs_when_a_run_has_the_lease_again_is_told_neutrally_and_set_again_at_once(rig: TwinRig) -> None:
+def test_a_run_with_the_lease_again_sets_its_throttle_again_at_once(rig: TwinRig) -> None:
     """Another run restored it, as it has to, or somebody without a lease changed it: nobody can tell."""
     lease = lease_of(rig, "run-1")
     lease.take()

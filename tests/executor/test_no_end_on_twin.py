@@ -58,7 +58,7 @@ def cancel_after(rig: TwinRig, seconds: float, *, is_now: bool = True) -> None:
     rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=is_now))
 
 
-def test_before_anything_is_measured_it_is_being_calculated_and_at_the_end_the_run_has_ended(rig: TwinRig) -> None:
+def test_the_end_is_calculated_until_copies_are_measured(rig: TwinRig) -> None:
     watched = Watched(rig)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     approve(watched.reasons(), "why-there-is-no-end")

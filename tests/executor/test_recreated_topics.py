@@ -96,7 +96,7 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> 
     assert "elect_leaders" not in [name for name, *_ in odd.calls]
 
 
-def test_a_run_does_not_end_well_whose_topic_was_recreated_after_its_last_move_even_as_the_plan_wants_it(
+def test_a_run_fails_if_a_topic_was_recreated_after_its_last_move(
     rig: TwinRig,
 ) -> None:
     odd = OddPort(rig.client)

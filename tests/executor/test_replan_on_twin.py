@@ -230,7 +230,7 @@ def test_the_second_choice_may_die_too(rig: TwinRig) -> None:
     assert found.moves[0].former_targets == ((2, 1), (4, 1))
 
 
-def test_where_no_broker_is_left_the_move_is_given_up_by_name_and_nothing_is_copied(tmp_path: Path) -> None:
+def test_a_move_is_given_up_where_no_other_broker_is_left(tmp_path: Path) -> None:
     rig = new_rig(tmp_path, HOME, brokers=4)
     rig.after(4, lambda: rig.twin.crash(2))
     found = rig.run(rig.prepared(AWAY, throttle=SLOW, replans=True))

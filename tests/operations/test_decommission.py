@@ -128,7 +128,7 @@ def is_named(rig: TwinRig, broker: int = 3) -> bool:
     )
 
 
-def test_a_broker_is_cordoned_drained_proven_empty_and_unregistered_once_it_is_stopped(operators: Operators) -> None:
+def test_a_broker_is_drained_and_unregistered_once_it_is_stopped(operators: Operators) -> None:
     rig = operators.rig
     found = operators.decommission(unregisters=True)
     assert operators.said[:2] == ["cordon the log directories of broker 3", "drain broker 3: t-0, t-1"]

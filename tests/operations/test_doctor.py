@@ -15,7 +15,7 @@ from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 
 
-def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_and_is_content_after_the_cure(
+def test_the_doctor_finds_an_endless_override_and_a_forgotten_throttle(
     tmp_path: Path,
 ) -> None:
     transport = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))

@@ -91,7 +91,7 @@ def test_a_broker_that_does_not_report_its_log_directories_takes_nothing(rig: Tw
 
     odd.answer("describe_log_dirs", without_4)
     rig.let_plan_over(odd)
-    assert reasons(rig.replanner(asked)) == {tp(0): "every other broker is in a rack that has a replica of it"}
+    assert "every other broker is in a rack" in reasons(rig.replanner(asked))[tp(0)]
 
 
 def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRig) -> None:

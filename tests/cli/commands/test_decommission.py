@@ -27,9 +27,7 @@ def server() -> Iterator[ServerThread]:
         yield found
 
 
-def test_a_broker_is_taken_out_of_the_cluster_by_the_same_command_given_again(
-    server: ServerThread, tmp_path: Path
-) -> None:
+def test_decommission_given_again_takes_the_broker_out(server: ServerThread, tmp_path: Path) -> None:
     def type_in(*words: str) -> Result:
         options = ["--bootstrap-server", server.bootstrap_servers, "--state-dir", str(tmp_path)]
         return CliRunner().invoke(kreassign, ["decommission", "3", *words, *options, "--poll-interval", "0.1"])

@@ -45,7 +45,7 @@ def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal)
     assert command in shown.stdout
 
 
-def test_what_this_client_may_not_do_is_told_with_the_commands_that_grant_it(tmp_path: Path) -> None:
+def test_doctor_names_the_commands_that_grant_missing_permissions(tmp_path: Path) -> None:
     looks = (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)
     rules = frozenset(Allow(ANONYMOUS, one, topic) for one in looks for topic in (None, ALL_TOPICS))
     settings = TwinSettings(permissions=Permissions(rules))

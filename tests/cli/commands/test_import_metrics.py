@@ -51,7 +51,7 @@ def imported(command: str, tmp_path: Path, content: str, *arguments: str) -> tup
     return result.exit_code, [line for line in said if not line.startswith("next: ")]
 
 
-def test_what_can_be_is_stored_by_its_hour_and_the_rest_is_counted_by_reason_and_kept(tmp_path: Path) -> None:
+def test_import_metrics_stores_good_readings_and_keeps_bad_ones(tmp_path: Path) -> None:
     code, said = imported("import-metrics", tmp_path, SCRAPE, "--cluster", "c", "--broker", "1")
     assert code == 0
     approve(said, "import-metrics")
@@ -138,7 +138,7 @@ def test_one_file_that_cannot_be_read_keeps_no_other_from_being_imported(tmp_pat
     assert len(read_rows(tmp_path / "data", METRICS)) == 1
 
 
-def test_samples_of_ones_own_are_stored_and_each_bad_row_is_counted_and_kept(tmp_path: Path) -> None:
+def test_import_samples_stores_good_rows_and_keeps_bad_ones(tmp_path: Path) -> None:
     code, said = imported("import-samples", tmp_path, SAMPLES_CSV, "--cluster", "c")
     assert code == 0
     approve(said, "import-samples")

@@ -57,7 +57,7 @@ def test_eighty_columns_are_enough_for_the_longest_names(tmp_path: Path) -> None
     assert lines[-1].split() == ["t-0", "-", "-", "no", "rate:", "no", "samples"]
 
 
-def test_brokers_that_measured_themselves_are_shown_with_what_they_can_hold(tmp_path: Path) -> None:
+def test_brokers_that_measured_themselves_are_shown(tmp_path: Path) -> None:
     named = {"cluster_id": "c.1", "hour_count": 168, "measured_share": 1.0}
     full = {"bytes_in_per_s": 98.7 * MB, "bytes_out_per_s": 98.7 * MB, "cpu_share": 0.5, "peak_cpu_share": 1.0,
             "cpu_capacity_bytes_per_s": 98.7 * MB, "disk_bytes": 98_700_000 * MB}  # fmt: skip

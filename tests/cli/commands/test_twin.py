@@ -180,7 +180,7 @@ def test_a_scenario_is_served_as_it_is_described(tmp_path: Path) -> None:
         size = "3 MB"
     """)
     with serving("--scenario", str(file)) as served:
-        assert served.lines[0] == "Kafka 3.9 twin with 3 brokers; Ctrl-C ends it"
+        assert " with 3 brokers;" in served.lines[0]
         assert len(served.bootstrap().split(",")) == 2
         with served.admin() as admin:
             assert admin.describe_cluster().cluster_id == "small"

@@ -43,7 +43,7 @@ def kinds(found: dict[str, Any]) -> list[str]:
     return [finding["kind"] for finding in found["findings"]]
 
 
-def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(terminal: Terminal) -> None:
+def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Terminal) -> None:
     code, found = verify(terminal, terminal.plan)
     assert (code, found["ok"], kinds(found)) == (1, False, ["replicas", "replicas"])
 

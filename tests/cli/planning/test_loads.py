@@ -105,7 +105,7 @@ def test_a_few_absurd_loads_are_named_and_move_nothing_by_themselves(tmp_path: P
     assert max(broker.before["net-in"] for broker in found.facts.brokers) == 9.5 * MEGABYTE
 
 
-def test_the_first_lines_name_them_with_their_age_and_share_and_fit_80_columns(tmp_path: Path) -> None:
+def test_doubtful_loads_are_shown_first_and_fit_80_columns(tmp_path: Path) -> None:
     lines = plan("--data", tables(tmp_path, DIRTY), "--out", tmp_path / "plan.json").stdout.splitlines()
     approve(lines[:7], "doubtful-loads", DAYS=DAYS)
     assert max(map(len, lines[:7])) < 80
@@ -167,7 +167,7 @@ def test_a_limit_of_cpu_is_refused_where_no_broker_measured_any_and_counts_cores
     assert after[0] == pytest.approx(2.0 * 2 / 12, rel=0.1)
 
 
-def test_what_consumers_read_is_taken_from_the_tables_and_assumed_only_where_nobody_measured_it(
+def test_reads_of_consumers_are_assumed_only_where_none_were_measured(
     tmp_path: Path,
 ) -> None:
     topics, goals = {"t": [ENOUGH] * 6}, tmp_path / "goals.toml"
@@ -330,7 +330,7 @@ def ahead(number: int, low: float, middle: float, high: float) -> dict[str, Any]
     return {**figures, **key, **rates, "high_size_bytes": 20.0 * MEGABYTE, "basis": "flat"}
 
 
-def test_a_plan_by_the_forecast_says_how_sure_it_is_and_one_by_its_upper_end_has_more_load(tmp_path: Path) -> None:
+def test_a_plan_by_forecast_shows_the_interval_it_rests_on(tmp_path: Path) -> None:
     data = tables(tmp_path, {"t": [ENOUGH] * 6})
     write_rows(data, FORECAST, [ahead(number, 0.5e6, 1e6, 3e6) for number in range(6)], file_stem="a")
     out = tmp_path / "plan.json"

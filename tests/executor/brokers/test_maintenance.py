@@ -148,7 +148,7 @@ def kinds(steps: list[Step]) -> list[type[Step]]:
 # --- the way --------------------------------------------------------------------------------------------------------
 
 
-def test_a_broker_is_cordoned_and_leads_nothing_and_after_its_restart_all_is_as_before() -> None:
+def test_maintenance_takes_leaders_off_and_gives_them_back() -> None:
     cluster = Cluster()
     steps = way(cluster, next_to_enter, 3)
     assert kinds(steps) == [Remember, Cordon, Reorder, Elect, Finished]
@@ -188,7 +188,7 @@ def test_two_brokers_leave_one_after_the_other_and_nobody_leads_who_is_still_awa
 # --- what is in the way ---------------------------------------------------------------------------------------------
 
 
-def test_every_partition_that_would_lose_its_min_isr_is_named_and_nothing_is_changed() -> None:
+def test_maintenance_is_refused_where_it_would_break_min_isr() -> None:
     cluster = Cluster({0: (3, 1), 1: (3,), 2: (1, 2)})
     (step,) = way(cluster, next_to_enter, 3)
     approve([step], "min-isr-would-be-lost")
@@ -276,7 +276,7 @@ def test_a_cordon_of_somebody_else_outlives_the_maintenance() -> None:
     assert cluster.values == {3: "*"}
 
 
-def test_a_list_that_somebody_else_has_changed_meanwhile_is_left_alone_and_named() -> None:
+def test_a_list_changed_by_others_is_left_alone_and_named() -> None:
     cluster = Cluster()
     way(cluster, next_to_enter, 3)
     cluster.lists[0] = (2, 3, 1)
@@ -286,7 +286,7 @@ def test_a_list_that_somebody_else_has_changed_meanwhile_is_left_alone_and_named
     assert (cluster.lists[0], cluster.lists[3]) == ((2, 3, 1), (3, 4, 1))
 
 
-def test_a_broker_without_a_record_is_brought_back_as_far_as_the_cluster_tells() -> None:
+def test_a_broker_without_a_record_is_in_service_but_cordoned() -> None:
     cluster = Cluster()
     way(cluster, next_to_enter, 3)
     cluster.record = MaintenanceRecord()

@@ -113,7 +113,7 @@ def test_directories_that_are_offline_or_cordoned_are_found() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned, open_one)})) == []
 
 
-def test_a_broker_in_maintenance_is_told_with_who_began_it_and_not_as_a_forgotten_cordon() -> None:
+def test_a_broker_in_maintenance_is_no_forgotten_cordon() -> None:
     cordoned = LogDir("/b", None, 9, 9, True, ())
     record = MaintenanceRecord(1, {1: Entered(0, "ann@host", is_cordoned=True)})
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned,)}, maintenance=record))

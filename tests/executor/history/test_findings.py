@@ -55,7 +55,7 @@ def found(*partitions: Partition, brokers: tuple[Broker, ...] = HOSTS, **min_isr
 # Brokers and racks
 
 
-def test_a_broker_that_is_down_is_named_with_what_is_at_risk_and_the_plan_without_it() -> None:
+def test_a_broker_that_is_down_is_found_with_what_is_at_risk() -> None:
     partitions = (part(0, 0, 1), part(1, 2, 3, isr=(3,)), part(2, 2, 1, isr=()))
     (issue,) = found(*partitions, brokers=without(2))
     assert (issue.kind, issue.subject) == ("broker", "broker 2 (h2:9092, rack a)")

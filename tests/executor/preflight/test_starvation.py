@@ -75,7 +75,7 @@ def test_the_sentence_names_what_is_written_and_how_often_it_is_sent() -> None:
     approve([found], "starvation")
 
 
-def test_one_rate_is_advised_for_all_moves_and_the_least_one_for_one_at_a_time() -> None:
+def test_advice_names_the_rate_for_all_moves_and_for_one_at_a_time() -> None:
     advice = rate_advice([ONE, TWO], {T0: 40.0, T1: 20.0})
     assert advice == RateAdvice(bytes_per_s=175, one_at_a_time_bytes_per_s=100)
     approve([advice], "rate-advice")
@@ -168,7 +168,7 @@ def test_a_run_that_would_never_end_is_refused_before_anything_is_sent(tmp_path:
     assert rig.throttles == {}
 
 
-def test_a_rate_that_may_be_too_low_is_warned_of_with_one_advice_at_the_end(tmp_path: Path) -> None:
+def test_a_rate_that_may_be_too_low_is_warned_of_with_one_advice(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [0, 1]], write_bytes_per_s=50_000)
     said: list[str] = []
     measured(rig.client, rig.prepared({0: (2, 1), 1: (3, 1)}, throttle=140_000), 20, rig.transport, said.append)

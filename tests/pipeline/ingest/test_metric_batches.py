@@ -41,7 +41,7 @@ def test_the_columns_of_a_batch_are_those_that_are_judged() -> None:
     assert tuple(SCHEMA.names) == JUDGED
 
 
-def test_the_first_value_of_a_key_stays_and_each_other_record_is_accounted_for() -> None:
+def test_the_first_value_of_a_key_stays_and_others_are_counted() -> None:
     records = batch_of(
         {"broker": 2, "value": 5.0},
         {"broker": 2, "value": 6.0, "source_offset": -1, "is_ahead": True},

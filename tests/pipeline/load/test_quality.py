@@ -68,7 +68,7 @@ def test_a_treatment_of_a_newer_version_is_counted_too() -> None:
     assert account.tables["t"]["mended"] == 7
 
 
-def test_of_several_tables_each_has_a_line_and_without_loads_there_is_the_head_alone() -> None:
+def test_each_table_has_a_line_of_quality() -> None:
     judged = [Judged("samples", GOOD, None, 1_234_567), Judged("brokers", Treatment.SKIPPED, "old", 1)]
     lines = list(quality_lines(quality_rows(BEGUN_MS + 999, judged)))
     approve(lines, "quality-of-two-tables")

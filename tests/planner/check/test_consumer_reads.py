@@ -60,7 +60,7 @@ def test_readers_follow_the_replicas_of_a_plan() -> None:
     assert bytes_sent(problem, moved(problem, (0, (2, 3, 4)))).tolist() == [0, 20 + 67.5, 0, 22.5]
 
 
-def test_only_what_brokers_send_is_told_by_where_it_is_read_and_limits_are_judged_without() -> None:
+def test_where_consumers_read_changes_no_limit() -> None:
     hosts = [replace(host, capacity={"net-out": 109.0 if host.id == 4 else 1e9}) for host in HOSTS]
     problem = posed(hosts, [FIRST], rules=replace(RULES, racks=RackRule.NONE), bands=(Band(NET_OUT), Band(DISK)))
     found = evaluate(problem, moved(problem, (0, (4, 2, 3))))

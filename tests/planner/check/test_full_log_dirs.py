@@ -20,7 +20,7 @@ def told(found) -> tuple[str, ...]:
     return full_log_dirs(found, Assignment.current(found.partitions))
 
 
-def test_a_full_directory_beside_an_empty_one_is_told_with_what_moves_copies_within_the_broker() -> None:
+def test_a_full_directory_beside_an_empty_one_names_plan_disks() -> None:
     found = told(rebalance(problem((95, "/a"), (5, "/b")), None))
     assert [one.partition(": ")[0] for one in found] == [
         says("full directory", "/b", 2, "98%", "another one of it 0%"),

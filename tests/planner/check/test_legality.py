@@ -257,7 +257,7 @@ def test_with_only_forced_no_copy_goes_elsewhere_without_need() -> None:
 
 
 @pytest.mark.parametrize(("most", "said"), [(1.0, ()), (2.0, (says("moves without need", 0, 2, 5),))])
-def test_with_only_forced_a_copy_gives_way_to_another_where_a_limit_has_no_room_for_both(most, said) -> None:
+def test_with_only_forced_a_copy_gives_way_where_a_limit_has_no_room(most, said) -> None:
     hosts = [
         replace(host, capacity={"replicas": most} if host.id == 2 else {}, must_empty=host.id == 4)
         for host in brokers(1, 2, 3, 4, 5)
@@ -468,7 +468,7 @@ def test_no_copy_arrives_in_a_directory_that_takes_none(second: LogDirFacts) -> 
     assert placed(problem, (0, (2,), ("/a",))) == ()
 
 
-def test_with_only_forced_a_copy_leaves_its_directory_only_where_that_has_no_room() -> None:
+def test_with_only_forced_a_copy_leaves_only_a_full_directory() -> None:
     rules = Rules(only_forced=True, between_log_dirs=True)
     loads = [partition(0, 1, gigabytes=6, log_dirs=("/a",)), partition(1, 1, gigabytes=4, log_dirs=("/a",))]
     to_b = (1, (1,), ("/b",))
@@ -492,7 +492,7 @@ def test_with_only_forced_nobody_is_said_to_leave_a_directory_that_is_not_known(
     assert placed(dirs_problem(partition(0, 1), rules=rules), (0, (1,), ("/a",))) == ()
 
 
-def test_with_only_forced_what_leaves_a_drained_directory_may_leave_its_broker_too() -> None:
+def test_with_only_forced_a_drained_copy_may_leave_its_broker_too() -> None:
     hosts = [
         BrokerFacts(1, log_dirs=(LogDirFacts("/a", must_empty=True), LogDirFacts("/b"))),
         BrokerFacts(2, log_dirs=(LogDirFacts("/a"),)),
@@ -567,7 +567,7 @@ def test_a_budget_may_be_spent_to_its_end(field: str, spent: int) -> None:
     assert broken(less, (0, (4, 2)), (1, (2, 4))) == (says("over the budget", f"{spent - 1} {what}", spent),)
 
 
-def test_what_is_written_as_fast_as_it_is_copied_never_fits_a_budget_unless_it_is_empty() -> None:
+def test_a_copy_that_never_catches_up_fits_no_budget() -> None:
     budget = Budget(bytes_in_per_broker=2 * GIGABYTE, rate_bytes_per_s=4)
     loads = [partition(0, 1, gigabytes=1, write_bytes_per_s=2.0), partition(1, 1, gigabytes=0, write_bytes_per_s=4.0),
              partition(2, 1, gigabytes=1e-9, write_bytes_per_s=4.0), partition(3, 1, gigabytes=1e-9)]  # fmt: skip

@@ -37,7 +37,7 @@ def test_the_second_of_each_list_leads_what_its_broker_led() -> None:
     assert (found.offline.tolist(), found.means.tolist()) == ([0, 0, 0], [2.0])
 
 
-def test_what_exceeds_limits_is_counted_in_means_and_told_with_the_worst_case() -> None:
+def test_excess_after_a_loss_is_counted_in_means() -> None:
     found = of(posed_with())
     assert found.excess == 1.5
     (worst,) = found.worst("before")
@@ -224,7 +224,7 @@ def test_what_rounding_adds_exceeds_no_limit() -> None:
     assert len(judged([[np.nextafter(most, 2000), 0], [0, 0]], [[1000, 1], [1, 1]]).sentences()) == 1
 
 
-def test_limits_that_are_exceeded_are_counted_and_what_is_offline_told_at_its_worst() -> None:
+def test_exceeded_limits_are_counted_and_offline_ones_named() -> None:
     found = judged([[3, 6], [5, 2]], [[2, 4], [4, 4]], offline=(1, 3))
     assert found.excess == (1 + 2 + 1) / 4
     assert found.sentences() == (

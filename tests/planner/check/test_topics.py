@@ -28,7 +28,7 @@ def outside(hosts, *leaders: int, tolerance: float = 0.0) -> tuple[str, ...]:
     return topics_outside(problem, now(problem))
 
 
-def test_a_topic_is_spread_where_no_broker_is_a_whole_replica_off_its_share() -> None:
+def test_a_topic_is_spread_within_a_whole_replica_of_its_share() -> None:
     assert outside(brokers(1, 2, 3), 1, 1, 2, 3) == ()
     assert outside(brokers(1, 2), 1, 1, 2, 2) == ()
     # Both are off by one: the last is told.

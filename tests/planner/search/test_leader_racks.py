@@ -78,7 +78,7 @@ def test_between_brokers_of_one_rack_leaders_are_balanced() -> None:
     assert sorted(heads(outcome)) == [2, 2, 2, 3, 3, 3]
 
 
-def test_partitions_without_a_replica_there_are_named_and_nothing_is_copied_for_it() -> None:
+def test_partitions_without_a_replica_in_the_racks_are_named() -> None:
     outcome = planned(pinned([partition(0, 3), partition(1, 1, 3)]))
     assert outcome.evaluation.moves == 0
     assert outcome.facts.remaining == (says("no replica in the racks", "t", "1 of 2", "b, a"),)
