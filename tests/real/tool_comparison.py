@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -295,6 +296,8 @@ class Tool:
     def _state(self) -> list[str]:
         # Brokers learn of changes in their order: those who know the newest topic know all that was before.
         self.cluster.create_topic(f"{self._prefix}marker", [[0]])
+        if self.cluster.zookeeper:
+            self._wait_for_settings()
         ongoing = self.admin.list_partition_reassignments()
         lines = [f"{self._shown(str(partition))}: {list(ids)}" for partition, ids in sorted(self._assigned().items())]
         lines += [f"moving {self._shown(str(key))}: {ongoing[key]}" for key in sorted(ongoing)]
@@ -307,6 +310,19 @@ class Tool:
             own = {name: entry.value for name, entry in described.items() if entry.source < ConfigSource.STATIC_BROKER}
             lines += [f"{self._shown(str(resource))}: {name} = {value!r}" for name, value in sorted(own.items())]
         return lines
+
+    def _wait_for_settings(self) -> None:
+        """With ZooKeeper brokers hear of settings in an order of their own: whoever shows the last knows all before."""
+        name, value = "log.flush.interval.messages", str(time.time_ns())  # never the one before
+        live = [ConfigResource.broker(broker) for broker in self._live_brokers()]
+
+        def are_known() -> bool:
+            described = self.admin.describe_configs(live, names=[name]).raise_if_any()
+            return all(described[broker][name].value == value for broker in live)
+
+        self.admin.incremental_alter_configs({key: [ConfigChange.set(name, value)] for key in live}).raise_if_any()
+        wait_until(are_known, what="brokers that know their settings")
+        self.admin.incremental_alter_configs({key: [ConfigChange.delete(name)] for key in live}).raise_if_any()
 
     def _live_brokers(self) -> list[int]:
         return sorted(broker for broker, node in self.cluster.brokers.items() if node.is_running)
