@@ -104,6 +104,14 @@ def test_what_is_no_snapshot_is_refused(old: str, new: str, complaint: str) -> N
     assert complaint in str(refusal.value)
 
 
+def test_a_log_directory_that_a_broker_has_twice_is_refused_with_the_file() -> None:
+    first = SNAPSHOT.brokers[0]
+    twice = replace(first, log_dirs=(first.log_dirs[0], first.log_dirs[0]))
+    said = rf"^s\.json: \[\[brokers\]\] 1: log directory {first.log_dirs[0].path} is there more than once$"
+    with pytest.raises(InputError, match=said):
+        parse_snapshot(format_snapshot(replace(SNAPSHOT, brokers=(twice, *SNAPSHOT.brokers[1:]))), "s.json")
+
+
 def test_json_that_is_no_object_is_refused() -> None:
     with pytest.raises(InputError, match=r"^x.json: this is JSON, but not an object$"):
         parse_snapshot("[]", "x.json")

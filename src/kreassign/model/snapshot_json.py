@@ -160,7 +160,9 @@ def _read_broker(table: KeyedTable) -> SnapshotBroker:
             rack,
             table.flag("is_fenced", default=False),
         )
-        return SnapshotBroker(broker, tuple(map(_read_log_dir, table.tables("log_dirs"))), table.text_map("configs"))
+        log_dirs = tuple(map(_read_log_dir, table.tables("log_dirs")))
+        _refuse_twice(table, "log directory", (one.path for one in log_dirs))
+        return SnapshotBroker(broker, log_dirs, table.text_map("configs"))
 
 
 def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
