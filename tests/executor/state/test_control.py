@@ -127,15 +127,16 @@ def test_a_cancellation_without_effect_is_told_after_three_attempts() -> None:
     assert run.problems == (f"over, from 00:05:05 to 00:05:06 UTC: {NO_EFFECT}",)
 
 
-@pytest.mark.parametrize("answer", [
-    MovesCancelled(7_000, (A0,)), MovesCancelled(7_000, (), idle=(A0,)),
-], ids=["accepted", "idle"])  # fmt: skip
-def test_a_refused_cancellation_is_told_until_one_is_accepted(answer: MovesCancelled) -> None:
+@pytest.mark.parametrize("events", [
+    [look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (A0,))],
+    [look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (), idle=(A0,))],
+    [look(7_000, REORDERED)],
+], ids=["accepted", "idle", "cancelled"])  # fmt: skip
+def test_a_refused_cancellation_is_told_until_one_is_accepted(events: list[Event]) -> None:
     run = Played(*SUBMITTED, NOW, look(5_000, MOVING), TRIED)
     run.on(MovesCancelled(6_000, (A1,), (Refusal(A0, "not now"),)))
     assert (run.decided, run.problems) == ("observe a-0 a-1", (REFUSED,))
-    run.on(look(7_000, MOVING), CancelIntended(7_000, (A0,)), answer)
-    assert run.problems == (f"over, from 00:00:06 to 00:00:07 UTC: {REFUSED}",)
+    assert run.on(*events).problems == (f"over, from 00:00:06 to 00:00:07 UTC: {REFUSED}",)
 
 
 ADAPTIVE = AdaptiveThrottle(9_000)

@@ -164,7 +164,9 @@ def test_nothing_follows_before_the_first_look() -> None:
 def test_a_look_means_something_else_after_what_happened(
     record: MoveRecord, observation: PartitionObservation, found: str
 ) -> None:
-    assert after(deepcopy(record), observation) == found
+    record = deepcopy(record)
+    assert after(record, observation) == found
+    assert record.completed_ms == (5_000 if record.status in {"failed", "complete"} else None)
 
 
 def test_a_move_that_is_under_way_unsent_counts_from_when_it_was_seen() -> None:
@@ -276,6 +278,8 @@ def test_a_refusal_is_the_end_unless_an_earlier_attempt_has_no_answer() -> None:
     record.sent(2_000, RUN)
     record.refused(3_000, "no")
     assert (record.status, record.problem) == (MoveStatus.SENT, None)
+    unseen = deepcopy(record)
+    assert (after(unseen, observed(UNTOUCHED), 2_000 + LAST_WORD_MS), unseen.problem) == ("nothing, failed", "no")
     record.refused(4_000, "never")
     assert (record.status, record.completed_ms, record.problem) == (MoveStatus.FAILED, 4_000, "never")
 

@@ -289,7 +289,7 @@ def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
     run = Played(*LISTED[:-1], *events)
     assert (run.decided, run.problems) == (decided, problems)
     if SPENT in problems:
-        assert run.go("restore").go("").go("").step == "Failed"
+        assert (run.go("restore").go("").go("").step, run.problems) == ("Failed", problems)
 
 
 def test_what_was_set_without_a_problem_has_no_earlier_value() -> None:
@@ -434,6 +434,7 @@ DEFERRED = MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, 
     (NOW, LOST, look(AGAIN_MS, UNTOUCHED), "cancel a-0 a-1", "sent sent"),
     (FINISH, DEFERRED, look(AGAIN_MS, UNTOUCHED), f"read {ALL}", "cancelled cancelled"),
     (NOW, LOST, look(AGAIN_MS, DIVERGED), "wait", "sent sent"),
+    (FINISH, DEFERRED, look(AGAIN_MS - 1, UNTOUCHED), "wait", "sent sent"),
     (FINISH, LOST, look(AGAIN_MS, MOVING), "wait", "moving moving"),
     (FINISH, MovesSubmitted(4_000, BOTH), look(5_000, AT_PLACE, MOVES[0]),
      UNLISTED, "complete moving"),
