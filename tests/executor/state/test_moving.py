@@ -80,8 +80,6 @@ def unthrottled(*moves: PlannedMove, **pace: Any) -> Played:
     return Played(begun(*moves, throttle=None, pace=Pace(**{"is_eager": True, **pace})))
 
 
-# --- what a poll leads to ------------------------------------------------------------------------------------------
-
 LOST = MovesSubmitted(4_000, (), unknown=BOTH)
 HALF = MovesObserved(5_000, (seen(MOVES[0], MOVING), seen(MOVES[1], UNTOUCHED)))
 STRANGE = look(5_000, DIVERGED)
@@ -165,9 +163,6 @@ def test_a_poll_asks_for_the_step_of_a_move_and_tells_absent_brokers() -> None:
         assert run.on(MovesObserved(1_000, (seen(two, MOVING),), absent=absent)).view.absent == shown
 
 
-# --- what is observed, and which moves start -----------------------------------------------------------------------
-
-
 BETWEEN = (
     PlannedMove(TopicPartition("a", 0), (0, 1), (2, 1), 1_000),
     PlannedMove(TopicPartition("a", 1), (1, 0), (1, 3), 3_000),
@@ -226,8 +221,6 @@ def test_moves_start_in_the_order_and_within_the_limits_that_were_chosen(
     places = [seen(move, MOVING if number < moving else UNTOUCHED) for number, move in enumerate(moves)]
     assert run.on(MovesObserved(1_000, tuple(places))).decided == decided
 
-
-# --- the lists of throttled replicas -------------------------------------------------------------------------------
 
 TWO_COPIES = PlannedMove(A0, (0, 1), (2, 3), 1_000)
 WITHIN = replace(MOVES[0], target=(2, 1), log_dirs=(LogDirTarget(1, "/b", "/a"),))
@@ -312,8 +305,6 @@ def test_settings_of_a_broker_that_is_down_are_told_until_it_is_back() -> None:
     assert run.go("observe").problems == ()
 
 
-# --- a throttle that is guarded ------------------------------------------------------------------------------------
-
 ODD = ConfigValue(LEADER_0, "5")
 
 
@@ -365,9 +356,6 @@ ARRIVES = (look(1_000, AT_PLACE, MOVES[0]), ThrottleChecked(1_000, (ODD,)))
 ], ids=["in doubt", "certain", "over", "certain and over", "set again", "set undoubted"])  # fmt: skip
 def test_guards_are_asked_as_soon_as_a_throttle_is_changed_or_set_again(events: list[Event], decided: str) -> None:
     assert Played(guarded()).go("wait").on(*ARRIVES).go("wait").on(*events).decided == decided
-
-
-# --- sending -------------------------------------------------------------------------------------------------------
 
 
 def test_targets_directories_and_changes_of_the_factor_are_sent() -> None:
@@ -422,8 +410,6 @@ def test_a_move_that_is_sent_again_counts_once_and_is_not_held() -> None:
     assert run.on(HoldRequested(0, 1), look(5_000, UNTOUCHED, *BETWEEN)).decided == "submit a-0"
 
 
-# --- winding down --------------------------------------------------------------------------------------------------
-
 FINISH, NOW = CancelRequested(4_000, 1, is_now=False), CancelRequested(4_000, 1, is_now=True)
 DEFERRED = MovesSubmitted(4_000, (), deferred=(Refusal(A0, "busy"), Refusal(A1, "busy")))
 
@@ -459,8 +445,6 @@ def test_a_health_check_knows_the_moves_and_settings_that_are_left() -> None:
     (check,) = run.ordered
     assert check == CheckHealth(MOVES[1:], tuple(run.view.pending_restores.values()), Health(LIVE))
 
-
-# --- a cluster that does not answer --------------------------------------------------------------------------------
 
 FAILED = CallFailed(5_000, "no answer")
 

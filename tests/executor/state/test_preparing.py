@@ -57,9 +57,6 @@ SPENT = "the throttle could not be set, so nothing more was started"
 LEADER_4 = ConfigKey(ConfigResource.broker(4), LEADER_THROTTLED_RATE)
 
 
-# --- beginning -----------------------------------------------------------------------------------------------------
-
-
 def test_a_run_begins_with_all_that_it_was_given() -> None:
     two, pace = replace(MOVES[0], target=(2, 3)), Pace(is_stepwise=True)
     begin = replace(started(two, MOVES[1]), at_ms=7, plan_id="plan-1", operator=ANN, pace=pace)
@@ -128,8 +125,6 @@ def test_brokers_that_are_down_after_all_get_their_rate_once_they_are_back() -> 
     assert run.go("set").decided == "set follower 3"
 
 
-# --- reading and setting fail --------------------------------------------------------------------------------------
-
 SILENT = CallFailed(1_000, "no answer")
 UNREAD = ConfigsRead(1_000, BEFORE, ("no answer",))
 LATE_MS = 1_000 + CONFIG_PATIENCE_MS
@@ -182,9 +177,6 @@ def test_a_throttle_that_was_set_in_part_is_restored_and_the_run_fails() -> None
     assert (run.go("").go("").step, run.pending) == ("Failed", "")
 
 
-# --- another process -----------------------------------------------------------------------------------------------
-
-
 def test_whoever_resumes_a_run_is_noted_once() -> None:
     run = Played(replace(started(), operator=ANN))
     for operator in (BOB, ANN, None):
@@ -226,8 +218,6 @@ def test_what_an_earlier_end_left_or_found_is_looked_at_again() -> None:
     assert (run.decided, run.view.findings) == ("elect a-0", ())
     assert run.problems == ("over, from 00:00:09 to 00:02:10 UTC: said no",)
 
-
-# --- what a process left is read before it is set again ------------------------------------------------------------
 
 RESUMED = RunResumed(10_000, LIVE, rereads_first=True)
 REMOVED = ConfigValue(LEADER_0, None)
@@ -307,9 +297,6 @@ def test_a_setting_whose_intention_got_no_answer_may_be_there_or_not(
     run: Played, differ: tuple[ConfigValue, ...], decided: str
 ) -> None:
     assert run.copy().on(RESUMED, ThrottleChecked(10_000, differ)).decided == decided
-
-
-# --- another throttle ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("event", "decided"), [
