@@ -37,7 +37,7 @@ def test_two_runs_do_not_pause_alike() -> None:
     assert len({delay_ms(5, f"run-{number}") for number in range(20)}) > 10
 
 
-def test_each_attempt_begins_a_pause_and_only_the_first_the_patience() -> None:
+def test_only_the_first_attempt_starts_the_patience() -> None:
     attempts = Attempts()
     for count, at_ms in ((1, 1_000), (2, 9_000)):
         attempts.begin(at_ms, "run-1")
@@ -47,7 +47,7 @@ def test_each_attempt_begins_a_pause_and_only_the_first_the_patience() -> None:
         assert (attempts.had_time(at_ms + LAST_WORD_MS - 1), attempts.had_time(at_ms + LAST_WORD_MS)) == (False, True)
 
 
-def test_another_process_begins_its_own_patience() -> None:
+def test_resume_restarts_the_patience_of_attempts() -> None:
     attempts = Attempts(2, 1_000, 9_000, 12_000, 2, "no")
     attempts.restart(20_000)
     assert attempts == Attempts(2, 20_000, 20_000, 20_000, 2, "no")

@@ -154,7 +154,7 @@ def test_a_new_rate_is_set_at_once_with_the_value_before_the_run() -> None:
     (ThrottleRequested(8_000, 7, 6, (2,)), ThrottleRates(RATE, (BrokerRate(2, 6),))),
     (ThrottleRequested(8_000, 7, None, (), ADAPTIVE), ThrottleRates(None, (), ADAPTIVE)),
 ], ids=["rate", "of a broker", "adaptive"])  # fmt: skip
-def test_a_throttle_asked_for_after_the_moves_sets_nothing(event: Event, rates: ThrottleRates) -> None:
+def test_a_throttle_requested_after_the_moves_sets_nothing(event: Event, rates: ThrottleRates) -> None:
     run = Played(*ARRIVED, event)
     assert (run.decided, run.view.rates, run.view.last_request) == ("", rates, 7)
     assert run.step == "Electing"
@@ -190,7 +190,7 @@ def test_brokers_that_are_given_up_are_not_waited_for() -> None:
     assert run.on(BrokersForgotten(5_000, (4, 2)), look(5_000, UNTOUCHED)).decided == "set both lists"
 
 
-def test_a_doubt_about_a_broker_ends_when_that_is_given_up() -> None:
+def test_giving_up_a_broker_ends_the_doubt_about_it() -> None:
     odd = ThrottleChecked(0, (ConfigValue(LEADER_0, "5"),))
     run = Played(guarded()).go("check all").on(odd)
     assert run.decided == "wait"

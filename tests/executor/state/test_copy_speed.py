@@ -69,7 +69,7 @@ SHARED = ((copied(9, b1=300, b2=200), {1: 100}), (copied(9, b1=50), {1: 60}))
     ([(WHOLE, False), ((), True), ((), True)], FADING * 250),
 ], ids=["nothing copied", "first", "fades", "shared by silent polls", "silent", "fades for silent polls", "sent",
         "sent over two polls", "begins again"])  # fmt: skip
-def test_enough_for_a_broker_follows_the_most_done_between_two_polls(polls: list[Poll], most_bytes: float) -> None:
+def test_the_busy_threshold_follows_the_best_poll(polls: list[Poll], most_bytes: float) -> None:
     speed = CopySpeed()
     for had, has_progress in polls:
         speed.note_poll(had, has_progress=has_progress)
@@ -81,7 +81,7 @@ def test_enough_for_a_broker_follows_the_most_done_between_two_polls(polls: list
     (LEAST_BYTES / POLLS, LEAST_BYTES),
     (LEAST_BYTES / POLLS + 0.25, LEAST_BYTES + 1),
 ])  # fmt: skip
-def test_enough_are_two_copies_and_what_lasts_for_four_polls(most_done_bytes: float, enough: int) -> None:
+def test_a_broker_is_busy_with_two_copies_and_data_for_four_polls(most_done_bytes: float, enough: int) -> None:
     moving = Candidate(A0, 1_000, 0, (1,), left_bytes=600)
     busy = CopySpeed(most_done_bytes=most_done_bytes).saturation([moving])
     assert busy == Saturation.of(SaturationThreshold(2, enough), [moving])

@@ -94,7 +94,7 @@ def test_a_directory_below_its_reserve_takes_no_room_from_others(size: int, deci
     assert run.go("").decided == decided
 
 
-def test_without_the_guard_of_disks_their_room_does_not_matter() -> None:
+def test_disk_space_does_not_matter_without_its_guard() -> None:
     run = run_of(*TWO, reaction=Reaction.OFF).go("submit")
     assert run.decided == "submit a-0 a-1"
     other = Played(begun(*TWO, throttle=None, guards={GuardName.BROKER: Reaction.HOLD})).go("check health")
@@ -142,7 +142,7 @@ NAMED = tuple(replace(one, log_dirs=(LogDirTarget(one.target[0], "/d"),)) for on
     (CIRCLE[:1], TOLD.replace("3 moves", "1 moves").replace("; brokers 2 -> 3 -> 2 wait for each other", "")),
     (NAMED, TOLD.replace("3 moves", "2 moves")),
 ], ids=["circle", "no circle", "directories"])  # fmt: skip
-def test_moves_without_room_are_told_with_brokers_that_wait_for_each_other(
+def test_full_disks_are_told_with_brokers_that_wait_for_each_other(
     moves: tuple[PlannedMove, ...], sentence: str
 ) -> None:
     run = stuck(FULL, *moves)
@@ -176,13 +176,13 @@ def test_disks_do_not_hold_a_run_while_something_is_in_flight() -> None:
     assert told(run) == [f"over, from 00:00:01 to 00:00:31 UTC: {TOLD}"]
 
 
-def test_a_circle_is_found_and_a_mere_chain_is_none() -> None:
+def test_a_chain_of_full_brokers_is_no_circle() -> None:
     assert find_cycle({1: {2}, 2: {3}, 3: {1, 4}}) == (1, 2, 3)
     assert find_cycle({4: {2}, 2: {4}, 1: {2}}) == (2, 4)
     assert find_cycle({1: {2}, 2: {3}}) == ()
 
 
-def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
+def test_urgent_moves_go_first(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 4], [2, 3], [0, 1]])
     rig.twin.crash(1)
     rig.twin.advance(60_000)

@@ -126,13 +126,13 @@ def test_a_value_of_others_is_read_twice_and_told(odd: ConfigValue, decided: str
     assert not run.view.was_throttle_kept
 
 
-def test_an_old_value_where_the_run_wrote_it_back_is_no_wonder() -> None:
+def test_a_restored_value_is_not_taken_for_a_foreign_change() -> None:
     run = Played(*WRITTEN_BACK, ThrottleRestored(10_000))
     assert run.on(ConfigsRead(11_000, with_before())).decided == f"verify a-0 a-1 with {ALL}"
     assert run.view.was_throttle_kept
 
 
-def test_an_earlier_rate_of_the_run_is_its_own_too() -> None:
+def test_an_earlier_rate_of_the_run_counts_as_its_own() -> None:
     run = Played(*SUBMITTED)
     for rate in (5, RATE):
         run.on(ThrottleRequested(5_000, 1, rate)).go("observe")
@@ -178,7 +178,7 @@ def test_the_word_of_the_controller_counts_for_brokers_that_are_down() -> None:
     assert run.problems[-1] == "over, from 00:00:03 to 00:00:03 UTC: no"
 
 
-def test_a_value_that_is_not_there_is_not_written_at_once_again() -> None:
+def test_restore_reads_again_before_it_writes_again() -> None:
     run = Played(*WRITTEN_BACK, ThrottleRestored(10_000))
     run.on(ConfigsRead(11_000, (*with_our_values(OVERRIDES[:1]), *with_before(OVERRIDES[1:]))))
     assert (run.decided, run.pending) == ("wait", "leader 0")
@@ -267,7 +267,7 @@ def test_a_result_is_verified_until_it_is_right_or_patience_ends(
     assert run.view.ended_ms == (None if step == "Verifying" else events[-1].at_ms)
 
 
-def test_a_result_is_verified_again_after_a_wait() -> None:
+def test_verification_is_repeated_after_a_wait() -> None:
     assert Played(*RESTORED, Verified(12_000, FOUND), TimePassed(13_000)).decided == f"verify a-0 a-1 with {ALL}"
 
 
@@ -287,7 +287,7 @@ def test_a_failed_move_weighs_more_than_a_cancelled_one(
 @pytest.mark.parametrize(("reaction", "step"), [
     (Reaction.CANCEL, "Failed"), (Reaction.HOLD, "Failed"), (Reaction.WARN, "Done"), (Reaction.OFF, "Done"),
 ])  # fmt: skip
-def test_a_run_whose_throttle_others_changed_fails_if_it_guards_that(reaction: Reaction, step: str) -> None:
+def test_a_guarded_run_fails_if_others_changed_its_throttle(reaction: Reaction, step: str) -> None:
     run = Played(guarded(reaction=reaction)).go("wait").go("read", AT_PLACE)
     removed = ConfigsRead(5_000, (ConfigValue(LEADER_0, None),))
     run.on(removed, replace(removed, at_ms=5_000 + PROPAGATION_MS)).go("verify").go("")

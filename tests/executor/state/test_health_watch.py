@@ -172,7 +172,7 @@ def test_guards_judge_all_that_is_known_of_the_run() -> None:
         assert (verdict.guard, said in verdict.seen) == (guard, True)
 
 
-def test_copies_into_named_directories_are_judged_by_those() -> None:
+def test_only_the_named_directories_are_judged() -> None:
     named = replace(MOVES[0], log_dirs=(LogDirTarget(2, "/b"),))
     space = (LogDirSpace(2, "/a", 1_000, 0), LogDirSpace(2, "/b", 9_000, 9_000))
     run = Played(begun(named, throttle=None, guards={GuardName.DISK: Reaction.HOLD}), look(1_000, UNTOUCHED, named))
@@ -293,7 +293,7 @@ def test_moves_that_are_planned_again_are_given_up_only_in_a_cancelled_run() -> 
     assert (run.decided, run.view.records[A0].given_up) == ("observe a-1 a-0", AWAY.format(2))
 
 
-def test_a_question_for_other_brokers_is_over_when_none_is_lost() -> None:
+def test_a_failed_replan_is_over_when_no_broker_is_lost() -> None:
     failed = "moves whose destination is lost could not be planned again yet: no answer"
     run = looked(watched(MOVING, WITHOUT_2, replans=True), 61_000, WITHOUT_2).on(CallFailed(61_000, "no answer"))
     assert looked(run, 91_000, WITHOUT_2).on(CallFailed(91_000, "no answer")).problems == (failed,)
@@ -301,7 +301,7 @@ def test_a_question_for_other_brokers_is_over_when_none_is_lost() -> None:
 
 
 @pytest.mark.parametrize(("health", "decided"), [(WITHOUT_2, "check health without 2"), (WELL, "check health")])
-def test_brokers_whose_moves_went_elsewhere_are_watched_still(health: Health, decided: str) -> None:
+def test_replaced_brokers_are_still_watched(health: Health, decided: str) -> None:
     run = Played(begun(throttle=None, replans=True), HoldRequested(0, 1), look(1_000, UNTOUCHED))
     looked(run.on(HealthObserved(1_000, WITHOUT_2)), 61_000, WITHOUT_2, UNTOUCHED)
     assert run.decided == "replan a-0 without 2"

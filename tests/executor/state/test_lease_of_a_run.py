@@ -73,7 +73,7 @@ GONE, OTHER = ConfigValue(LEADER_0, None), ConfigValue(FOLLOWERS, "7:7")
     (CallFailed(8_000, "no answer"), ()),
 ])  # fmt: skip
 @pytest.mark.parametrize("event", [TAKEN, FORGONE], ids=["had again", "forgone"])
-def test_what_another_run_restored_is_told_and_set_again(
+def test_a_throttle_that_another_run_restored_is_told_and_set_again(
     event: Event, answer: Event, problems: tuple[str, ...]
 ) -> None:
     run = Played(guarded()).go("wait").on(LOSS, event)
@@ -97,5 +97,5 @@ def test_settings_of_topics_that_are_gone_are_not_set_again() -> None:
     (Played(guarded()).go("set all").intend(), "read both lists"),
     (Played(guarded(throttle=None)).go("wait"), "observe a-0 a-1"),
 ], ids=["no such guard", "nothing in force", "no throttle"])  # fmt: skip
-def test_a_throttle_that_does_not_matter_is_not_read(run: Played, decided: str) -> None:
+def test_a_throttle_that_is_not_guarded_or_not_set_is_not_read(run: Played, decided: str) -> None:
     assert run.copy().on(LOSS, TAKEN).decided == decided

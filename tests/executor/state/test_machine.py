@@ -142,7 +142,7 @@ LIST_VALUES = tuple(present for present in BEFORE if present.key.broker is None)
     (SUBMITTED[:-1], [ThrottleIntended(9_000, OVERRIDES), ThrottleSet(9_000), look(10_000, MOVING)], "wait"),
     (SUBMITTED, [ThrottleIntended(9_000, OVERRIDES), ThrottleSet(9_000, ("broker 1: no",))], "observe a-0 a-1"),
 ], ids=["rates intended", "lists intended", "sent", "under way", "not set"])  # fmt: skip
-def test_a_crash_between_an_intention_and_its_answer_is_made_good(
+def test_a_crash_between_intention_and_answer_is_repaired(
     begin: tuple[Event, ...], events: list[Event], decided: str
 ) -> None:
     assert Played(*begin, RunResumed(9_000, LIVE), *events).decided == decided
@@ -206,7 +206,7 @@ def test_an_event_next_to_a_wait_tells_whether_it_was_over(event: Event, step: s
     assert (run.step, run.decided, run.now) == (step, decided, 6_000)
 
 
-def test_a_request_during_a_wait_leaves_it_one() -> None:
+def test_a_request_does_not_end_a_wait() -> None:
     run = LOOKED.copy().on(HoldRequested(6_000, 1), MovesObserved(7_000, ()))
     assert run.decided == "wait"
     with pytest.raises(JournalDamaged):

@@ -138,7 +138,7 @@ def test_a_move_that_has_ended_stays_as_it_is(status: MoveStatus) -> None:
     assert after(MoveRecord(MOVE, status), observed(PlacementState.DELETED)) == status
 
 
-def test_nothing_follows_before_the_first_look() -> None:
+def test_a_move_that_was_never_observed_needs_nothing() -> None:
     assert conclude(MoveRecord(MOVE), 5_000) == "nothing"
 
 
@@ -163,7 +163,7 @@ def test_nothing_follows_before_the_first_look() -> None:
     (at(CANCELLING, given_up="full"), observed(UNCONFIRMED), "cancel"),
     (at(CANCELLING, is_idle=True, given_up="full"), observed(UNCONFIRMED, isr=(2, 3)), "failed"),
 ])  # fmt: skip
-def test_a_look_means_something_else_after_what_happened(
+def test_the_history_of_a_move_changes_what_a_look_means(
     record: MoveRecord, observation: PartitionObservation, found: str
 ) -> None:
     record = deepcopy(record)
@@ -171,7 +171,7 @@ def test_a_look_means_something_else_after_what_happened(
     assert record.completed_ms == (5_000 if record.status in {"failed", "complete"} else None)
 
 
-def test_a_move_that_is_under_way_unsent_counts_from_when_it_was_seen() -> None:
+def test_a_move_found_under_way_counts_from_when_it_was_seen() -> None:
     for status, submitted_ms in ((PLANNED, 5_000), (SENT, 1_000)):
         record = at(status)
         after(record, observed())
@@ -205,7 +205,7 @@ NOTHING_TO_CANCEL = {"is_idle": True, "awaited_replan": ANOTHER}
     (at(CANCELLING, **NOTHING_TO_CANCEL, given_up="full"), [(5_000, observed(UNCONFIRMED), "failed")], "full"),
 ], ids=["sent again", "cancelled again", "refused", "patience", "in vain", "in vain, unanswered", "no leader",
         "empty list", "not in sync", "given up"])  # fmt: skip
-def test_a_move_is_believed_or_given_up_once_its_time_is_over(
+def test_timeouts_complete_retry_or_fail_a_move(
     record: MoveRecord, looks: list[tuple[int, PartitionObservation, str]], problem: str | None
 ) -> None:
     record = deepcopy(record)
@@ -222,7 +222,7 @@ def test_a_doubt_of_before_does_not_shorten_the_one_after_a_cancellation() -> No
     assert after(record, observed(SETTLING), DOUBT_MS) == "cancelling"
 
 
-def test_every_patience_begins_again_with_another_process() -> None:
+def test_resume_restarts_every_timeout_of_a_move() -> None:
     known = {"doubtful_since_ms": 3, "leaderless_since_ms": 4, "anchor": Pace(1, 2, 3), "losing_ground": (1.0, 2.0)}
     record = at(CANCELLING, **known)
     record.resumed(9_000)
@@ -297,7 +297,7 @@ def test_a_cancelled_move_ends_or_waits_by_why_it_was_cancelled(
     assert record == found
 
 
-def test_a_move_that_leads_elsewhere_forgets_where_its_copies_were() -> None:
+def test_a_new_target_forgets_where_copies_were() -> None:
     seen = observed(UNTOUCHED, *COPIES, misplaced=(2,), isr=(0,))
     record = under_way(awaited_replan=ANOTHER, observation=seen)
     record.cancelled(5_000)
@@ -357,7 +357,7 @@ def test_a_step_that_is_over_is_followed_by_the_next_one_at_once(
     assert (after(record, observation, DOUBT_MS), record.step) == (found, STEPS[1])
 
 
-def test_a_step_that_is_over_is_not_taken_for_the_next_one_too() -> None:
+def test_one_look_completes_only_one_step() -> None:
     record = at(UNDER_WAY, steps=STEPS)
     after(record, observed(ARRIVED, CopyProgress(2, 300, None)))
     assert record.copies == (CopyProgress(2, 300, 0),)
@@ -365,7 +365,7 @@ def test_a_step_that_is_over_is_not_taken_for_the_next_one_too() -> None:
     assert (conclude(record, 6_000), record.step) == ("submit", STEPS[1])
 
 
-def test_the_target_to_come_has_its_directories() -> None:
+def test_the_wanted_target_has_its_directories() -> None:
     record = MoveRecord(NAMED)
     assert (record.wanted, record.step, record.is_given_up) == (NAMED, NAMED, False)
     record.awaited_replan = ANOTHER
@@ -410,7 +410,7 @@ def test_brokers_lag_until_they_are_in_sync_and_in_their_directory(
     (MoveRecord(MOVE, observation=observed(), copies=(CopyProgress(2, 5, 7), CopyProgress(3, 6, None))),
      "broker 2 has 5 bytes, 7 left; broker 3 has 6 bytes, an unknown number left; in sync are [0, 1]"),
 ])  # fmt: skip
-def test_the_story_of_a_move_tells_of_each_copy(record: MoveRecord, story: str) -> None:
+def test_the_story_of_a_move_names_each_copy(record: MoveRecord, story: str) -> None:
     assert record.story == story
 
 
@@ -427,11 +427,11 @@ BOTH = (CopyProgress(2, 0, 1), CopyProgress(3, 0, 1))
     (MoveRecord(replace(MOVE, original=(0, 1, 5)), losing_ground=(5.0, 6.0)), CopiedPartition(6.0, 0, 2, (2, 3))),
     (MoveRecord(WITHIN), CopiedPartition(0.0, 0, 1, (2,))),
 ], ids=["as planned", "as measured", "one lags", "nothing in sync", "unseen", "within a broker"])  # fmt: skip
-def test_a_move_takes_of_throttles_what_is_written_to_it(record: MoveRecord, copied: CopiedPartition) -> None:
+def test_a_move_needs_a_rate_for_what_is_written_to_it(record: MoveRecord, copied: CopiedPartition) -> None:
     assert record.copied == copied
 
 
-def test_a_record_tells_bytes_by_broker() -> None:
+def test_bytes_received_and_left_are_told_by_broker() -> None:
     record = MoveRecord(MOVE)
     assert (record.bytes_received, record.left_bytes) == ({2: 0, 3: 0}, {2: 1_000, 3: 1_000})
     record.see(observed(MOVING, CopyProgress(9, 7, 7), CopyProgress(2, 1_100, 50)), 5)
@@ -475,9 +475,7 @@ def test_a_move_progresses_when_a_copy_grows_or_comes_in_sync() -> None:
     (Pace(1_000, 100, 0), Pace(11_000, 200, 0), None),
     (Pace(1_000, 100, 0), Pace(11_000, 200, 1), (10.0, 10.1)),
 ])  # fmt: skip
-def test_ground_is_lost_where_no_less_is_left_and_something_is_written(
-    before: Pace, now: Pace, found: tuple[float, float] | None
-) -> None:
+def test_a_copy_loses_ground_when_writes_outrun_it(before: Pace, now: Pace, found: tuple[float, float] | None) -> None:
     assert now.losing_ground_since(before) == found
 
 

@@ -128,7 +128,7 @@ WHOLE = candidate(MoveRecord(FIRST))
     ((0, 1, 3), replace(WHOLE, size_bytes=100, left_bytes=100, destinations=(2,))),
     ((0, 1, 2, 3), replace(WHOLE, size_bytes=0, left_bytes=0, destinations=(), log_dirs=())),
 ])  # fmt: skip
-def test_of_a_move_in_flight_the_copies_that_lag_are_left(isr: tuple[int, ...] | None, expected: Candidate) -> None:
+def test_a_move_in_flight_has_its_lagging_copies_left(isr: tuple[int, ...] | None, expected: Candidate) -> None:
     record = MoveRecord(FIRST, MoveStatus.MOVING)
     assert left_of(record if isr is None else observed(record, *COPIES, isr=isr)) == expected
 

@@ -112,7 +112,7 @@ UNREAD = MovesObserved(5_000 + 2 * DOUBT_MS, (), (Refusal(A0, "no"), Refusal(A1,
     (SENT, [MovesSubmitted(4_000, (A0,), (Refusal(A1, "no"),))], "observe a-0", "moving failed"),
     (SENT, [MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))], f"read {ALL}", "failed failed"),
 ])  # fmt: skip
-def test_what_is_seen_decides_what_is_sent(
+def test_polls_decide_what_is_sent_and_what_has_failed(
     begin: tuple[Event, ...], events: list[Event], decided: str, moves: str
 ) -> None:
     run = Played(*begin, *events)
@@ -171,7 +171,7 @@ BETWEEN = (
 ONE_PER_SOURCE = {"order": Order.NAME, "caps": Caps(source=Cap(moves=1))}
 
 
-def test_what_may_have_gone_on_is_observed_and_else_the_first_that_wait() -> None:
+def test_polls_ask_for_moves_in_flight_before_waiting_ones() -> None:
     moves = many(CHECKED_AT_ONCE + 2)
     run = unthrottled(*moves).on(HoldRequested(0, 1), look(1_000, UNTOUCHED, *moves[:-1]), TimePassed(2_000))
     assert run.ordered == (ObserveMoves(moves[-1:]),)
@@ -244,7 +244,7 @@ def test_replicas_are_listed_that_copy_now_or_are_about_to(
         assert (run.settings[FOLLOWERS], run.settings[LEADERS]) == values
 
 
-def test_entries_that_others_left_behind_stay_listed() -> None:
+def test_adopted_entries_stay_listed() -> None:
     adopted = (ConfigValue(FOLLOWERS, "7:7"), ConfigValue(LEADER_0, "7"))
     run = Played(begun(adopted=adopted)).go("observe").go("set")
     assert run.decided == "set followers of a=0:2,1:3,7:7|7:7, leaders of a"
@@ -285,7 +285,7 @@ def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
         assert (run.go("restore").go("").go("").step, run.problems) == ("Failed", problems)
 
 
-def test_what_was_set_without_a_problem_has_no_earlier_value() -> None:
+def test_a_setting_made_without_a_problem_is_confirmed() -> None:
     faster = Played(*SUBMITTED, ThrottleRequested(5_000, 1, 5))
     for answer, decided in (
         (ThrottleSet(6_000), "set all rates=6|5"),
@@ -314,9 +314,7 @@ ODD = ConfigValue(LEADER_0, "5")
     (ThrottleChecked(0, (ODD,)), "wait", "its throttle is checked before anything is started"),
     (CallFailed(0, "no answer"), "wait", None),
 ])  # fmt: skip
-def test_a_batch_whose_throttle_is_not_known_to_be_ours_is_not_sent(
-    answer: Event, decided: str, hindrance: str | None
-) -> None:
+def test_moves_do_not_start_while_the_throttle_is_in_doubt(answer: Event, decided: str, hindrance: str | None) -> None:
     run = Played(guarded()).go("check all")
     assert run.on(answer).decided == decided
     assert str(run.view.hindrance(0)).startswith(str(hindrance))
@@ -433,7 +431,7 @@ def test_a_cancelled_run_cancels_what_may_be_under_way(
 
 
 @pytest.mark.parametrize(("to_the_end", "decided"), [(True, "check health"), (False, "wait")])
-def test_what_finishes_is_guarded_if_the_run_is_to_its_end(to_the_end: bool, decided: str) -> None:
+def test_a_cancelled_run_is_guarded_to_its_end_if_asked(to_the_end: bool, decided: str) -> None:
     guards = {GuardName.STALL: Reaction.WARN}
     run = Played(begun(guards=guards, guards_to_the_end=to_the_end)).go("wait").on(FINISH, look(60_000, MOVING))
     assert run.decided == decided

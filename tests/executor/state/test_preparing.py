@@ -112,7 +112,7 @@ def test_rates_are_set_where_they_are_not_so_yet(
     assert Played(begun(**begin), ConfigsRead(1_000, values)).decided == decided
 
 
-def test_the_values_of_before_others_changed_them_are_the_old_ones() -> None:
+def test_the_original_values_replace_those_that_others_had_set() -> None:
     originals = (ConfigValue(LEADER_0, "70"), ConfigValue(LEADER_1, None))
     run = Played(begun(originals=originals)).go("observe")
     assert [run.view.pending_restores[key].before for key in (LEADER_0, LEADER_1)] == ["70", None]
@@ -140,7 +140,7 @@ def test_settings_are_asked_for_again_for_a_minute(event: CallFailed | ConfigsRe
     assert run.problems == ("no answer", SPENT)
 
 
-def test_a_throttle_in_part_is_restored_where_the_rest_is_not_read() -> None:
+def test_a_partly_set_throttle_is_restored_when_reading_fails() -> None:
     run = Played(*PREPARED[:3], RunResumed(1_000, LIVE), SILENT, replace(SILENT, at_ms=LATE_MS))
     assert (run.decided, run.problems) == ("read all rates", ("no answer", SPENT))
 
@@ -177,7 +177,7 @@ def test_a_throttle_that_was_set_in_part_is_restored_and_the_run_fails() -> None
     assert (run.go("").go("").step, run.pending) == ("Failed", "")
 
 
-def test_whoever_resumes_a_run_is_noted_once() -> None:
+def test_each_operator_of_a_run_is_listed_once() -> None:
     run = Played(replace(started(), operator=ANN))
     for operator in (BOB, ANN, None):
         run.on(RunResumed(1_000, LIVE, operator))
@@ -195,7 +195,7 @@ def test_brokers_that_live_when_a_run_is_resumed_are_throttled() -> None:
     assert run.decided == f"read {ALL}"
 
 
-def test_no_patience_spans_two_processes() -> None:
+def test_resume_restarts_every_timeout_of_a_run() -> None:
     without_2 = Health((0, 1, 3, 4))
     run = Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("check health").on(HealthObserved(0, without_2))
     run.go("wait").on(HoldRequested(1_000, 1), RunResumed(70_000, LIVE))
@@ -274,7 +274,7 @@ def test_a_throttle_that_cannot_be_read_is_told_until_it_can_be() -> None:
     (Played(replace(guarded(), guards=())).go("wait"), f"set {ALL}"),
     (Played(guarded(throttle=None)).go("wait"), "observe a-0 a-1"),
 ], ids=["no guard", "no throttle"])  # fmt: skip
-def test_a_run_without_such_a_guard_reads_nothing_again(run: Played, decided: str) -> None:
+def test_an_unguarded_run_resumes_without_reading_its_throttle(run: Played, decided: str) -> None:
     assert run.copy().on(RESUMED).decided == decided
 
 
@@ -293,7 +293,7 @@ OFF_AND_ON = WAITING.copy().on(ThrottleRequested(0, 1, None)).go("observe").on(T
     (OFF_AND_ON.go("set").intend(), (REMOVED,),
      "set leader 0=5, leader 1=5|7000, follower 2=5, follower 3=5, both lists"),
 ], ids=["old", "ours", "other", "was in force", "was taken off"])  # fmt: skip
-def test_a_setting_whose_intention_got_no_answer_may_be_there_or_not(
+def test_a_setting_that_was_only_intended_may_be_there_or_not(
     run: Played, differ: tuple[ConfigValue, ...], decided: str
 ) -> None:
     assert run.copy().on(RESUMED, ThrottleChecked(10_000, differ)).decided == decided
@@ -306,7 +306,7 @@ def test_a_setting_whose_intention_got_no_answer_may_be_there_or_not(
     (ThrottleRequested(5_000, 1, None),
      f"set leader 0=None|{RATE}, leader 1=7000|{RATE}, follower 2=None|{RATE}, follower 3=None|{RATE}"),
 ])  # fmt: skip
-def test_a_throttle_that_is_asked_for_is_set_where_it_is_another_one(event: Event, decided: str) -> None:
+def test_a_requested_throttle_is_set_where_it_differs(event: Event, decided: str) -> None:
     assert Played(*SUBMITTED, event).decided == decided
 
 
@@ -315,7 +315,7 @@ def test_a_rate_that_was_taken_away_is_written_back_like_any_other() -> None:
     assert run.decided == f"restore {ALL}"
 
 
-def test_a_setting_in_doubt_is_set_only_where_someone_asks_for_it() -> None:
+def test_a_setting_in_doubt_is_set_only_on_request() -> None:
     odd = Health((0, 1, 2, 3), foreign_configs=(ConfigValue(LEADER_0, "7"),))
     run = Played(guarded(live_brokers=(0, 1, 2, 4))).go("check health").on(HealthObserved(0, odd))
     # Broker 3 is back, and that others have changed broker 0 is still to be seen.

@@ -83,12 +83,12 @@ def test_a_move_that_lags_on_a_lost_broker_is_planned_again(run: Played, decided
     ([look(1_000, UNTOUCHED), HealthObserved(1_000, WITHOUT_2), SubmissionIntended(1_000, (A0, A1)),
       MovesSubmitted(1_000, (), unknown=(A0, A1)), look(LOST_MS, PlacementState.SETTLING)], "wait"),
 ], ids=["waits", "waits without leader", "just sent"])  # fmt: skip
-def test_a_move_that_waits_is_planned_again_and_one_just_sent_is_not(events: list[Event], decided: str) -> None:
+def test_a_waiting_move_is_planned_again_and_a_sent_one_is_not(events: list[Event], decided: str) -> None:
     run = Played(begun(throttle=None, replans=True), *events, HealthObserved(LOST_MS, WITHOUT_2))
     assert run.decided == decided
 
 
-def test_a_move_that_is_planned_again_already_is_not_asked_about() -> None:
+def test_a_move_is_planned_again_only_once() -> None:
     run = losing().on(ELSEWHERE, look(62_000, MOVING), CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)))
     run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2))
     assert run.decided == "cancel a-0"
@@ -99,7 +99,7 @@ LEADER_4 = ConfigKey(ConfigResource.broker(4), LEADER_THROTTLED_RATE)
 LEADER_9 = ConfigKey(ConfigResource.broker(9), LEADER_THROTTLED_RATE)
 
 
-def test_the_question_tells_what_is_lost_under_way_planned_and_written() -> None:
+def test_the_replan_request_has_all_that_a_planner_needs() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 9, float(number)) for number in range(4))
     others = {"originals": (ConfigValue(LEADER_9, None),), "adopted": (ConfigValue(LEADER_4, None),)}
     rates = ThrottleRates(adaptive=AdaptiveThrottle(RATE))
@@ -143,7 +143,7 @@ def test_a_new_destination_is_throttled_before_it_gets_anything(
     assert run.go(then).decided == then
 
 
-def test_a_move_in_flight_leads_elsewhere_once_it_is_cancelled() -> None:
+def test_a_move_in_flight_gets_its_new_target_after_its_cancellation() -> None:
     run = losing().on(ELSEWHERE, look(62_000, MOVING))
     assert run.view.outlook == ("1 moves to brokers that are down are cancelled, to be made to others",)
     run.on(CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)), look(63_000, UNTOUCHED, MOVES[0]))
@@ -152,7 +152,7 @@ def test_a_move_in_flight_leads_elsewhere_once_it_is_cancelled() -> None:
     assert run.problems == (told,)
 
 
-def test_a_move_that_waits_leads_elsewhere_at_once_and_is_looked_at_again() -> None:
+def test_a_waiting_move_gets_its_new_target_at_once() -> None:
     run = Played(begun(throttle=None, replans=True), HoldRequested(0, 1), look(1_000, UNTOUCHED))
     run.on(HealthObserved(1_000, WITHOUT_2), look(LOST_MS, UNTOUCHED), HealthObserved(LOST_MS, WITHOUT_2), ELSEWHERE)
     assert (run.decided, target_of(run)) == ("observe a-0", ((4, 1), (4, 1)))
@@ -170,7 +170,7 @@ def test_brokers_that_are_back_are_throttled_with_the_new_destination() -> None:
 
 
 @pytest.mark.parametrize(("lost", "named"), [((2,), [2]), ((3, 2), [2])])
-def test_a_move_without_another_destination_is_given_up_and_says_why(lost: tuple[int, ...], named: list[int]) -> None:
+def test_a_move_without_another_destination_is_given_up(lost: tuple[int, ...], named: list[int]) -> None:
     run = losing().on(replace(REFUSED, lost=lost), look(62_000, MOVING))
     why = f"its destinations {named} had been down for 60 s, and no other could be found: no broker has space"
     assert (run.decided, run.view.records[A0].given_up) == ("cancel a-0", why)
@@ -179,7 +179,7 @@ def test_a_move_without_another_destination_is_given_up_and_says_why(lost: tuple
 FAILED = "moves whose destination is lost could not be planned again yet: no answer"
 
 
-def test_a_question_without_an_answer_is_told_until_one_comes() -> None:
+def test_a_failed_replan_is_told_until_one_succeeds() -> None:
     run = losing().on(CallFailed(LOST_MS, "no answer"))
     assert (run.decided, run.problems) == ("wait", (FAILED,))
     run.on(look(92_000, MOVING), HealthObserved(92_000, WITHOUT_2), replace(ELSEWHERE, at_ms=92_000))

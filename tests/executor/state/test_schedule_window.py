@@ -94,7 +94,7 @@ MINUTE = HOUR_MS - 60_000
     ((330, 10_000), [], MINUTE + 30_000, "submit a-0"),
     ((331, 10_000), [], MINUTE + 30_000, "wait"),
 ])  # fmt: skip
-def test_moves_start_that_end_before_the_window_does(
+def test_only_moves_that_fit_into_the_window_start(
     sizes: tuple[int, ...], events: list[Event], at_ms: int, decided: str
 ) -> None:
     run = run_of(*sized(*sizes), throttle=12).on(*events, look(at_ms, UNTOUCHED, *sized(*sizes)))
@@ -174,7 +174,7 @@ def test_what_ends_in_time_counts_copies_in_flight_in_the_order_of_the_run(order
     assert f"({in_time}) end" in told
 
 
-def test_the_outlook_is_over_with_the_hours_or_with_what_waits() -> None:
+def test_the_outlook_ends_with_the_window() -> None:
     run = run_of(*sized(1, 1)).on(look(NOON_MS, UNTOUCHED, *sized(1, 1)))
     assert run.view.outlook == (OPENS,)
     run.on(PaceRequested(NOON_MS, 1, PaceChange(hours=Schedule(deadline_ms=100 * NOON_MS))), TimePassed(NOON_MS))

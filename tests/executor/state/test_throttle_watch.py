@@ -104,7 +104,7 @@ FOREIGN = "somebody else changed its throttle: {}"
     # Lists of topics that do not start were not asked for.
     (replace(TWICE, differ=(odd(FOLLOWERS),)), None),
 ])  # fmt: skip
-def test_an_odd_value_is_someone_elses_only_when_it_stays_for_ten_seconds(
+def test_an_odd_value_must_stay_for_ten_seconds_to_count_as_foreign(
     second: ThrottleChecked, hindrance: str | None
 ) -> None:
     run = checked(1_000, odd(LEADER_0)).go("check all").on(second)
@@ -114,7 +114,7 @@ def test_an_odd_value_is_someone_elses_only_when_it_stays_for_ten_seconds(
 @pytest.mark.parametrize(("reaction", "decided"), [
     (Reaction.HOLD, "wait"), (Reaction.CANCEL, "wait"), (Reaction.WARN, "set both lists"),
 ])  # fmt: skip
-def test_a_run_that_is_only_warned_starts_moves_in_spite_of_a_doubt(reaction: Reaction, decided: str) -> None:
+def test_a_run_that_only_warns_starts_moves_despite_a_doubt(reaction: Reaction, decided: str) -> None:
     run = Played(guarded(reaction=reaction)).go("check all")
     assert run.on(ThrottleChecked(0, (odd(LEADER_0),))).decided == decided
 
@@ -137,7 +137,7 @@ BOTH_ODD = ThrottleChecked(10_000, (odd(LEADER_0), odd(FOLLOWERS)))
     (HELD, "set leader 1, follower 2, follower 3, leaders of a"),
     (WARNED, "set leader 1, follower 2, follower 3, both lists"),
 ])  # fmt: skip
-def test_what_others_changed_is_left_but_for_lists_of_a_warned_run(run: Played, decided: str) -> None:
+def test_foreign_changes_are_left_alone_but_for_lists_of_a_warned_run(run: Played, decided: str) -> None:
     run = run.copy().on(RESUMED, BOTH_ODD, replace(BOTH_ODD, at_ms=20_000))
     assert run.decided == decided
     # What was told once is not told again, unless it is another value.
@@ -161,7 +161,7 @@ def test_a_run_that_only_pauses_is_not_failed_by_what_others_changed() -> None:
     assert (run.step, run.problems, run.view.was_throttle_kept) == ("Paused", (TOLD,), True)
 
 
-def test_what_a_guard_told_is_not_told_again_at_the_end() -> None:
+def test_what_a_guard_said_is_not_repeated_at_the_end() -> None:
     foreign = Health(LIVE, foreign_configs=(odd(LEADER_0, None),))
     differs = ThrottleChecked(31_000, foreign.foreign_configs)
     run = Played(guarded()).go("wait").on(look(31_000, MOVING), HealthObserved(31_000, foreign), differs)
@@ -171,13 +171,13 @@ def test_what_a_guard_told_is_not_told_again_at_the_end() -> None:
     assert [problem.partition(":")[0] for problem in run.problems] == ["foreign-throttle"]
 
 
-def test_settings_of_topics_that_are_gone_were_changed_by_nobody() -> None:
+def test_a_deleted_topic_is_no_foreign_change() -> None:
     removed = ConfigsRead(5_000, (odd(FOLLOWERS, None),))
     assert at_end().on(removed).decided == "wait"
     assert at_end().on(replace(removed, gone=(FOLLOWERS.resource,))).decided == "restore followers of a"
 
 
-def test_values_that_are_being_restored_may_be_the_old_ones() -> None:
+def test_values_under_restore_raise_no_doubt() -> None:
     run = at_end().go("restore").on(ThrottleRestored(5_000))
     values = (odd(LEADER_1, "7000"), odd(FOLLOWER_2, None), odd(FOLLOWER_3, "9"))
     run.on(ConfigsRead(5_000, values))

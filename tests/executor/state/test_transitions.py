@@ -250,6 +250,6 @@ def test_a_lost_lease_is_found_where_a_run_begins_waits_or_changes(explorer: Exp
 
 
 @pytest.mark.parametrize("event", [events.RunResumed, events.BrokersForgotten])
-def test_a_run_that_has_nothing_left_to_do_is_not_gone_on_with(event: type[Event]) -> None:
+def test_a_finished_run_cannot_be_resumed(event: type[Event]) -> None:
     every = {state for state, _ in TRANSITIONS} | {state for row in TRANSITIONS.values() for state in row.leads_to}
     assert _states_with(event) == every - {New, Done, Cancelled}

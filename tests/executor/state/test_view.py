@@ -75,7 +75,7 @@ def test_nobody_outside_the_machine_imports_its_insides() -> None:
     assert strangers == set()
 
 
-def test_a_view_lets_nobody_change_the_run() -> None:
+def test_a_view_is_read_only() -> None:
     assert [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset] == []
     view = Played(*SUBMITTED).view
     for facts in (view.records, view.pending_restores, view.overrides):
@@ -98,7 +98,7 @@ def test_moves_are_in_flight_from_when_they_were_sent_to_their_end() -> None:
     assert counts == [0] * 7 + [2] * 4 + [0] * 6
 
 
-def test_of_moves_that_wait_what_is_written_to_them_is_told() -> None:
+def test_the_view_tells_the_write_rate_of_waiting_moves() -> None:
     written = replace(MOVES[0], write_bytes_per_s=3.0)
     run = Played(begun(written, throttle=None), look(1_000, UNTOUCHED, written))
     assert run.view.waiting_write_bytes_per_s == {("source", 0): 3.0, ("destination", 2): 3.0}
@@ -147,7 +147,7 @@ HALF_AN_HOUR_MS = 1_800_000
     (BREACH, "disk: full; nothing new is started meanwhile. do it", "disk (as last checked, 01:30:01 UTC): full"),
     (replace(BREACH, until_ms=3_603_000), "disk (over, from 01:30:00 to 01:30:03 UTC): full", None),
 ])  # fmt: skip
-def test_what_is_over_or_was_left_is_told_as_past(
+def test_past_problems_are_told_in_the_past_tense(
     problem: PassingProblem | GuardBreach, now: str, left: str | None
 ) -> None:
     assert problem.told(is_going_on=True, ahead_ms=HALF_AN_HOUR_MS) == now
@@ -200,7 +200,7 @@ def test_moves_that_were_planned_again_are_told_together() -> None:
     assert run.problems == (f"{again}a-0 to [4] instead of [2]", problem)
 
 
-def test_times_of_day_are_those_of_utc_wherever_the_process_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_day_are_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     tzset()
     try:
