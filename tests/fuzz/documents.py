@@ -40,13 +40,13 @@ class Verbatim:
 class Pairs:
     """An object, whose keys may be there more than once."""
 
-    items: list[tuple[str, Any]] = field(default_factory=list)
+    items: list[list[Any]] = field(default_factory=list)
 
 
 def tree(value: Any) -> Any:
     """A document as it is changed here."""
     if isinstance(value, dict):
-        return Pairs([(key, tree(one)) for key, one in value.items()])
+        return Pairs([[key, tree(one)] for key, one in value.items()])
     return [tree(one) for one in value] if isinstance(value, list) else value
 
 
@@ -74,36 +74,30 @@ TEXT_VALUES = (
 """Values of files of properties."""
 
 
-def json_text(value: Any) -> str:
-    """The document as JSON."""
+def _text(value: Any, is_key: str, then: str) -> str:
     match value:
         case Verbatim():
             return value.text
         case Pairs():
-            return "{" + ",".join(f"{json.dumps(key)}:{json_text(one)}" for key, one in value.items) + "}"
+            return (
+                f"{{{then.join(f'{json.dumps(key)}{is_key}{_text(one, is_key, then)}' for key, one in value.items)}}}"
+            )
         case list():
-            return "[" + ",".join(map(json_text, value)) + "]"
+            return f"[{then.join(_text(one, is_key, then) for one in value)}]"
         case _:
             return json.dumps(value)
+
+
+def json_text(value: Any) -> str:
+    """The document as JSON."""
+    return _text(value, ":", ",")
 
 
 def toml_text(value: Any) -> str:
     """The document as TOML: a line for each key of the top, all below it inline."""
     if not isinstance(value, Pairs):
-        return _inline(value)
-    return "".join(f"{json.dumps(key)} = {_inline(one)}\n" for key, one in value.items)
-
-
-def _inline(value: Any) -> str:
-    match value:
-        case Verbatim():
-            return value.text
-        case Pairs():
-            return "{" + ", ".join(f"{json.dumps(key)} = {_inline(one)}" for key, one in value.items) + "}"
-        case list():
-            return "[" + ", ".join(map(_inline, value)) + "]"
-        case _:
-            return json.dumps(value)
+        return _text(value, " = ", ", ")
+    return "".join(f"{json.dumps(key)} = {_text(one, ' = ', ', ')}\n" for key, one in value.items)
 
 
 def properties_text(value: Any) -> str:
@@ -125,61 +119,51 @@ TOML = Form(toml_text, TOML_VALUES)
 PROPERTIES = Form(properties_text, TEXT_VALUES)
 
 
-@dataclass(slots=True)
-class _Top:
-    value: Any
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value, `cell[at]`, and the object or list in which it is at a position; None at the top."""
+
+    cell: list[Any]
+    at: int
+    holder: Pairs | list[Any] | None = None
+    position: int = 0
+
+    @property
+    def value(self) -> Any:
+        return self.cell[self.at]
+
+    def put(self, value: Any) -> None:
+        self.cell[self.at] = value
 
 
-_Place = tuple[Any, Any]
-"""What holds a value, and where in it."""
-
-
-def _places(holder: Any) -> Iterator[_Place]:
-    todo = [(holder, None)]
+def _places(top: list[Any]) -> Iterator[_Place]:
+    todo = [_Place(top, 0)]
     while todo:
         place = todo.pop()
         yield place
-        value = _get(place)
+        value = place.value
         if isinstance(value, Pairs):
-            todo += [(value, number) for number in range(len(value.items))]
+            todo += [_Place(pair, 1, value, number) for number, pair in enumerate(value.items)]
         elif isinstance(value, list):
-            todo += [(value, number) for number in range(min(len(value), 50))]
+            todo += [_Place(value, number, value, number) for number in range(min(len(value), 50))]
 
 
-def _get(place: _Place) -> Any:
-    holder, where = place
-    if isinstance(holder, _Top):
-        return holder.value
-    return holder.items[where][1] if isinstance(holder, Pairs) else holder[where]
-
-
-def _put(place: _Place, value: Any) -> None:
-    holder, where = place
-    if isinstance(holder, _Top):
-        holder.value = value
-    elif isinstance(holder, Pairs):
-        holder.items[where] = (holder.items[where][0], value)
-    else:
-        holder[where] = value
-
-
-def _change(top: _Top, form: Form, chance: Random) -> None:
+def _change(top: list[Any], form: Form, chance: Random) -> None:
     places = list(_places(top))
     place = chance.choice(places[1:] if len(places) > 1 and chance.random() < 0.97 else places)
-    holder, where = place
-    value = _get(place)
+    holder, where, value = place.holder, place.position, place.value
     odd = Verbatim(chance.choice(form.values))
-    choices: list[Callable[[], None]] = [lambda: _put(place, odd)] * 3
+    choices: list[Callable[[], object]] = [lambda: place.put(odd)] * 3
     if isinstance(holder, Pairs):
-        name = chance.choice((*EVIL_NAMES, "", "version", "x" * 300))
+        name, pairs = chance.choice((*EVIL_NAMES, "", "version", "x" * 300)), holder.items
         choices += [
-            lambda: holder.items.pop(where),
-            lambda: holder.items.append(holder.items[where]),
-            lambda: holder.items.append((holder.items[where][0], odd)),
-            lambda: holder.items.__setitem__(where, (name, value)),
-            lambda: holder.items.append((name, odd)),
+            lambda: pairs.pop(where),
+            lambda: pairs.append([*pairs[where]]),
+            lambda: pairs.append([pairs[where][0], odd]),
+            lambda: pairs.__setitem__(where, [name, value]),
+            lambda: pairs.append([name, odd]),
         ]
-    if isinstance(holder, list):
+    elif holder is not None:
         choices += [
             lambda: holder.pop(where),
             lambda: holder.append(deepcopy(value)),
@@ -188,13 +172,13 @@ def _change(top: _Top, form: Form, chance: Random) -> None:
             lambda: chance.shuffle(holder),
         ]
     if isinstance(value, str):
-        choices += [lambda: _put(place, chance.choice(EVIL_NAMES)), lambda: _put(place, value * 100)]
+        choices += [lambda: place.put(chance.choice(EVIL_NAMES)), lambda: place.put(value * 100)]
     if isinstance(value, int | float) and not isinstance(value, bool):
-        choices += [lambda: _put(place, value * chance.choice((-1, 1000, 10**9))), lambda: _put(place, str(value))]
+        choices += [lambda: place.put(value * chance.choice((-1, 1000, 10**9))), lambda: place.put(str(value))]
     other = chance.choice(places)
-    choices += [lambda: _put(place, [value]), lambda: _put(place, Pairs([("a", value)]))]
-    if not isinstance(_get(other), Pairs | list):
-        choices.append(lambda: _put(place, _get(other)))
+    choices += [lambda: place.put([value]), lambda: place.put(Pairs([["a", value]]))]
+    if not isinstance(other.value, Pairs | list):
+        choices.append(lambda: place.put(other.value))
     chance.choice(choices)()
 
 
@@ -223,10 +207,10 @@ def damaged(content: bytes, chance: Random) -> bytes:
 def changed(document: Any, form: Form, chance: Random) -> bytes:
     """A document with up to four fields that are not as they were, of at most `MOST_BYTES`."""
     while True:
-        top = _Top(deepcopy(document))
+        top = [deepcopy(document)]
         for _ in range(chance.choice((1, 1, 1, 2, 4))):
             _change(top, form, chance)
-        content = form.text(top.value).encode("utf-8", "surrogatepass")
+        content = form.text(top[0]).encode("utf-8", "surrogatepass")
         content = damaged(content, chance) if chance.random() < DAMAGED else content
         if len(content) <= MOST_BYTES:
             return content

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 from contextlib import ExitStack
-from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -47,6 +46,8 @@ for its, ours in (('"x.*"', '"t"'), ('"a.*"', '"t"'), ('[ "x" ]', "[]"), ("broke
                   ("[least-topic-leaders]\nt = 1\n", ""), ("disk = 5\n", 'disk = "1TB"\n')):  # fmt: skip
     FITTING_GOALS = FITTING_GOALS.replace(its, ours)
 """Of topics and brokers that the cluster has."""
+IMPATIENT = {"client.id": "c", "request.timeout.ms": "2000", "default.api.timeout.ms": "2000",
+             "security.protocol": "PLAINTEXT", "retry.backoff.ms": "10"}  # fmt: skip
 MOVE = {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [3, 2], "log_dirs": ["any", "any"]}]}
 
 
@@ -62,45 +63,31 @@ def _clear(folder: Path, *keep: Path) -> None:
             path.unlink()
 
 
-def lines(name: str, form: Form, document: Any, *choices: str, also: tuple[int, ...] = (), quick: int = 10) -> Target:
-    """A kind of file, and command lines that read it, of which each example takes one."""
+def lines(
+    name: str, form: Form, document: Any, *choices: str, odd_name: str = "", is_served: bool = False, **of_target: Any
+) -> Target:
+    """A kind of file, and command lines that read it, of which each example takes one; perhaps on a served twin."""
+    also = of_target.pop("also", ())
 
     def opened(folder: Path, stack: ExitStack) -> Attempt:
-        snapshot, plan, odd = (
-            _snapshot(folder),
-            folder / "plan.json",
-            folder / f"odd{'.toml' if form is TOML else '.json'}",
-        )
+        snapshot, plan = _snapshot(folder), folder / "plan.json"
+        odd = folder / (odd_name or f"odd{'.toml' if form is TOML else '.json'}")
         plan.write_text(json.dumps(MOVE))
         shape = tree(document)
         os.environ["KREASSIGN_STATE_DIR"] = str(folder / "state")
+        places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": folder}
+        if is_served:
+            server = stack.enter_context(serving(twin({"t": [[1, 2], [2, 3]]})))
+            places["cluster"] = f"--bootstrap-server {server.bootstrap_servers}"
 
         def attempt(chance: Random) -> bool:
             _clear(folder, snapshot, plan)
             odd.write_bytes(changed(shape, form, chance))
-            places = {"odd": odd, "plan": plan, "snapshot": snapshot, "folder": folder}
-            return command([word.format(**places) for word in chance.choice(choices).split()], odd, also=also)
+            return command(chance.choice(choices).format(**places).split(), odd, also=also)
 
         return attempt
 
-    return Target(name, opened, quick)
-
-
-def _facts(folder: Path, stack: ExitStack) -> Attempt:
-    """A facts file beside a plan that is whole; that it is of this plan is true in most of the examples."""
-    snapshot, plan, odd = _snapshot(folder), folder / "plan.json", folder / "plan.facts.json"
-    plan.write_text(json.dumps(MOVE))
-    shape = tree({**FACTS, "plan_id": plan_id(parse_plan(json.dumps(MOVE)))})
-
-    def attempt(chance: Random) -> bool:
-        _clear(folder, snapshot, plan)
-        odd.write_bytes(changed(shape, JSON, chance))
-        words = chance.choice(("report --plan {plan} --out {folder}/page.html", "rehearse {plan} --snapshot {snapshot}",
-                               "approve {plan}"))  # fmt: skip
-        places = {"plan": plan, "snapshot": snapshot, "folder": folder}
-        return command([word.format(**places) for word in words.split()], odd)
-
-    return attempt
+    return Target(name, opened, **of_target)
 
 
 def _placements(folder: Path, stack: ExitStack) -> Attempt:
@@ -148,22 +135,6 @@ def _settings(folder: Path, stack: ExitStack) -> Attempt:
                 raise BrokenError("refused without a word") from error
             return False
         return True
-
-    return attempt
-
-
-def _connecting(folder: Path, stack: ExitStack) -> Attempt:
-    """The same with a command that connects to a cluster, which speaks plain text."""
-    odd = folder / "client.properties"
-    shape = tree({"client.id": "c", "request.timeout.ms": "2000", "default.api.timeout.ms": "2000",
-                  "security.protocol": "PLAINTEXT", "retry.backoff.ms": "10"})  # fmt: skip
-    server = stack.enter_context(serving(twin({"t": [[1, 2], [2, 3]]})))
-
-    def attempt(chance: Random) -> bool:
-        odd.write_bytes(changed(shape, PROPERTIES, chance))
-        address = server.bootstrap_servers
-        return command(["snapshot", "--out", str(folder / "made.json"), "--bootstrap-server", address,
-                        "--command-config", str(odd)], odd)  # fmt: skip
 
     return attempt
 
@@ -244,30 +215,16 @@ def _tools(folder: Path, stack: ExitStack) -> Attempt:
     return attempt
 
 
-def _runs(folder: Path, stack: ExitStack) -> Attempt:
-    """Plans that are shown what they would do on a cluster, and those that say how it should be now."""
-    odd, plan = folder / "odd.json", folder / "plan.json"
-    plan.write_text(json.dumps(MOVE))
-    shape = tree(deepcopy(MOVE))
-    server = stack.enter_context(serving(twin({"t": [[1, 2], [2, 3]]})))
-    address = server.bootstrap_servers
-    choices = ("run {odd} --dry-run", "run {plan} --expect-current {odd} --dry-run", "verify {odd}")
-
-    def attempt(chance: Random) -> bool:
-        odd.write_bytes(changed(shape, JSON, chance))
-        words = chance.choice(choices).format(odd=odd, plan=plan).split()
-        state = [] if words[0] == "verify" else ["--state-dir", str(folder / "state"), "--measure-for", "0"]
-        return command([*words, "--bootstrap-server", address, *state], odd, also=(1,))
-
-    return attempt
-
-
 FILES = (
     lines("plan files", JSON, MOVE, "plan check {odd} --snapshot {snapshot}", "rehearse {odd} --snapshot {snapshot}",
           "report --plan {odd} --out {folder}/page.html", "plan restore {odd} --snapshot {snapshot}", "approve {odd}",
           "plan import {odd} --snapshot {snapshot}", also=(1,)),
-    Target("plan files, run on a cluster", _runs, quick=6),
-    Target("facts beside a plan", _facts),
+    lines("plan files, run on a cluster", JSON, MOVE, "run {odd} --dry-run {cluster} --measure-for 0",
+          "run {plan} --expect-current {odd} --dry-run {cluster} --measure-for 0", "verify {odd} {cluster}",
+          is_served=True, also=(1,), quick=6),
+    lines("facts beside a plan", JSON, {**FACTS, "plan_id": plan_id(parse_plan(json.dumps(MOVE)))},
+          "report --plan {plan} --out {folder}/page.html", "rehearse {plan} --snapshot {snapshot}", "approve {plan}",
+          odd_name="plan.facts.json"),
     lines("proposals of Cruise Control", JSON, PROPOSALS, "plan import {odd} --snapshot {snapshot}",
           "plan restore {odd} --snapshot {snapshot}"),
     Target("placement in git", _placements),
@@ -275,7 +232,7 @@ FILES = (
     lines("snapshots in JSON", JSON, CLUSTER, "plan rebalance --snapshot {odd}", "plan fleet {odd}",
           "plan check {plan} --snapshot {odd}", "rehearse {plan} --snapshot {odd}", "plan what-if --snapshot {odd}",
           also=(1,)),
-    Target("snapshots in gzip", _compressed),
+    Target("snapshots in gzip", _compressed, quick=6),
     lines("goals files: limits, broker sets, rules", TOML, read_toml(FITTING_GOALS),
           "plan rebalance --snapshot {snapshot} --goals-file {odd}"),
     lines("faults files", TOML, {"faults": read_toml(SCENARIO)["faults"]},
@@ -283,5 +240,6 @@ FILES = (
     Target("scenario files", _scenarios),
     Target("profiles in config.toml", _profiles),
     Target("properties files", _settings),
-    Target("properties files, connecting", _connecting, quick=6, share=0.5),
+    lines("properties files, connecting", PROPERTIES, IMPATIENT, "snapshot --out {folder}/made.json {cluster} "
+          "--command-config {odd}", odd_name="client.properties", is_served=True, quick=6, share=0.5),
 )  # fmt: skip

@@ -52,39 +52,33 @@ def _asked() -> Twin:
     return twin({"orders": [[0, 1], [1, 2]], "other": [[2]]}, version=VERSION)
 
 
-def _alive(asked: Twin) -> None:
-    if ask(asked, api.METADATA, 12, topics=[]).cluster_id != asked.cluster_id:
-        raise BrokenError("the twin answers no more")
-
-
 class _Twins:
     """A twin for some examples, then another one."""
 
     def __init__(self) -> None:
-        self._left = 0
-        self._twin: Twin | None = None
+        self._twin, self._left = _asked(), LIVES
 
-    def next(self) -> Twin:
+    def answer(self, payload: bytes, endpoint: Endpoint = Endpoint.BROKER) -> bool:
+        """Whether a request is answered; a closed connection is a refusal. The next request must be answered."""
         if not self._left:
-            if self._twin is not None:
-                check_all(self._twin)
+            check_all(self._twin)
             self._twin, self._left = _asked(), LIVES
         self._left -= 1
-        assert self._twin is not None
-        return self._twin
+        asked = self._twin
+        node = asked.controller_id if endpoint is Endpoint.CONTROLLER else 0
+        try:
+            asked.connect(node).answer(payload)
+        except ProtocolViolation:
+            return False
+        finally:
+            asked.advance(1_000)
+            if ask(asked, api.METADATA, 12, topics=[]).cluster_id != asked.cluster_id:
+                raise BrokenError("the twin answers no more")
+        return True
 
 
-def _answered(asked: Twin, endpoint: Endpoint, payload: bytes) -> bool:
-    """Whether there was an answer; a closed connection is a refusal."""
-    node = asked.controller_id if endpoint is Endpoint.CONTROLLER else 0
-    try:
-        asked.connect(node).answer(payload)
-    except ProtocolViolation:
-        return False
-    finally:
-        asked.advance(1_000)
-        _alive(asked)
-    return True
+def _encoded(known: Any, version: int, **fields: Any) -> bytes:
+    return bytes(encode_request(version, known.request(**fields), 7, "tests"))
 
 
 def _fields(folder: Path, stack: ExitStack) -> Attempt:
@@ -97,7 +91,7 @@ def _fields(folder: Path, stack: ExitStack) -> Attempt:
         payload = None
         while payload is None:
             payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
-        return _answered(twins.next(), endpoint, payload)
+        return twins.answer(payload, endpoint)
 
     return attempt
 
@@ -112,9 +106,9 @@ def _bytes(folder: Path, stack: ExitStack) -> Attempt:
         if chance.random() < 0.3:
             payload = struct.pack(">hhih", key, version, 7, -1) + b"\0" + chance.randbytes(chance.randrange(200))
         else:
-            whole = bytes(encode_request(version, known.request(**FIELDS.get(known, {})), 7, "tests")[PREFIX_BYTES:])
+            whole = _encoded(known, version, **FIELDS.get(known, {}))[PREFIX_BYTES:]
             payload = whole[:4] + _lying(whole[4:], chance)
-        return _answered(twins.next(), endpoint, payload)
+        return twins.answer(payload, endpoint)
 
     return attempt
 
@@ -133,8 +127,7 @@ def _counts(folder: Path, stack: ExitStack) -> Attempt:
     twins, names = _Twins(), itertools.count()
 
     def attempt(chance: Random) -> bool:
-        asked, count = twins.next(), chance.choice(COUNTS)
-        many = chance.choice((1, 100, 5_000))
+        count, many = chance.choice(COUNTS), chance.choice((1, 100, 5_000))
         create, grow = api.CREATE_TOPICS.request, api.CREATE_PARTITIONS.request
         move, elect = api.ALTER_PARTITION_REASSIGNMENTS.request, api.DESCRIBE_TOPIC_PARTITIONS.request
         name = f"t{next(names)}"
@@ -154,8 +147,7 @@ def _counts(folder: Path, stack: ExitStack) -> Attempt:
              {"topics": [elect.TopicRequest(name="orders")] * many, "response_partition_limit": count}),
         )  # fmt: skip
         known, version, fields = chance.choice(requests)
-        payload = bytes(encode_request(version, known.request(**fields), 7, "tests")[PREFIX_BYTES:])
-        return _answered(asked, Endpoint.BROKER, payload)
+        return twins.answer(_encoded(known, version, **fields)[PREFIX_BYTES:])
 
     return attempt
 
@@ -165,7 +157,7 @@ def _sockets(folder: Path, stack: ExitStack) -> Attempt:
     bomb = gzip.compress(bytes(50_000_000))
     server = stack.enter_context(serving(_asked()))
     address = server.server.addresses()[0]
-    metadata = bytes(encode_request(12, api.METADATA.request(topics=None), 7, "tests"))
+    metadata = _encoded(api.METADATA, 12, topics=None)
 
     def sent(chance: Random) -> bytes:
         length = struct.pack(">i", chance.choice((-1, 0, 1, 7, 2**31 - 1, MAX_REQUEST_BYTES, MAX_REQUEST_BYTES + 1)))

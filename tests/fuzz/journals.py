@@ -220,9 +220,9 @@ def _kept_facts(folder: Path, stack: ExitStack) -> Attempt:
 
 
 JOURNALS = (
-    Target("journals, bytes damaged", _journal(_damaged_bytes), quick=15),
-    Target("journals, rows changed", _journal(_odd_rows), quick=15),
+    Target("journals, bytes damaged", _journal(_damaged_bytes)),
+    Target("journals, rows changed", _journal(_odd_rows), quick=8),
     Target("journals, snapshots of runs changed", _journal(_snapshots, ("long",)), quick=6),
-    Target("facts kept beside a journal", _kept_facts),
+    Target("facts kept beside a journal", _kept_facts, quick=6),
     Target("metadata logs of twins", _logs),
 )

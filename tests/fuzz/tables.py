@@ -227,8 +227,8 @@ def _metrics(folder: Path, stack: ExitStack) -> Attempt:
 
 PARQUET = (
     Target("snapshots in Parquet", _snapshots),
-    Target("tables of a load, shown", _loads),
-    Target("logs of tables", _logs),
+    Target("tables of a load, shown", _loads, quick=6),
+    Target("logs of tables", _logs, quick=6),
     Target("samples to import: Parquet, CSV, JSON lines", _samples),
     Target("metrics to import: pages and answers", _metrics),
 )

@@ -20,14 +20,14 @@ from tests.simulation.runs import campaign, main, table, tried, unused
 from tests.simulation.trial import Deed, Incident, Trial, minimised
 
 thorough = pytest.mark.thorough
-SEEDS = range(1, 21)
 QUICK_SEEDS = (1, 4, 7)
+SEEDS = [seed for seed in range(1, 21) if seed not in QUICK_SEEDS]
 
 
 def test_a_few_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
     tally = campaign(QUICK_SEEDS)
     assert tally.broken == []
-    assert tally.count == len(QUICK_SEEDS)
+    assert tally.ends == {"cancelled": 1, "done": 1, "failed": 1}
     assert len(tally.counts["rows"]) > 20
 
 
@@ -36,7 +36,7 @@ def test_runs_keep_their_promises_whatever_they_have_to_stand() -> None:
     tally = campaign(SEEDS)
     assert tally.broken == []
     assert tally.count == len(SEEDS)
-    assert {"done", "cancelled", "failed"} <= tally.ends.keys()
+    assert {"done", "failed"} <= tally.ends.keys()
     assert len(tally.counts["rows"]) > 50
     assert len(tally.counts["incidents"]) > 20
 

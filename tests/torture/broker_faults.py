@@ -32,7 +32,7 @@ class Role(Enum):
 def node_of(scene: Scene, role: Role) -> Node:
     """A running node that has this role now."""
     if role is Role.CONTROLLER:
-        return scene.cluster.controllers[scene.controller()]
+        return scene.cluster.controllers[scene.active_controller()]
     with scene.client() as client:
         moves = client.list_partition_reassignments()
         topics = client.describe_topics(sorted({each.topic for each in moves})).ok if moves else {}

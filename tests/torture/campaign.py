@@ -73,7 +73,8 @@ class Campaign:
                 if set(OPERATOR_FAULTS) & set(self._faults):
                     # Kafka's tools run in a Java that takes longer to start than some moves take.
                     topics(scene, "--list")
-                with CheckedRecords(cluster.bootstrap_servers, TOPIC, PARTITIONS, written) as records:
+                records = CheckedRecords(cluster.bootstrap_servers, TOPIC, PARTITIONS, written)
+                with records.producing():
                     self.strike_all(scene, records, wanted, minutes)
                 scene.heal()
                 missing = records.all_missing()
@@ -276,7 +277,7 @@ def _judge(scene: Scene, struck: dict[Fault, str], run: RunHistory | None) -> li
         run,
         scene.replicas() | scene.replicas(RECREATED),
         # What others overrode is theirs; the run has said so (`tells`), and `kreassign doctor` how to free it.
-        moving=sorted(set(scene.moving()) - set(scene.endless())),
+        moving=scene.moving(with_endless=False),
         throttles=[f"{key} = {value}" for key, value in throttles.items() if not _is_of_former_topic(key, said)],
         is_moved_by_others=any(fault.moves for fault in struck),
         is_harmless=bool(struck) and all(fault.harmless for fault in struck),

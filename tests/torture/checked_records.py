@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from kafka.errors import KafkaError
 
@@ -16,12 +14,10 @@ from testbed.waiting import wait_until
 PRODUCERS = 3
 RECORDS_PER_S, RECORD_BYTES = 8.0, 600
 READABLE_S = 60.0
-MISSING, UNREADABLE = "records of", "records not to be read"
-"""How sentences begin that tell of records."""
 
 
 class CheckedRecords:
-    """Producers of one topic, each with `acks=all`, from entering the `with` block until leaving it.
+    """Producers of one topic, each with `acks=all`, which produce within `producing`.
 
     `written` is what had been acknowledged before. `broken` has what did not last, in sentences.
     """
@@ -32,41 +28,36 @@ class CheckedRecords:
         self._written = written
         self._producers = [
             Producing(
-                bootstrap_servers,
-                topic,
-                partitions=partitions,
-                records_per_s=RECORDS_PER_S,
-                value_bytes=RECORD_BYTES,
-                seed=seed,
+                bootstrap_servers, topic, partitions=partitions, records_per_s=RECORDS_PER_S,
+                value_bytes=RECORD_BYTES, seed=seed,
             )
             for seed in range(1, PRODUCERS + 1)
-        ]
-        self._stack = ExitStack()
+        ]  # fmt: skip
         self._read: dict[int, list[Record]] = {}
-        self._told: set[str] = set()
+        self._named: set[str] = set()
         self.broken: list[str] = []
 
-    def __enter__(self) -> Self:
-        for producer in self._producers:
-            self._stack.enter_context(producer)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self._stack.__exit__(kind, error, traceback)
-        except (KafkaError, TimeoutError) as failure:
-            self.broken.append(f"a producer did not last: {failure!r}")
+    @contextmanager
+    def producing(self) -> Iterator[None]:
+        """Produce during the block."""
+        with ExitStack() as stack:
+            for producer in self._producers:
+                stack.enter_context(producer)
+            try:
+                yield
+            finally:
+                try:
+                    stack.close()
+                except (KafkaError, TimeoutError) as failure:
+                    self.broken.append(f"a producer did not last: {failure!r}")
 
     @property
     def count(self) -> int:
-        """How many records have been acknowledged, and noted as such."""
+        """The records that have been acknowledged."""
         return sum(ledger.count for ledger in self._ledgers())
 
     @property
     def refused(self) -> int:
-        """How many were refused."""
         return sum(len(producer.failures) for producer in self._producers)
 
     def newly_missing(self) -> list[str]:
@@ -84,9 +75,9 @@ class CheckedRecords:
             wait_until(are_there, timeout_s=READABLE_S, what="all acknowledged records readable", every_s=1)
         except (KafkaError, TimeoutError) as error:
             if not missing:
-                return [f"{UNREADABLE}: {error!r}"]
-        new = [each for each in missing if each.partition(":")[0] not in self._told]
-        self._told.update(each.partition(":")[0] for each in new)
+                return [f"records not to be read: {error!r}"]
+        new = [each for each in missing if each.partition(":")[0] not in self._named]
+        self._named.update(each.partition(":")[0] for each in new)
         return new
 
     def all_missing(self) -> list[str]:
@@ -100,7 +91,7 @@ class CheckedRecords:
 
     def _missing(self, ledgers: Sequence[Ledger]) -> list[str]:
         read = Ledger(self._topic, {index: tuple(records) for index, records in self._read.items()})
-        return [f"{MISSING} {problem}" for ledger in ledgers for problem in ledger.missing_from(read)]
+        return [f"records of {problem}" for ledger in ledgers for problem in ledger.missing_from(read)]
 
     def _read_on(self) -> None:
         begin = {index: records[-1].offset + 1 for index, records in self._read.items() if records}

@@ -23,20 +23,14 @@ from testbed.security import USERS
 from testbed.waiting import wait_until
 from tests.torture.broker_faults import Role, node_of
 from tests.torture.fault import Fault, Strike
-from tests.torture.scene import CONFIGS_TOOL, LOGIN_S, OPERATOR, RECREATED, Scene, need
+from tests.torture.scene import CHANGING, CONFIGS_TOOL, LOGIN_S, LOOKING, OPERATOR, RECREATED, Scene, need
 
 PROXIED, SASL = Listener.PROXIED, Listener.SASL_PLAINTEXT
 WRITES = frozenset(
-    entry.key
-    for entry in (
-        api.ALTER_PARTITION_REASSIGNMENTS,
-        api.INCREMENTAL_ALTER_CONFIGS,
-        api.ELECT_LEADERS,
-        api.OFFSET_COMMIT,
-    )
-)
+    entry.key for entry in (api.ALTER_PARTITION_REASSIGNMENTS, api.INCREMENTAL_ALTER_CONFIGS, api.ELECT_LEADERS,
+                            api.OFFSET_COMMIT)
+)  # fmt: skip
 WAIT_S, ELSEWHERE_S, REVOKED_S, LOCKED_S = 60.0, 20.0, 15.0, 10.0
-NARROW_BYTES_PER_S, NARROW_LINK_BYTES_PER_S = 2_000.0, 100_000.0
 
 
 def spoil(make: Callable[[Random], Interference], what: str, lasts_s: float = 20.0) -> Strike:
@@ -121,7 +115,7 @@ def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Strike:
     def strike(scene: Scene) -> str:
         node = node_of(scene, Role.LEADER)
         link = scene.cluster.links[node.id]
-        link.interfere(Interference(deed, bytes_per_s=NARROW_LINK_BYTES_PER_S))
+        link.interfere(Interference(deed, bytes_per_s=100_000.0))
         scene.repair_after(lasts_s, lambda: link.interfere(None))
         return f"links to broker {node.id} {what} for {lasts_s:.0f} s"
 
@@ -134,8 +128,9 @@ def spoil_replication(deed: Deed, what: str, lasts_s: float) -> Strike:
 def revoke_permissions(scene: Scene) -> str:
     """All rights of the run's user but those to look are taken away, and given back."""
     need(scene.is_running())
-    scene.let_look()
-    scene.repair_after(REVOKED_S, scene.let_change)
+    scene.cluster.withdraw(OPERATOR)
+    scene.allow(LOOKING)
+    scene.repair_after(REVOKED_S, lambda: scene.allow(CHANGING))
     return f"the right to change anything revoked for {REVOKED_S:.0f} s"
 
 
@@ -166,47 +161,31 @@ def _set_password(scene: Scene, password: str) -> None:
         raise OSError(f"the password could not be set: {done.stderr}")
 
 
-_harmless = partial(Fault, harmless=True)
-_of_connections = partial(_harmless, listener=PROXIED)
-
-
 def _cut_off(name: str, deed: Deed) -> Fault:
-    return _of_connections(f"1 to 4 {name}", spring(deed, name), arm(deed))
+    return _proxied(f"1 to 4 {name}", spring(deed, name), arm(deed))
 
 
-CUT_BEFORE, CUT_AFTER = "writes cut off before they were carried out", "writes cut off after they were carried out"
+_proxied = partial(Fault, listener=PROXIED, harmless=True)
+_by_login = partial(Fault, listener=SASL)
 NETWORK_FAULTS = (
-    _of_connections(
-        "answers cut in the middle",
-        spoil(
-            lambda chance: Interference(Deed.CUT_ANSWER, times=chance.randint(1, 12)),
-            "{0.times} answers cut in the middle",
-        ),
-    ),
-    _cut_off(CUT_BEFORE, Deed.LOSE_REQUEST),
-    _cut_off(CUT_AFTER, Deed.LOSE_ANSWER),
-    _of_connections(
-        "answers 10 s late",
-        spoil(lambda _: Interference(Deed.DELAY_ANSWER, delay_s=10.0), "answers delayed by 10 s"),
-    ),
-    _of_connections("network silent for 20 s", spoil(lambda _: Interference(Deed.SILENCE), "silence for 20 s")),
-    _of_connections(
-        "links of the run cut",
-        spoil(lambda _: Interference(Deed.SEVER), "all links of the run cut for 15 s", lasts_s=15.0),
-    ),
-    _of_connections(
-        "links of the run slowed",
-        spoil(
-            lambda _: Interference(Deed.SLOW, bytes_per_s=NARROW_BYTES_PER_S),
-            f"all links of the run at {NARROW_BYTES_PER_S:.0f} B/s",
-        ),
-    ),
-    _of_connections("addresses that lead to another cluster", lead_elsewhere),
+    _proxied("answers cut in the middle",
+             spoil(lambda chance: Interference(Deed.CUT_ANSWER, times=chance.randint(1, 12)),
+                   "{0.times} answers cut in the middle")),
+    _cut_off("writes cut off before they were carried out", Deed.LOSE_REQUEST),
+    _cut_off("writes cut off after they were carried out", Deed.LOSE_ANSWER),
+    _proxied("answers 10 s late",
+             spoil(lambda _: Interference(Deed.DELAY_ANSWER, delay_s=10.0), "answers delayed by 10 s")),
+    _proxied("network silent for 20 s", spoil(lambda _: Interference(Deed.SILENCE), "silence for 20 s")),
+    _proxied("links of the run cut",
+             spoil(lambda _: Interference(Deed.SEVER), "all links of the run cut for 15 s", lasts_s=15.0)),
+    _proxied("links of the run slowed",
+             spoil(lambda _: Interference(Deed.SLOW, bytes_per_s=2_000.0), "all links of the run at 2000 B/s")),
+    _proxied("addresses that lead to another cluster", lead_elsewhere),
     Fault("links to a leader cut", spoil_replication(Deed.SEVER, "cut", 15)),
     Fault("links to a leader slowed", spoil_replication(Deed.SLOW, "slowed", 20)),
-)
+)  # fmt: skip
 SECURITY_FAULTS = (
-    Fault("permissions revoked and given back", revoke_permissions, listener=SASL),
-    _harmless("logins that end while the run goes on", outlive_logins, listener=SASL),
-    _harmless("password changed and put back", lock_out, listener=SASL),
+    _by_login("permissions revoked and given back", revoke_permissions),
+    _by_login("logins that end while the run goes on", outlive_logins, harmless=True),
+    _by_login("password changed and put back", lock_out, harmless=True),
 )

@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,12 +43,8 @@ SMALL_LOG_DIR = "256m"
 OPERATOR, LOGIN_S = "alice", 3.0
 """Who a run is that comes in by SASL, and for how long brokers believe its login."""
 LOOKING = (Permission("DESCRIBE"), Permission("DESCRIBE", "TOPIC", "*"), Permission("READ", "GROUP", "*"))
-CHANGING = (
-    Permission("ALTER"),
-    Permission("ALTER_CONFIGS"),
-    Permission("ALTER_CONFIGS", "TOPIC", "*"),
-    Permission("READ", "TOPIC", "*"),
-)
+CHANGING = (Permission("ALTER"), Permission("ALTER_CONFIGS"), Permission("ALTER_CONFIGS", "TOPIC", "*"),
+            Permission("READ", "TOPIC", "*"))  # fmt: skip
 IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 AGAIN_S, TOOL_S = 5.0, 30.0
@@ -102,7 +98,6 @@ class Scene:
 
     @property
     def state_dir(self) -> Path:
-        """Where the run of this leg has its journal."""
         return self.folder / "state"
 
     @property
@@ -162,15 +157,9 @@ class Scene:
             with suppress(*NOT_YET):
                 repair()
 
-    def let_look(self) -> None:
-        """Let the run's user look, and do nothing else."""
-        self.cluster.withdraw(OPERATOR)
-        for permission in LOOKING:
-            self.cluster.allow(OPERATOR, permission)
-
-    def let_change(self) -> None:
-        """Let the run's user do all that a run does."""
-        for permission in (*LOOKING, *CHANGING):
+    def allow(self, permissions: Iterable[Permission]) -> None:
+        """Let the run's user do this besides."""
+        for permission in permissions:
             self.cluster.allow(OPERATOR, permission)
 
     def tool(self, main_class: str, *words: object, command: str | None = None) -> Finished:
@@ -179,9 +168,8 @@ class Scene:
         version = self.cluster.brokers[0].version
         where = (*([command] if command else ()), "--bootstrap-server", servers)
         done = self.cluster.java_tool(main_class, *where, *map(str, words), version=version, timeout_s=TOOL_S)
-        self.tell(
-            f"{main_class.rpartition('.')[2]} {words}: {done.exit_code} {done.stdout[-500:]} {done.stderr[-500:]}"
-        )
+        output = f"{done.stdout[-500:]} {done.stderr[-500:]}"
+        self.tell(f"{main_class.rpartition('.')[2]} {words}: {done.exit_code} {output}")
         return done
 
     def close(self) -> None:
@@ -199,8 +187,7 @@ class Scene:
         """A second operator's client, which does not wait for long: repairs are due meanwhile."""
         return connect(self.cluster.bootstrap_servers, IMPATIENT)
 
-    def controller(self) -> int:
-        """The id of the active KRaft controller."""
+    def active_controller(self) -> int:
         settings = client_settings(bootstrap_controllers=self.cluster.bootstrap_controllers)
         with AdminClient.connect(settings) as client:
             return client.describe_cluster().controller_id
@@ -214,22 +201,19 @@ class Scene:
     def start(self, command: str, *arguments: object) -> None:
         """`kreassign run` or `kreassign resume`, in the background."""
         self.tell(command)
-        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", self.cluster.bootstrap(self.listener))
-        words = (*where, *self._way_in(), "--format", "json")
-        self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *words])
+        where = ("--state-dir", self.state_dir, "--bootstrap-server", self.cluster.bootstrap(self.listener))
+        # A run that logs in is a user's; controllers of the testbed know no users.
+        way_in: tuple[object, ...] = ("--bootstrap-controller", self.cluster.bootstrap_controllers)
+        if self.listener is Listener.SASL_PLAINTEXT:
+            own = self.folder / "client.properties"
+            properties = self.cluster.client_properties(self.listener, user=OPERATOR, mechanism="SCRAM-SHA-256")
+            own.write_text(render(properties))
+            way_in = ("--command-config", own)
+        words = (command, *arguments, *where, *way_in, "--format", "json")
+        self.run = self.group.open([*_KREASSIGN, *map(str, words)])
 
     def begin(self) -> None:
-        """Begin the run."""
         self.start("run", "--yes", *self.words)
-
-    def _way_in(self) -> tuple[str, ...]:
-        """A run that logs in is a user's; controllers of the testbed know no users."""
-        if self.listener is not Listener.SASL_PLAINTEXT:
-            return ("--bootstrap-controller", self.cluster.bootstrap_controllers)
-        own = self.folder / "client.properties"
-        properties = self.cluster.client_properties(self.listener, user=OPERATOR, mechanism="SCRAM-SHA-256")
-        own.write_text(render(properties))
-        return ("--command-config", str(own))
 
     def history(self) -> RunHistory | None:
         """What the journal says of the run, None as long as there is none that can be read."""
@@ -240,7 +224,6 @@ class Scene:
             return None
 
     def is_running(self) -> bool:
-        """Whether the run's process exists."""
         return self.run is not None and self.run.poll() is None
 
     @property
@@ -262,16 +245,13 @@ class Scene:
         complete = (move for move in run.moves if move.status == MoveStatus.COMPLETE) if run else ()
         return partition in {TopicPartition(move.topic, move.partition) for move in complete}
 
-    def moving(self) -> list[TopicPartition]:
-        """The moves of this run that are in flight."""
+    def moving(self, *, with_endless: bool = True) -> list[TopicPartition]:
+        """The moves of this run in flight; perhaps without those that others overrode so that they never complete."""
         with self.client() as client:
-            return sorted(set(client.list_partition_reassignments()) & set(self.targets))
-
-    def endless(self) -> list[TopicPartition]:
-        """Those of them that others overrode in a way in which Kafka never completes them."""
-        with self.client() as client:
-            ongoing = client.list_partition_reassignments()
-        return sorted(name for name, move in ongoing.items() if name in self.targets and move.can_never_complete)
+            moves = client.list_partition_reassignments().items()
+        return sorted(
+            key for key, move in moves if key in self.targets and (with_endless or not move.can_never_complete)
+        )
 
     def replicas(self, topic: str = TOPIC) -> dict[TopicPartition, tuple[int, ...]]:
         """The replicas of every partition of a topic."""
@@ -310,11 +290,17 @@ def opened(cluster: KafkaCluster, chance: Random, folder: Path, *, with_small_lo
     """Make the topics, with records in each; those of the topic that is moved are in the ledger."""
     scene = Scene(cluster, chance, folder, ProcessGroup())
     if with_small_log_dir:
-        _give_small_log_dir(scene)
-    scene.let_change()
+        scene.small_broker = node = cluster.brokers[max(cluster.brokers)]
+        node.stop()
+        scene.broker_disk = SmallDisk(node.log_dirs[-1], SMALL_LOG_DIR)
+        node.start()
+    scene.allow(LOOKING)
+    scene.allow(CHANGING)
     topics = {TOPIC: PARTITIONS, RECREATED: RECREATED_PARTITIONS, BYSTANDER: 2}
     with scene.client() as client:
-        client.create_topics([_topic(*each) for each in topics.items()]).raise_if_any()
+        configs = {"min.insync.replicas": "2"}
+        new = [NewTopic(name, assignments=first_replicas(count), configs=configs) for name, count in topics.items()]
+        client.create_topics(new).raise_if_any()
         wait_until(lambda: topics.keys() <= set(client.list_topics()), timeout_s=30, what="topics")
     loaded = {
         name: load_topic(cluster.bootstrap_servers, name, dict.fromkeys(range(count), PARTITION_BYTES))
@@ -335,32 +321,15 @@ def _make_offsets_topic(cluster: KafkaCluster) -> None:
         consumer.close()
 
 
-def _give_small_log_dir(scene: Scene) -> None:
-    """Put a log dir of the last broker on a small disk."""
-    scene.small_broker = node = scene.cluster.brokers[max(scene.cluster.brokers)]
-    node.stop()
-    scene.broker_disk = SmallDisk(node.log_dirs[-1], SMALL_LOG_DIR)
-    node.start()
-
-
 def first_replicas(count: int) -> tuple[tuple[int, ...], ...]:
     """Where the replicas of a topic of so many partitions are at first."""
     return tuple(tuple((number + step) % BROKERS for step in range(FACTOR)) for number in range(count))
-
-
-def _topic(name: str, count: int) -> NewTopic:
-    return NewTopic(name, assignments=first_replicas(count), configs={"min.insync.replicas": "2"})
 
 
 def spec(version: str) -> ClusterSpec:
     """Five brokers and three controllers; runs reach brokers, and brokers each other, through proxies."""
     relogin = {"listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": f"{LOGIN_S * 1000:.0f}"}
     return ClusterSpec(
-        version=version,
-        brokers=BROKERS,
-        controllers=3,
-        security=Security.SECURE,
-        is_proxied=True,
-        has_links=True,
+        version=version, brokers=BROKERS, controllers=3, security=Security.SECURE, is_proxied=True, has_links=True,
         broker_config=relogin,
-    )
+    )  # fmt: skip

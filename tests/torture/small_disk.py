@@ -8,14 +8,13 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-SIZE = "8m"
 _BLOCK = bytes(4096)
 
 
 class SmallDisk:
     """A file system in memory, mounted at a folder, with what the folder held."""
 
-    def __init__(self, folder: Path, size: str = SIZE) -> None:
+    def __init__(self, folder: Path, size: str = "8m") -> None:
         held = folder.with_name(f"held-{folder.name}")
         if folder.exists():
             folder.rename(held)
@@ -34,7 +33,6 @@ class SmallDisk:
                 filler.write(_BLOCK)
 
     def make_room(self) -> None:
-        """Take back what filled it."""
         self._filler.unlink(missing_ok=True)
 
     def be_read_only(self) -> None:
@@ -42,7 +40,6 @@ class SmallDisk:
         _call("mount", "-o", "remount,ro", str(self.folder))
 
     def be_writable(self) -> None:
-        """Let everybody write again."""
         _call("mount", "-o", "remount,rw", str(self.folder))
 
     def close(self, *, keep: bool = True) -> None:
@@ -66,12 +63,10 @@ def read_only(folder: Path) -> None:
 
 
 def writable(folder: Path) -> None:
-    """Take that back."""
     _call("umount", "--lazy", str(folder))
 
 
 def can_mount() -> bool:
-    """Whether this user may mount anything."""
     return os.geteuid() == 0 and shutil.which("mount") is not None
 
 
