@@ -76,7 +76,6 @@ class Tally:
     slowest: int = 0
 
     def add(self, result: Result) -> None:
-        """Count a trial."""
         if result.seconds >= self.longest_s:
             self.slowest = result.number
         self.ends[result.end] += 1
@@ -89,12 +88,10 @@ class Tally:
 
     @property
     def count(self) -> int:
-        """The number of trials."""
         return len(self.seconds)
 
     @property
     def longest_s(self) -> float:
-        """The seconds of the slowest trial."""
         return max(self.seconds, default=0.0)
 
 
@@ -141,27 +138,27 @@ def fast_folder() -> TemporaryDirectory[str]:
 # --- one trial after the other -------------------------------------------------------------------------------------
 
 
-def played(
-    play: Callable[[int], Answer], numbers: Iterable[int], minutes: float | None = None, jobs: int = 1
+def play(
+    trial: Callable[[int], Answer], numbers: Iterable[int], minutes: float | None = None, jobs: int = 1
 ) -> Iterator[Answer]:
     """Play one number after the other and begin none after so many minutes; in that many processes, in their order."""
     until_s = time.monotonic() + 60 * minutes if minutes else math.inf
     in_time = takewhile(lambda _: time.monotonic() < until_s, numbers)
-    return map(play, in_time) if jobs == 1 else _shared(play, in_time, jobs)
+    return map(trial, in_time) if jobs == 1 else _shared(trial, in_time, jobs)
 
 
-def _shared(play: Callable[[int], Answer], numbers: Iterable[int], jobs: int) -> Iterator[Answer]:
+def _shared(trial: Callable[[int], Answer], numbers: Iterable[int], jobs: int) -> Iterator[Answer]:
     """The same in processes. Few trials wait at a time, so that all can end soon after the deadline."""
     todo, waiting = iter(numbers), deque[Future[Answer]]()
     with ProcessPoolExecutor(jobs) as pool:
-        waiting.extend(pool.submit(play, number) for number in islice(todo, 4 * jobs))
+        waiting.extend(pool.submit(trial, number) for number in islice(todo, 4 * jobs))
         while waiting:
             answer = waiting.popleft().result()
-            waiting.extend(pool.submit(play, number) for number in islice(todo, 1))
+            waiting.extend(pool.submit(trial, number) for number in islice(todo, 1))
             yield answer
 
 
-def followed(results: Iterable[Result], again: str, *, is_verbose: bool = False) -> Tally:
+def print_results(results: Iterable[Result], again: str, *, is_verbose: bool = False) -> Tally:
     """Count results; print each as it comes, and what it broke with the command that repeats it."""
     tally = Tally()
     for result in results:

@@ -21,9 +21,9 @@ from tests.campaigns.campaign import (
     Tally,
     apart,
     deadline,
-    followed,
     parse_seeds,
-    played,
+    play,
+    print_results,
 )
 from tests.campaigns.promises import Aftermath
 from tests.fuzz import __main__ as fuzz
@@ -41,17 +41,17 @@ def test_seeds_are_numbers_and_ranges() -> None:
 
 
 def test_no_trial_begins_after_the_deadline() -> None:
-    assert list(played(abs, [-1, -2])) == [1, 2]
-    assert len(list(played(abs, count(), minutes=1e-5))) < 1_000_000
+    assert list(play(abs, [-1, -2])) == [1, 2]
+    assert len(list(play(abs, count(), minutes=1e-5))) < 1_000_000
 
 
 def test_trials_of_several_processes_come_in_their_order() -> None:
-    assert list(played(abs, range(-9, 0), jobs=2)) == [*range(9, 0, -1)]
+    assert list(play(abs, range(-9, 0), jobs=2)) == [*range(9, 0, -1)]
 
 
 def test_a_broken_promise_is_printed_with_the_command_that_repeats_it(capsys: pytest.CaptureFixture[str]) -> None:
     results = [Result(1, "done", counts={"rows": Counter("ab")}), Result(2, "failed", ("it is late",), 3.0)]
-    tally = followed(results, "make it SEEDS={}")
+    tally = print_results(results, "make it SEEDS={}")
     assert (tally.count, tally.failed, tally.last, tally.slowest) == (2, 1, 2, 2)
     assert tally.counts["rows"] == {"a": 1, "b": 1}
     shown = capsys.readouterr()

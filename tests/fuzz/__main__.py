@@ -10,7 +10,7 @@ import click
 from tests.campaigns.campaign import WRITE, Tally
 from tests.campaigns.page import report
 from tests.fuzz.target import Target
-from tests.fuzz.targets import TARGETS, tried_apart
+from tests.fuzz.targets import TARGETS, try_apart
 
 SECTION = "fuzz"
 SIDE_BY_SIDE = 2
@@ -43,7 +43,7 @@ def main(examples: int, first: int, only: tuple[str, ...], *, writes: bool) -> N
     """Try examples of every target, each in a process of its own."""
 
     def campaign(target: Target) -> Tally:
-        tally = tried_apart(target.name, first, max(1, round(examples * target.share)))
+        tally = try_apart(target.name, first, max(1, round(examples * target.share)))
         slow = f"{tally.longest_s:.1f} s for example {tally.slowest}"
         click.echo(f"{target.name}: {tally.count} tried, {tally.failed} broken, {slow}", err=True)
         for sentence in tally.broken:

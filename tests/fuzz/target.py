@@ -41,7 +41,7 @@ def chance_of(target: str, number: int) -> Random:
     return Random(f"{target} {number}")
 
 
-def tried(target: Target, numbers: Iterable[int]) -> Tally:
+def try_examples(target: Target, numbers: Iterable[int]) -> Tally:
     """Try examples in this process, until too many are broken; the tally counts its memory in MiB, too."""
     tally = Tally(target.name)
     with fast_folder() as folder, ExitStack() as stack:

@@ -12,7 +12,7 @@ from tests.fuzz.frames import FRAMES
 from tests.fuzz.journals import JOURNALS
 from tests.fuzz.shown import SHOWN
 from tests.fuzz.tables import PARQUET
-from tests.fuzz.target import Target, tried
+from tests.fuzz.target import Target, try_examples
 
 TARGETS: Mapping[str, Target] = {each.name: each for each in (*FRAMES, *FILES, *JOURNALS, *PARQUET, *BOMBS, *SHOWN)}
 MEMORY_BYTES = 6 << 30
@@ -20,15 +20,15 @@ MEMORY_BYTES = 6 << 30
 START_S, SLOWEST_S = 300.0, 60.0
 
 
-def tried_apart(name: str, first: int, count: int) -> Tally:
+def try_apart(name: str, first: int, count: int) -> Tally:
     """Try examples of a target in a process of its own, which must come to its end and whose memory is bounded."""
     timeout_s = START_S + count * SLOWEST_S
     try:
-        return apart(_tried, name, first, count, memory_bytes=MEMORY_BYTES, timeout_s=timeout_s)
+        return apart(_try_by_name, name, first, count, memory_bytes=MEMORY_BYTES, timeout_s=timeout_s)
     except BrokenError as error:
         return Tally(name, seconds=[0.0] * count, broken=[str(error)], failed=1)
 
 
-def _tried(name: str, first: int, count: int) -> Tally:
+def _try_by_name(name: str, first: int, count: int) -> Tally:
     os.environ["KREASSIGN_CONFIG"] = os.devnull
-    return tried(TARGETS[name], range(first, first + count))
+    return try_examples(TARGETS[name], range(first, first + count))

@@ -17,8 +17,8 @@ from tests.fuzz.__main__ import table
 from tests.fuzz.commands import command, unfit
 from tests.fuzz.documents import EVIL_NAMES, JSON, TOML, changed, tree
 from tests.fuzz.frames import ALL_CALLS, NOT_CALLS
-from tests.fuzz.target import Attempt, Target, chance_of, tried
-from tests.fuzz.targets import TARGETS, tried_apart
+from tests.fuzz.target import Attempt, Target, chance_of, try_examples
+from tests.fuzz.targets import TARGETS, try_apart
 
 FIRST = 1_000_000
 """Of the examples of a test, so that they are others than those of a campaign."""
@@ -35,7 +35,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("target", QUICK, ids=lambda target: target.name)
 def test_odd_input_is_refused_in_one_line_or_means_something(target: Target) -> None:
-    tally = tried(target, range(FIRST, FIRST + target.quick))
+    tally = try_examples(target, range(FIRST, FIRST + target.quick))
     assert not tally.broken, "\n\n".join(tally.broken)
     assert tally.count == target.quick
 
@@ -44,13 +44,13 @@ def test_odd_input_is_refused_in_one_line_or_means_something(target: Target) -> 
 @pytest.mark.parametrize("target", [target for target in QUICK if target.share == 1], ids=lambda target: target.name)
 def test_much_odd_input_is_refused_in_one_line_or_means_something(target: Target) -> None:
     begin = FIRST + target.quick
-    tally = tried(target, range(begin, begin + MANY))
+    tally = try_examples(target, range(begin, begin + MANY))
     assert not tally.broken, "\n\n".join(tally.broken)
 
 
 @pytest.mark.thorough
 def test_a_bomb_is_refused_within_its_memory() -> None:
-    tally = tried_apart("bombs of gzip, zlib and Parquet", FIRST, 2)
+    tally = try_apart("bombs of gzip, zlib and Parquet", FIRST, 2)
     assert not tally.broken, "\n\n".join(tally.broken)
     assert tally.ends == {"refused": 2}
 
@@ -68,7 +68,7 @@ def test_what_raises_or_is_said_to_be_broken_is_told_with_its_number() -> None:
             raise KeyError("x")
         raise BrokenError("is no refusal")
 
-    broken = tried(target_of(attempt), range(3, 11)).broken
+    broken = try_examples(target_of(attempt), range(3, 11)).broken
     assert len(broken) == 8
     assert broken[0].startswith("example 3: ")
     assert any("KeyError: 'x'" in sentence for sentence in broken)

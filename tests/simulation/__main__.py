@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tests.campaigns.campaign import JOBS, MINUTES, followed, parse_seeds, played
-from tests.simulation.story import told
+from tests.campaigns.campaign import JOBS, MINUTES, parse_seeds, play, print_results
+from tests.simulation.story import play_story
 
 
 @click.command()
@@ -15,8 +15,8 @@ from tests.simulation.story import told
 @click.option("--verbose", "is_verbose", is_flag=True, help="Print every line of the stories.")
 def main(seeds: str, minutes: float | None, jobs: int, *, is_verbose: bool) -> None:
     """Let the stories of these seeds happen; exit code 1 if one goes wrong."""
-    stories = played(told, parse_seeds(seeds), minutes, jobs)
-    if followed(stories, "make simulate SEEDS={}", is_verbose=is_verbose).broken:
+    stories = play(play_story, parse_seeds(seeds), minutes, jobs)
+    if print_results(stories, "make simulate SEEDS={}", is_verbose=is_verbose).broken:
         raise SystemExit(1)
 
 

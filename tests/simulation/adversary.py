@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import click
 
-from tests.campaigns.campaign import JOBS, MINUTES, Result, followed, parse_seeds, played
+from tests.campaigns.campaign import JOBS, MINUTES, Result, parse_seeds, play, print_results
 from tests.simulation.draw import ADVERSARIES, adversary
-from tests.simulation.runs import result
+from tests.simulation.runs import play_trial
 
 
-def struck(seed: int) -> Result:
+def play_adversary(seed: int) -> Result:
     """A run while the adversary of a seed does what it does."""
-    return result(adversary(ADVERSARIES[(seed - 1) % len(ADVERSARIES)], seed))
+    return play_trial(adversary(ADVERSARIES[(seed - 1) % len(ADVERSARIES)], seed))
 
 
 @click.command()
@@ -24,7 +24,7 @@ def struck(seed: int) -> Result:
 def main(seeds: str, minutes: float | None, jobs: int) -> None:
     """Execute runs under the adversaries of these seeds; exit code 1 if a promise was broken."""
     again = "python -m tests.simulation.adversary {}"
-    if followed(played(struck, parse_seeds(seeds), minutes, jobs), again).broken:
+    if print_results(play(play_adversary, parse_seeds(seeds), minutes, jobs), again).broken:
         raise SystemExit(1)
 
 

@@ -110,7 +110,6 @@ MOVED, SHIFT = "orders", 2
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of an adversary."""
     file = SCENARIOS / "adversary" / f"{name}.toml"
     return parse_scenario(file.read_text(encoding="utf-8"), file.name)
 
@@ -132,7 +131,7 @@ def adversary(name: str, seed: int) -> Trial:
 # --- trials by seed ------------------------------------------------------------------------------------------------
 
 
-def drawn(seed: int) -> Trial:
+def draw_trial(seed: int) -> Trial:
     """The trial of a seed. Of those that aim at no row a fourth have only what must not make any difference."""
     chance = random.Random(f"{seed}:trial")
     twin = _twin_of_seed(seed, MemoryLog())

@@ -93,7 +93,6 @@ class MortalJournal:
     deaths: list[bool]
 
     def append(self, event: Event) -> None:
-        """Write a row, or die."""
         is_written = self.deaths.pop(0) if self.deaths else None
         if is_written is not False:
             self.journal.append(event)
@@ -101,7 +100,6 @@ class MortalJournal:
             raise Died
 
     def requests_after(self, number: int) -> tuple[events.Request, ...]:
-        """The requests since."""
         return self.journal.requests_after(number)
 
 

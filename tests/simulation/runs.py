@@ -6,7 +6,7 @@ What goes wrong is made as small as it can be and printed; the exit code is 1 th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +22,12 @@ from tests.campaigns.campaign import (
     Result,
     Tally,
     fast_folder,
-    followed,
     parse_seeds,
-    played,
+    play,
+    print_results,
 )
 from tests.campaigns.page import report
-from tests.simulation.draw import drawn
+from tests.simulation.draw import draw_trial
 from tests.simulation.ordeal import Ordeal, Outcome, broken, broken_going_back
 from tests.simulation.scene import asked_in_turn
 from tests.simulation.trial import Trial, minimised
@@ -37,26 +37,17 @@ NAMED = 20
 """So many rows that were not met are named on the page."""
 
 
-class CountedRows(Mapping[Key, Row]):
-    """The table of transitions, which counts the rows that are used."""
+class CountedRows(dict[Key, Row]):
+    """The table of transitions, which counts the rows that are looked up."""
 
-    def __init__(self, rows: Mapping[Key, Row]) -> None:
-        self._rows = rows
+    def __init__(self) -> None:
+        super().__init__(TRANSITIONS)
         self.used: Counter[Key] = Counter()
 
-    def __getitem__(self, key: Key) -> Row:
-        row = self._rows[key]
-        self.used[key] += 1
-        return row
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._rows
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    def get(self, key: Key, default: Row | None = None) -> Row | None:
+        if key in self:
+            self.used[key] += 1
+        return super().get(key, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +60,10 @@ class Tried:
 
     @property
     def end(self) -> str:
-        """How the run ended, in a word."""
         return "refused" if self.outcome.run is None else self.outcome.run.state
 
 
-def tried(trial: Trial) -> Tried:
+def try_trial(trial: Trial) -> Tried:
     """Let a trial happen and judge it."""
     sentences: list[str] = []
     with fast_folder() as folder, asked_in_turn():
@@ -89,15 +79,15 @@ def tried(trial: Trial) -> Tried:
 
 def smallest(failed: Tried) -> Tried:
     """What can be left out of it while it goes wrong still."""
-    return tried(minimised(failed.trial, lambda trial: bool(tried(trial).broken)))
+    return try_trial(minimised(failed.trial, lambda trial: bool(try_trial(trial).broken)))
 
 
-def result(trial: Trial) -> Result:
+def play_trial(trial: Trial) -> Result:
     """Try a trial and count the rows of the table of states; its lines are the smallest trial that breaks a promise."""
-    rows = CountedRows(TRANSITIONS)
+    rows = CountedRows()
     machine.TRANSITIONS = rows
     try:
-        one = tried(trial)
+        one = try_trial(trial)
     finally:
         machine.TRANSITIONS = TRANSITIONS
     outcome = one.outcome
@@ -115,14 +105,13 @@ def result(trial: Trial) -> Result:
     )
 
 
-def run_of(seed: int) -> Result:
-    """The trial of a seed."""
-    return result(drawn(seed))
+def play_run(seed: int) -> Result:
+    return play_trial(draw_trial(seed))
 
 
 def campaign(seeds: Iterable[int], minutes: float | None = None, jobs: int = 1) -> Tally:
     """Try one seed after the other, for so long at the most, in so many processes."""
-    return followed(played(run_of, seeds, minutes, jobs), "make torture-twin RUNS={}")
+    return print_results(play(play_run, seeds, minutes, jobs), "make torture-twin RUNS={}")
 
 
 def table(tally: Tally) -> str:

@@ -58,7 +58,6 @@ def asked_in_turn() -> Iterator[None]:
 
 
 def partitions_of(twin: Twin) -> list[PartitionState]:
-    """Every partition of a twin."""
     return [state for topic in twin.metadata.topics.values() for state in topic.partitions.values()]
 
 
@@ -80,7 +79,6 @@ class Scene:
         return AdminClient.connect(settings, clock=self.world, transport=self.world)
 
     def controllers(self) -> AdminClient:
-        """A client of the controllers."""
         servers = ",".join(f"controller-{node}:9093" for node in self.twin.controller.node_ids)
         settings = client_settings({"request.timeout.ms": "5000"}, bootstrap_controllers=servers)
         return AdminClient.connect(settings, clock=self.world, transport=self.world)

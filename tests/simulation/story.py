@@ -56,7 +56,6 @@ class Acknowledged:
     gone: set[str] = field(default_factory=set)
 
     def forget(self, topic: str) -> None:
-        """A topic may have been deleted."""
         self.topics.discard(topic)
         self.targets = {key: target for key, target in self.targets.items() if key.topic != topic}
 
@@ -252,7 +251,6 @@ class Story:
 
     @property
     def lasted_s(self) -> float:
-        """How long it took on the cluster."""
         return self._twin.now_ms / 1_000
 
     def happen(self) -> None:
@@ -337,8 +335,7 @@ class Story:
         self._scene.check()
 
 
-def told(seed: int) -> Result:
-    """The story of a seed."""
+def play_story(seed: int) -> Result:
     story, broken = Story(seed), list[str]()
     with asked_in_turn(), Caught(broken):
         story.happen()

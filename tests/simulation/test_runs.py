@@ -13,10 +13,10 @@ from kreassign.executor import events
 from kreassign.executor.state import phases
 from tests.campaigns.campaign import Tally
 from tests.simulation import aims, ordeal, runs
-from tests.simulation.adversary import struck
+from tests.simulation.adversary import play_adversary
 from tests.simulation.aims import Aim
-from tests.simulation.draw import ADVERSARIES, drawn
-from tests.simulation.runs import campaign, main, table, tried, unused
+from tests.simulation.draw import ADVERSARIES, draw_trial
+from tests.simulation.runs import campaign, main, table, try_trial, unused
 from tests.simulation.trial import Deed, Incident, Trial, minimised
 
 thorough = pytest.mark.thorough
@@ -68,15 +68,15 @@ QUICK_ADVERSARIES = {"moves-of-another-operator", "topic-recreated"}
     "name", [name if name in QUICK_ADVERSARIES else pytest.param(name, marks=thorough) for name in ADVERSARIES]
 )
 def test_a_run_keeps_its_promises_whatever_an_adversary_does(name: str) -> None:
-    result = struck(ADVERSARIES.index(name) + 1)
+    result = play_adversary(ADVERSARIES.index(name) + 1)
     assert result.end.startswith(f"{name} ")
     assert result.broken == ()
 
 
 def test_a_seed_is_the_same_trial_with_the_same_end_each_time() -> None:
-    assert drawn(3) == drawn(3)
-    assert tried(drawn(3)).outcome == tried(drawn(3)).outcome
-    assert drawn(3) != drawn(4)
+    assert draw_trial(3) == draw_trial(3)
+    assert try_trial(draw_trial(3)).outcome == try_trial(draw_trial(3)).outcome
+    assert draw_trial(3) != draw_trial(4)
 
 
 def test_what_goes_wrong_is_printed_as_small_as_it_can_be_and_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def goes_wrong_with(*needed: Incident) -> Callable[[Trial], bool]:
 
 
 def test_only_what_it_takes_is_left_of_a_trial() -> None:
-    trial = next(trial for trial in map(drawn, range(1, 50)) if len(trial.incidents) > 6 and len(trial.moves) > 3)
+    trial = next(trial for trial in map(draw_trial, range(1, 50)) if len(trial.incidents) > 6 and len(trial.moves) > 3)
     needed = trial.incidents[1], trial.incidents[-2]
     smallest = minimised(trial, goes_wrong_with(*needed))
     assert smallest.incidents == needed
@@ -103,7 +103,7 @@ def test_only_what_it_takes_is_left_of_a_trial() -> None:
 
 
 def test_nothing_is_left_out_of_a_trial_that_needs_all_of_it() -> None:
-    trial = drawn(5)
+    trial = draw_trial(5)
     assert minimised(trial, lambda smaller: smaller == trial) == trial
 
 
@@ -112,7 +112,7 @@ def test_an_error_of_the_program_is_a_broken_promise(monkeypatch: pytest.MonkeyP
         raise ExecutionError("out of order")
 
     monkeypatch.setattr(ordeal.Ordeal, "execute", fail)
-    (sentence,) = tried(drawn(1)).broken
+    (sentence,) = try_trial(draw_trial(1)).broken
     assert sentence.endswith("ExecutionError: out of order")
 
 
@@ -122,5 +122,5 @@ def test_a_row_that_was_not_met_is_named() -> None:
 
 
 def test_the_incidents_of_a_trial_are_told_in_their_order() -> None:
-    trial = replace(drawn(1), incidents=(Incident(1, Deed.STOP), Incident(20, Deed.LOSE_LEASE)))
+    trial = replace(draw_trial(1), incidents=(Incident(1, Deed.STOP), Incident(20, Deed.LOSE_LEASE)))
     assert str(trial).splitlines()[-2:] == ["  1 ms: asked to pause", "  20 ms: another run has the lease"]

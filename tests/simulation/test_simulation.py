@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.simulation.__main__ import main
-from tests.simulation.story import Story, told
+from tests.simulation.story import Story, play_story
 
 QUICK_SEEDS = (2, 6, 8)
 SEEDS = (1, 3, 4, 5, 7)
@@ -14,12 +14,12 @@ SEEDS = (1, 3, 4, 5, 7)
 
 @pytest.mark.parametrize("seed", [*QUICK_SEEDS, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in SEEDS)])
 def test_whatever_happens_everything_ends_once_all_is_repaired(seed: int) -> None:
-    assert told(seed).broken == ()
+    assert play_story(seed).broken == ()
 
 
 def test_a_seed_tells_the_same_story_each_time() -> None:
-    assert told(2) == told(2)
-    assert told(2).about != told(6).about
+    assert play_story(2) == play_story(2)
+    assert play_story(2).about != play_story(6).about
 
 
 def test_a_story_prints_its_seed_first_and_every_line_on_request() -> None:

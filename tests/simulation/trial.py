@@ -69,7 +69,6 @@ class Incident:
 
     @property
     def kind(self) -> str:
-        """The name by which it is counted."""
         if isinstance(self.what, PlannedFault):
             fault = self.what.fault
             return type(getattr(fault, "fault", fault)).__name__
@@ -117,7 +116,6 @@ class Trial:
 
     @property
     def kinds(self) -> set[str]:
-        """Every kind of incident in it."""
         return {incident.kind for incident in self.incidents}
 
     @property

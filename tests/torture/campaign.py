@@ -30,7 +30,7 @@ from kreassign.executor.state import ENDED
 from testbed import KafkaCluster, Listener
 from testbed.waiting import wait_until
 from tests.campaigns import promises
-from tests.campaigns.campaign import Caught, Result, Tally, played
+from tests.campaigns.campaign import Caught, Result, Tally, play
 from tests.campaigns.promises import RESIDUE, Aftermath
 from tests.real.run_processes import end_throttles_and_moves, free_lease
 from tests.torture.broker_faults import FORMER, PRESENT, UPGRADE
@@ -86,7 +86,7 @@ class Campaign:
     def strike_all(self, scene: Scene, records: CheckedRecords, wanted: int, minutes: float | None = None) -> None:
         """One run after the other, until so many faults have been struck."""
 
-        def play(number: int) -> None:
+        def strike(number: int) -> None:
             most = min(self._chance.randint(LEAST_AT_ONCE, MOST_AT_ONCE), wanted - self.struck)
             faults = self._order.next(most, harmless=number % 2 == 1)
             failures: list[str] = []
@@ -98,12 +98,11 @@ class Campaign:
                 self.broken.append(f"run {number}: the campaign could not go on with it: {error}")
                 _start_afresh(scene)
 
-        for _ in played(play, takewhile(lambda _: self.struck < wanted, range(wanted)), minutes):
+        for _ in play(strike, takewhile(lambda _: self.struck < wanted, range(wanted)), minutes):
             pass
 
     @property
     def struck(self) -> int:
-        """How many faults have been struck."""
         return sum(tally.count for tally in self._tallies.values())
 
     def table(self) -> str:
@@ -130,7 +129,7 @@ class Campaign:
                 struck[fault] = what, time.monotonic()
             else:
                 self._order.put_off(fault)
-        run = _brought_to_rest(scene)
+        run = _bring_to_rest(scene)
         ended_s = time.monotonic()
         done = {fault: what for fault, (what, _) in struck.items()}
         broken = (*_judge(scene, done, run), *_bring_back_lost(scene, run), *scene.untrue)
@@ -189,7 +188,7 @@ def _strike(scene: Scene, fault: Fault) -> str:
     return what
 
 
-def _brought_to_rest(scene: Scene) -> RunHistory | None:
+def _bring_to_rest(scene: Scene) -> RunHistory | None:
     """Repair, resume and answer what the run asks for, as an operator does, until the run is over."""
     try:
         wait_until(lambda: _is_at_its_end(scene), timeout_s=RUN_S, what="the run", every_s=0.5)

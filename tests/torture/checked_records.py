@@ -39,7 +39,6 @@ class CheckedRecords:
 
     @contextmanager
     def producing(self) -> Iterator[None]:
-        """Produce during the block."""
         with ExitStack() as stack:
             for producer in self._producers:
                 stack.enter_context(producer)
@@ -53,7 +52,6 @@ class CheckedRecords:
 
     @property
     def count(self) -> int:
-        """The records that have been acknowledged."""
         return sum(ledger.count for ledger in self._ledgers())
 
     @property
