@@ -20,6 +20,8 @@ FOLDER = "approved"
 RENEWS = "KREASSIGN_APPROVE"
 """The variable by which `make approve` has screens written instead of compared."""
 Part = str | int | Path | re.Pattern[str]
+DAYS = re.compile(r"\d+(?= days ago)")
+"""How long the loads of a plan are in the past today."""
 
 
 def approve(screen: str | Iterable[object], name: str, **parts: Part) -> None:

@@ -22,7 +22,7 @@ from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLAN_INPUTS
-from tests.approved import approve
+from tests.approved import DAYS, approve
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
 from tests.pipeline.load_tables import row
@@ -34,8 +34,6 @@ TAKEN_MS = 1_767_225_600_000  # 2026-01-01
 MEGABYTE = 1_000_000
 REQUIRED = PlanRequest(require_load=True)
 ENOUGH = ("enough", 1.0 * MEGABYTE)
-DAYS = re.compile(r"\d+(?= days ago)")
-"""How long the loads are in the past today."""
 Loads = dict[str, list[tuple[str, float | None]]]
 
 
