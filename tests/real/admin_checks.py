@@ -29,6 +29,8 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 
 RECORDS_BYTES = 200_000
+HELD_BYTES = 8_000_000
+"""Under any throttle a megabyte is copied in eleven seconds."""
 MOVED_BYTES = 14_000_000
 RATE_BYTES_PER_S = 250_000
 
@@ -162,7 +164,7 @@ def a_move_is_started_listed_and_completed(cluster: KafkaCluster, client: AdminC
 
 def a_held_move_is_listed_overridden_and_cancelled(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
     (partition,) = created(client, topic, (0,))
-    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    load_topic(cluster.bootstrap_servers, topic, {0: HELD_BYTES})
     with held(client, cluster, topic):
         client.alter_partition_reassignments({partition: (1,)}).raise_if_any()
         (ongoing,) = client.list_partition_reassignments([partition]).values()

@@ -34,7 +34,7 @@ from tests.real.admin_checks import (
     wait_replicas,
 )
 
-RECORDS_BYTES = 3_000_000
+RECORDS_BYTES = 8_000_000
 ELECTIONS_AT_ONCE = 8
 
 

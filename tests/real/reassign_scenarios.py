@@ -223,7 +223,7 @@ def move_to_a_directory_that_is_none(tool: Tool) -> None:
 
 
 def slow_directory_move(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], megabytes=12)
+    tool.topic("foo", [0, 1], megabytes=20)
     here, there = tool.dir_of("foo-0", 1), tool.other_dir("foo-0", 1)
     onward = tool.plan({"foo-0": [0, 1]}, {"foo-0": ["any", there]})
     back = tool.plan({"foo-0": [0, 1]}, {"foo-0": ["any", here]})

@@ -14,6 +14,7 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import (
     CHECKS,
+    HELD_BYTES,
     Check,
     client_of,
     created,
@@ -288,7 +289,7 @@ def test_controllers_take_reassignments_elections_topics_and_configs(kafka: Kafk
         controllers.create_topics([NewTopic(topic_name, assignments=((0,),))]).raise_if_any()
         partition = TopicPartition(topic_name, 0)
         wait_until(lambda: bool(partitions_of(client, topic_name)), what="the new topic")
-        load_topic(kafka.bootstrap_servers, topic_name, {0: 100_000})
+        load_topic(kafka.bootstrap_servers, topic_name, {0: HELD_BYTES})
         with held(controllers, kafka, topic_name):
             controllers.alter_partition_reassignments({partition: (1,)}).raise_if_any()
             assert controllers.list_partition_reassignments([partition]).keys() == {partition}

@@ -17,8 +17,8 @@ PLAN = "--reassignment-json-file"
 @pytest.fixture
 def tool(kafka, tmp_path):
     started = Tool(kafka, OURS, "cancel-all", tmp_path)
-    started.topic("foo", [0, 1], [1, 0], megabytes=3)
-    started.topic("bar", [2], megabytes=3)
+    started.topic("foo", [0, 1], [1, 0], megabytes=8)
+    started.topic("bar", [2], megabytes=8)
     yield started
     started.clean_up()
 
@@ -137,6 +137,7 @@ def test_controllers_cancel_reassignments_but_know_no_directories(tool, run):
     assert [path.path for path in directories for copy in path.replicas if copy.is_future] == [there]
 
 
+@pytest.mark.usefixtures("calm")
 def test_an_idle_cluster_has_nothing_to_cancel(tool, run, tmp_path):
     code, out = run("--cancel", "--all", "--output", str(tmp_path / "again.json"), "--preserve-throttles")
     assert (code, out) == (0, "No partition reassignments found.\n")

@@ -12,17 +12,16 @@ from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked, fork_server
 from testbed.producing import Producing
 from testbed.records import verify_readable
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.run_processes import throttles
-from tests.real.test_run import MEGABYTE, assignments, client_of, loaded, wait_for_copies
+from tests.real.test_run import HELD, HELD_RATE, MEGABYTE, assignments, client_of, let_go, loaded, wait_for_copies
 
 GOING = 3
 PLACES = [(GOING, 1), (0, GOING), (1, 2), (GOING, 0)]
-PATIENCE_S = 240
 
 
 def start_decommission(cluster: KafkaCluster, folder: Path, *words: str) -> Forked:
-    usual = ("--throttle", "1MB/s", "--measure-for", "0", "--poll-interval", "200ms", "-o", "json", "--yes")
+    usual = ("--throttle", HELD_RATE, "--measure-for", "0", "--poll-interval", "200ms", "-o", "json", "--yes")
     state = ("--state-dir", str(folder / "state"))
     reach = ("--bootstrap-server", cluster.bootstrap_servers, "--bootstrap-controller", cluster.bootstrap_controllers)
     options = (*words, *usual, *reach, *state)
@@ -48,7 +47,7 @@ def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_
 ) -> None:
     cluster = start_cluster(ClusterSpec(version="4.3.1", brokers=4))
     servers, later = cluster.bootstrap_servers, f"{topic_name}-later"
-    acknowledged = loaded(cluster, topic_name, PLACES, 3 * MEGABYTE)
+    acknowledged = loaded(cluster, topic_name, PLACES, HELD, MEGABYTE)
     with Producing(servers, topic_name, partitions=len(PLACES), records_per_s=10) as producing:
         killed = start_decommission(cluster, tmp_path)
         try:
@@ -60,7 +59,9 @@ def test_a_broker_leaves_through_a_kill_and_a_restart_while_records_are_written_
             client.create_topics([NewTopic(later, 8, 2)]).raise_if_any()
         assert GOING not in brokers_of(cluster, later), "it is cordoned already"
 
-        emptied = ended(start_decommission(cluster, tmp_path, "--unregister"), exit_code=5)
+        resumed = start_decommission(cluster, tmp_path, "--unregister")
+        let_go(tmp_path)
+        emptied = ended(resumed, exit_code=5)
         assert emptied["steps"][0].startswith("resume run ")
         assert [run["state"] for run in emptied["runs"]] == ["done"]
         assert emptied["next"].startswith(f"broker {GOING} is empty and still running: stop the process")

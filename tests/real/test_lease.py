@@ -24,18 +24,20 @@ from kreassign.operations.maintenance_store import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.operations.maintenance_store import MaintenanceStore
 from kreassign.operations.run import RunContext
 from testbed import ClusterSpec, KafkaCluster
-from testbed.fork_server import Forked
 from testbed.waiting import wait_until
 from tests.real.run_processes import free_lease, start_run
 from tests.real.test_run import (
+    HELD,
+    HELD_RATE,
     MEGABYTE,
     assignments,
     client_of,
+    end_of,
     invoke,
+    let_go,
     loaded,
     plan_file,
     set_config,
-    steer,
     throttles,
     wait_for_copies,
 )
@@ -44,6 +46,8 @@ pytestmark = pytest.mark.usefixtures("calm")
 
 ALWAYS = ("--lease", "require")
 PATIENCE_S = SESSION_MS / 1000 + 60
+SOON_OVER, SLOW_RATE = 3 * MEGABYTE, "50kB/s"
+"""Half a minute of copying: over before the session of a run that stops in its middle."""
 
 
 def hosts(folder: Path) -> tuple[Path, Path]:
@@ -60,12 +64,6 @@ def run_on(kafka: KafkaCluster, host: Path, plan: Path, *options: object) -> tup
     return result.exit_code, result.output + result.stderr
 
 
-def end_of(process: Forked) -> int | None:
-    """The exit code of a run that comes to its end."""
-    process.communicate(120)
-    return process.poll()
-
-
 def events_of(host: Path) -> tuple[object, ...]:
     (journal,) = find_journals(host / "state")
     return read_events(journal)
@@ -75,9 +73,9 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two = hosts(tmp_path)
-    loaded(kafka, topic_name, [(0, 1), (1, 2)], 6 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1), (1, 2)], HELD, MEGABYTE)
     first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
-    process = start_run(kafka, one, first, "--throttle", "300kB/s", *ALWAYS)
+    process = start_run(kafka, one, first, "--throttle", HELD_RATE, *ALWAYS)
     run_id = wait_for_copies(one)
 
     code, said = run_on(kafka, two, second)
@@ -88,8 +86,8 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
     assert "holds the lease of the cluster; one run at a time may change a cluster" in said
     assert shown["lease"]["run_id"] == run_id
     assert not find_journals(two / "state")
-    steer(one, "throttle", "20MB/s")
-    assert end_of(process) == 0
+    let_go(one)
+    end_of(process)
     assert run_on(kafka, two, second)[0] == 0
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (1, 3)}
     assert throttles(kafka, topic_name) == {}
@@ -100,12 +98,12 @@ def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two = hosts(tmp_path)
-    loaded(kafka, topic_name, [(0, 1), (1, 2)], 6 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1), (1, 2)], SOON_OVER)
     set_config(kafka, ConfigResource.broker(1), LEADER_THROTTLED_RATE, "12345678")
     before = throttles(kafka, topic_name)
     first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
     try:
-        process = start_run(kafka, one, first, "--throttle", "300kB/s", "--adopt", "restore", *ALWAYS)
+        process = start_run(kafka, one, first, "--throttle", SLOW_RATE, "--adopt", "restore", *ALWAYS)
         wait_for_copies(one)
         process.kill()
         process.communicate()
@@ -132,10 +130,10 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two = hosts(tmp_path)
-    loaded(kafka, topic_name, [(0, 1), (0, 1), (1, 2)], 3 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1), (0, 1), (1, 2)], SOON_OVER, SOON_OVER, HELD)
     first = plan_file(one, topic_name, {0: (2, 1), 1: (2, 1)})
     second = plan_file(two, topic_name, {2: (1, 3)})
-    process = start_run(kafka, one, first, "--max-moves", "1", "--throttle", "200kB/s", *ALWAYS)
+    process = start_run(kafka, one, first, "--max-moves", "1", "--throttle", SLOW_RATE, *ALWAYS)
     wait_for_copies(one)
     process.send_signal(signal.SIGSTOP)
 
@@ -144,7 +142,7 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
             return not client.describe_group(GROUP_ID).members
 
     wait_until(is_over, timeout_s=PATIENCE_S, what="the session of a frozen holder over")
-    other = start_run(kafka, two, second, "--throttle", "100kB/s", *ALWAYS)
+    other = start_run(kafka, two, second, "--throttle", HELD_RATE, *ALWAYS)
     other_id = wait_for_copies(two)
     process.send_signal(signal.SIGCONT)
 
@@ -156,8 +154,9 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     found = events_of(one)
     lost = next(number for number, event in enumerate(found) if isinstance(event, LeaseLost))
     assert not [event for event in found[lost:] if isinstance(event, SubmissionIntended | ThrottleIntended)]
-    assert end_of(other) == 0
-    assert end_of(process) == 0
+    let_go(two)
+    end_of(other)
+    end_of(process)
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (2, 1), 2: (1, 3)}
     assert any(other_id in str(event) for event in events_of(one))
     assert throttles(kafka, topic_name) == {}

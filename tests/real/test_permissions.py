@@ -23,7 +23,7 @@ from testbed.properties import render
 from testbed.records import load_topic
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.real.kip_checks import tool
-from tests.real.test_run import assignments, client_of, throttles
+from tests.real.test_run import HELD, HELD_RATE, MEGABYTE, assignments, client_of, throttles
 
 pytestmark = pytest.mark.uses_cluster("kafka_secure")
 
@@ -286,7 +286,7 @@ def observations(events: Iterable[Event]) -> Iterator[PartitionObservation]:
 
 
 def test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed(alice: Alice) -> None:
-    load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: 12_000_000, 1: 12_000_000})
+    load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: HELD, 1: MEGABYTE})
     state = ("--state-dir", alice.folder / "state")
     whole = {
         ALTER: "Alter on the cluster",
@@ -309,7 +309,7 @@ def test_a_run_that_was_left_goes_on_and_is_cancelled_with_just_what_is_listed(a
         return process.returncode
 
     alice.may(*whole)
-    assert left("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", "100kB/s", "--max-moves", 1) == 130
+    assert left("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", HELD_RATE, "--max-moves", 1) == 130
     (journal,) = find_journals(alice.folder / "state")
     told, throttle = read_events(journal), throttles(alice.cluster, alice.topic)
     for command, left_out in itertools.product(("resume", "cancel"), whole):
@@ -346,9 +346,9 @@ def test_the_doctor_names_what_each_command_lacks(alice: Alice) -> None:
 
 
 def test_a_run_says_which_permissions_were_withdrawn_and_clears_up_when_they_are_back(alice: Alice) -> None:
-    load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: 6_000_000, 1: 6_000_000})
+    load_topic(alice.cluster.bootstrap_servers, alice.topic, {0: 2_500_000, 1: 2_500_000})
     whole = (ALTER, ALTER_SETTINGS, of_topics("DESCRIBE"), of_topics("ALTER_CONFIGS"))
-    run = ("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", "1MB/s", "--max-moves", 1)
+    run = ("run", "--yes", alice.plan, "--measure-for", 0, "--throttle", "50kB/s", "--max-moves", 1)
     state = ("--state-dir", alice.folder / "state")
     alice.may(*whole)
     process = fork_server().start("kreassign", *map(str, (*run, "--poll-interval", 0.5, *state)), *alice.where)

@@ -14,15 +14,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from kreassign.executor.journal import find_journals
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations import steer
 from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster, Listener
 from testbed.properties import render
 from testbed.records import load_topic
 from testbed.security import USERS
-from testbed.waiting import wait_until
-from tests.real.test_run import client_of
+from testbed.waiting import PATIENCE_S, wait_until
+from tests.real.test_run import HELD, HELD_RATE, MEGABYTE, client_of
 from tests.web.site import TOKEN, serving_page, with_control
 
 # Some fifteen processes, one after the other.
@@ -78,7 +80,7 @@ class Story:
         )  # fmt: skip
 
     def end(self, process: subprocess.Popen[bytes]) -> int:
-        self.said += process.communicate(timeout=120)[0]
+        self.said += process.communicate(timeout=PATIENCE_S)[0]
         return process.returncode
 
     def give(self, *words: object, who: str = "good", debug: bool = False) -> int:
@@ -88,7 +90,7 @@ class Story:
 def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     with client_of(kafka_secure) as client:
         client.create_topics([NewTopic(topic_name, assignments=((0,), (0,)))]).raise_if_any()
-        load_topic(kafka_secure.bootstrap_servers, topic_name, {0: 3_000_000, 1: 3_000_000})
+        load_topic(kafka_secure.bootstrap_servers, topic_name, {0: HELD, 1: MEGABYTE})
         folder = tmp_path / "here"
         (folder / "plans").mkdir(parents=True)
         story = Story(folder, kafka_secure)
@@ -99,11 +101,13 @@ def test_a_planted_password_is_found_nowhere(kafka_secure: KafkaCluster, topic_n
         assert story.give("collect", "--data", "data", "--rounds", 1) == 0
         assert story.give("plan", "import", plan, *quick, "--out", "plans/found.json") == 0
         assert story.give("doctor", *quick, debug=True) in {0, 1}
-        running = story.start("run", "--yes", plan, *quick, "--throttle", "1MB/s", "--max-moves", 1)
+        running = story.start("run", "--yes", plan, *quick, "--throttle", HELD_RATE, "--max-moves", 1)
         wait_until(lambda: client.list_partition_reassignments() or running.poll(), what="the first move")
         assert running.poll() is None, story.end(running) or story.said
         listed = Path(f"/proc/{running.pid}/cmdline").read_bytes()
         assert b"--command-config" in listed
+        (journal,) = find_journals(folder / "state")
+        steer.set_throttle(journal, 50 * MEGABYTE)
         assert story.end(running) == 0
     assert story.give("verify", plan) == 0
     assert story.give("rollback", "--dry-run") == 0

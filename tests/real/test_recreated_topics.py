@@ -18,9 +18,12 @@ from tests.conformance.clusters import Cluster, RealKafka
 from tests.conformance.test_configs import TOPIC, describe
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
+    HELD,
+    HELD_RATE,
     MEGABYTE,
     assignments,
     client_of,
+    end_of,
     invoke,
     leaders,
     loaded,
@@ -77,14 +80,12 @@ def test_a_topic_that_is_recreated_in_the_middle_of_a_run_stays_as_it_was_create
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     """One of its partitions is copied, the other one waits."""
-    loaded(kafka, topic_name, list(HOME.values()), 20 * MEGABYTE)
+    loaded(kafka, topic_name, list(HOME.values()), HELD, MEGABYTE)
     plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "100kB/s", "--max-moves", 1)
+    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, "--max-moves", 1)
     wait_for_copies(tmp_path)
     recreate(kafka, topic_name, HOME)
-    stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode == 5, stdout + stderr
-    assert ANOTHER in stdout
+    assert ANOTHER in end_of(process, exit_code=5)
     assert is_untouched(kafka, topic_name, HOME)
     assert throttles(kafka, topic_name) == {}
 
@@ -92,9 +93,9 @@ def test_a_topic_that_is_recreated_in_the_middle_of_a_run_stays_as_it_was_create
 def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, list(HOME.values()), 20 * MEGABYTE)
+    loaded(kafka, topic_name, list(HOME.values()), HELD, MEGABYTE)
     process = start_run(
-        kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", "100kB/s", "--max-moves", 1
+        kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", HELD_RATE, "--max-moves", 1
     )
     run_id = wait_for_copies(tmp_path)
     process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +16,38 @@ from kreassign.admin import AdminClient
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import MovesSubmitted, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.model import ConfigChange, ConfigResource, ConfigSource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
-from testbed import KafkaCluster
+from testbed import KafkaCluster, Refused, probe
+from testbed.fork_server import Forked
 from testbed.records import Ledger, load_topic, verify_readable
-from testbed.waiting import wait_until
+from testbed.waiting import PATIENCE_S, wait_until
 from tests.real import run_processes
 from tests.real.run_processes import start_run, words_of_run
 
 pytestmark = pytest.mark.usefixtures("calm")
 
 MEGABYTE = 1_000_000
+HELD, HELD_RATE = 20 * MEGABYTE, "100kB/s"
+"""Three minutes of copying: at once a broker copies ten seconds' worth of a rate, and one fetch of a megabyte more.
+
+A test that wants the end lets the copies go when it has seen what it wanted.
+"""
 
 
 def client_of(cluster: KafkaCluster) -> AdminClient:
     return connect(cluster.bootstrap_servers)
 
 
-def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]], size_bytes: int) -> Ledger:
-    """A topic with real records: so many bytes in each partition."""
+def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]], *sizes_bytes: int) -> Ledger:
+    """A topic with real records: so many bytes in its first partitions, and in others as in the last of them."""
     with client_of(cluster) as client:
         client.create_topics([NewTopic(topic, assignments=tuple(map(tuple, replicas)))]).raise_if_any()
-    return load_topic(cluster.bootstrap_servers, topic, dict.fromkeys(range(len(replicas)), size_bytes))
+    sizes = {number: sizes_bytes[min(number, len(sizes_bytes) - 1)] for number in range(len(replicas))}
+    return load_topic(cluster.bootstrap_servers, topic, sizes)
 
 
 def plan_file(folder: Path, topic: str, targets: Mapping[int, tuple[int, ...]]) -> Path:
@@ -73,11 +81,7 @@ def status(folder: Path) -> dict[str, Any] | None:
 
 
 def wait_for_copies(folder: Path) -> str:
-    """Wait until the run has copied something, but not all; its id.
-
-    There has to be more to copy than is throttled to in ten seconds: Kafka counts over so long, and lets a broker that
-    was idle copy as much at once.
-    """
+    """Wait until the run has copied something of what is `HELD`; its id."""
 
     def is_copying() -> bool:
         found = status(folder)
@@ -102,28 +106,67 @@ def steer(folder: Path, command: str, *arguments: object) -> None:
     assert result.exit_code == 0, result.output
 
 
+def is_executed(folder: Path) -> bool:
+    found = status(folder)
+    return found is not None and found["is_active"] is True
+
+
+def let_go(folder: Path) -> None:
+    """Let the copies of the only run go, once a process executes it."""
+    wait_until(lambda: is_executed(folder), what="a process that executes the run")
+    steer(folder, "throttle", "50MB/s")
+
+
+def end_of(process: Forked, exit_code: int = 0) -> str:
+    """Wait for the end of a run; what it printed."""
+    stdout, stderr = process.communicate(PATIENCE_S)
+    assert process.returncode == exit_code, stdout + stderr
+    return stdout
+
+
 def throttles(cluster: KafkaCluster, topic: str) -> dict[str, str]:
     """Every throttle that is set on the topic or on a broker, as `resource key` → value."""
     with client_of(cluster) as client:
         return run_processes.throttles(client, [topic], cluster.brokers)
 
 
+def shown(cluster: KafkaCluster, topic: str) -> tuple[probe.SeenPartition, ...]:
+    """The partitions as all brokers show them: each hears of changes by itself, some later than others."""
+    views: set[tuple[probe.SeenPartition, ...]] = set()
+
+    def are_alike() -> bool:
+        views.clear()
+        with suppress(Refused):  # by a broker that has not heard of the topic
+            for node in cluster.brokers.values():
+                if node.is_running and not node.is_frozen:
+                    views.add(probe.metadata(node.place.ports["PLAINTEXT"], (topic,)).topics[topic])
+            return len(views) == 1
+        return False
+
+    wait_until(are_alike, what=f"brokers that show the same of {topic}")
+    return views.pop()
+
+
 def assignments(cluster: KafkaCluster, topic: str) -> dict[int, tuple[int, ...]]:
-    with client_of(cluster) as client:
-        (found,) = client.describe_topics([topic]).raise_if_any().values()
-    return {partition.topic_partition.partition: partition.replicas for partition in found.partitions}
+    return {number: partition.replicas for number, partition in enumerate(shown(cluster, topic))}
 
 
 def leaders(cluster: KafkaCluster, topic: str) -> dict[int, int]:
-    with client_of(cluster) as client:
-        (found,) = client.describe_topics([topic]).raise_if_any().values()
-    return {partition.topic_partition.partition: partition.leader for partition in found.partitions}
+    return {number: partition.leader for number, partition in enumerate(shown(cluster, topic))}
 
 
 def set_config(cluster: KafkaCluster, resource: ConfigResource, name: str, value: str | None) -> None:
+    """Set a configuration, or delete it, and wait until a broker that is asked for it shows that."""
     change = ConfigChange.delete(name) if value is None else ConfigChange.set(name, value)
+    own = {ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER}
     with client_of(cluster) as client:
         client.incremental_alter_configs({resource: [change]}).raise_if_any()
+
+        def is_shown() -> bool:
+            entry = client.describe_configs([resource], names=[name]).raise_if_any()[resource].get(name)
+            return (entry.value if entry is not None and entry.source in own else None) == value
+
+        wait_until(is_shown, what=f"{name} of {resource} at {value}")
 
 
 def test_a_run_moves_elects_and_restores_every_throttle_exactly(
@@ -197,9 +240,9 @@ def test_a_plan_made_for_other_replicas_is_refused(kafka: KafkaCluster, topic_na
 def test_a_killed_run_is_resumed_without_moving_anything_twice(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)], 4 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1)], HELD)
     plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
-    process = start_run(kafka, tmp_path, plan, "--throttle", "250kB/s")
+    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE)
     run_id = wait_for_copies(tmp_path)
     process.kill()
     process.communicate()
@@ -209,7 +252,9 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
     assert (left["state"], left["is_active"]) == ("moving", False)
     assert throttles(kafka, topic_name)
 
-    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
+    resumed = start_run(kafka, tmp_path, "resume", run_id, "--format", "json")
+    let_go(tmp_path)
+    found = json.loads(end_of(resumed))
 
     assert (found["run_id"], found["state"], found["throttle_residue"]) == (run_id, "done", [])
     assert assignments(kafka, topic_name) == {0: (2, 1)}
@@ -225,9 +270,9 @@ def test_a_killed_run_is_resumed_without_moving_anything_twice(
 def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)], 5 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1)], HELD)
     plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
-    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s")
+    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE)
     run_id = wait_for_copies(tmp_path)
 
     other = invoke(kafka, "run", "--yes", plan, "--state-dir", tmp_path / "state")
@@ -240,27 +285,25 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
     assert f"run {run_id} is active on this cluster" in second.stderr
 
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-
-    assert process.returncode == 130, stderr
-    assert "throttle in force: 300 kB/s per broker" in stdout
+    stdout = end_of(process, exit_code=130)
+    assert "throttle in force: 100 kB/s per broker" in stdout
     assert f"kreassign resume {run_id}" in stdout
     assert "moving" in stdout.splitlines()
-    found = run_to_the_end(kafka, tmp_path, "resume", run_id)
-    assert found["state"] == "done"
+    resumed = start_run(kafka, tmp_path, "resume", run_id)
+    let_go(tmp_path)
+    end_of(resumed)
     assert throttles(kafka, topic_name) == {}
 
 
 def test_a_move_that_someone_cancels_fails_the_run_and_leaves_no_throttle(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)], 20 * MEGABYTE)
-    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "100kB/s")
+    loaded(kafka, topic_name, [(0, 1)], HELD)
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", HELD_RATE)
     wait_for_copies(tmp_path)
     with client_of(kafka) as client:
         client.alter_partition_reassignments({TopicPartition(topic_name, 0): None}).raise_if_any()
-    stdout, stderr = process.communicate(timeout=90)
-    assert process.returncode == 5, stderr
+    stdout = end_of(process, exit_code=5)
     assert "someone else cancelled or changed the move" in stdout
     assert throttles(kafka, topic_name) == {}
     assert assignments(kafka, topic_name) == {0: (1, 0)}  # a cancel gives the old brokers back, not their order
@@ -269,13 +312,12 @@ def test_a_move_that_someone_cancels_fails_the_run_and_leaves_no_throttle(
 def test_a_deleted_topic_ends_its_move_and_leaves_nothing_to_restore(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)], 20 * MEGABYTE)
-    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "100kB/s")
+    loaded(kafka, topic_name, [(0, 1)], HELD)
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", HELD_RATE)
     wait_for_copies(tmp_path)
     with client_of(kafka) as client:
         client.delete_topics([topic_name]).raise_if_any()
-    stdout, stderr = process.communicate(timeout=90)
-    assert process.returncode == 5, stderr
+    stdout = end_of(process, exit_code=5)
     assert "the partition no longer exists" in stdout
     assert "throttle left behind" not in stdout
 

@@ -20,12 +20,18 @@ from kreassign.executor.journal import find_journals, read_events
 from testbed import KafkaCluster
 from testbed.fork_server import Forked
 from testbed.records import verify_readable
+from testbed.waiting import wait_until
 from tests.real.run_processes import free_lease, start_run
 from tests.real.test_run import (
+    HELD,
+    HELD_RATE,
     MEGABYTE,
     assignments,
     client_of,
+    end_of,
     invoke,
+    is_executed,
+    let_go,
     loaded,
     plan_file,
     run_to_the_end,
@@ -151,10 +157,10 @@ def refused_by_name(cluster: KafkaCluster, journal: Path, another_plan: Path) ->
 def test_a_killed_run_with_a_damaged_journal_is_refused_by_name_and_ends_once_the_journal_is_put_back(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1)], 3 * MEGABYTE)
+    acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1)], HELD, MEGABYTE)
     (tmp_path / "other").mkdir()
     another_plan = plan_file(tmp_path / "other", topic_name, {1: (2, 1)})
-    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "500kB/s")
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", HELD_RATE)
     run_id = wait_for_copies(tmp_path)
     process.kill()
     process.communicate()
@@ -175,12 +181,15 @@ def test_a_killed_run_with_a_damaged_journal_is_refused_by_name_and_ends_once_th
     log = journal.with_name(journal.name + "-wal")
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     # As after a loss of power: read as far as it is whole, or refused as all others.
-    resumed = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
-    if resumed.exit_code != 0:
-        assert journal.name in resumed.stderr, resumed.output
+    resumed = start_run(kafka, tmp_path, "resume", run_id)
+    wait_until(lambda: resumed.poll() is not None or is_executed(tmp_path), what="the run resumed or refused")
+    if resumed.poll() is not None:
+        _, errors = resumed.communicate()
+        assert journal.name in errors
         put_back()
-        resumed = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
-    assert resumed.exit_code == 0, resumed.output
+        resumed = start_run(kafka, tmp_path, "resume", run_id)
+    let_go(tmp_path)
+    end_of(resumed)
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (0, 1)}
     assert throttles(kafka, topic_name) == {}
     verify_readable(kafka.bootstrap_servers, acknowledged)

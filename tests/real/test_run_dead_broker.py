@@ -17,6 +17,8 @@ from testbed.records import verify_readable
 from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
+    HELD,
+    HELD_RATE,
     MEGABYTE,
     assignments,
     client_of,
@@ -34,10 +36,10 @@ STEPS = (CancelIntended, MovesReplanned, SubmissionIntended, ThrottleIntended)
 def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its_throttle(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1), (1, 0)], 3 * MEGABYTE)
+    loaded(kafka, topic_name, [(0, 1), (1, 0)], HELD, 2 * MEGABYTE)
     plan = plan_file(tmp_path, topic_name, {0: (3, 1), 1: (2, 0)})
     reach = ("--bootstrap-controller", kafka.bootstrap_controllers, "--format", "json")
-    process = start_run(kafka, tmp_path, plan, "--throttle", "100kB/s", *reach)
+    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, *reach)
     try:
         wait_for_copies(tmp_path)
         kafka.brokers[3].kill()
