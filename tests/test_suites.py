@@ -24,7 +24,7 @@ def promises() -> list[tuple[str, ...]]:
 
 
 def kept(tests: tuple[str, ...]) -> list[str]:
-    """Those of the tests that `make test` has. A test named without a case is kept if any case is."""
+    """Return the tests that `make test` has. A test named without a case is kept if any case is."""
     return [test for test in tests if not is_exhaustive(test) or ("[" not in test and any(_cases_kept(test)))]
 
 

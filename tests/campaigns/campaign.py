@@ -1,4 +1,4 @@
-"""What every campaign is made of: numbered trials until a deadline, what each broke, and the command that repeats it.
+"""Numbered trials until a deadline, with what each broke and the command that repeats it.
 
 All that a trial draws follows from its number. Trials are played one after the other, here or in several processes, or
 in a process of their own whose memory is limited.
@@ -148,7 +148,7 @@ def play(
 
 
 def _shared(trial: Callable[[int], Answer], numbers: Iterable[int], jobs: int) -> Iterator[Answer]:
-    """The same in processes. Few trials wait at a time, so that all can end soon after the deadline."""
+    """Trials in several processes. Few wait at a time, so that all can end soon after the deadline."""
     todo, waiting = iter(numbers), deque[Future[Answer]]()
     with ProcessPoolExecutor(jobs) as pool:
         waiting.extend(pool.submit(trial, number) for number in islice(todo, 4 * jobs))

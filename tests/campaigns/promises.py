@@ -1,4 +1,4 @@
-"""What a run promises of its cluster, on a twin and on real Kafka, once it is over and every fault is repaired."""
+"""Promises of a run about its cluster, once it is over and every fault is repaired: on a twin and on real Kafka."""
 
 from __future__ import annotations
 

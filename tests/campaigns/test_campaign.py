@@ -1,4 +1,4 @@
-"""What campaigns share: numbered trials, their deadline and their processes, what is caught, the page."""
+"""Tests of campaigns: numbered trials, their deadline, their processes, what is caught, the page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_error_becomes_a_sentence_and_an_end_from_outside_does_not() -> None:
     assert len(broken) == 2
 
 
-def test_a_process_of_its_own_hands_back_a_result_within_its_memory_or_is_said_to_have_ended() -> None:
+def test_a_process_within_its_memory_returns_a_result_or_is_reported() -> None:
     assert apart(len, "abc", memory_bytes=1024 * MIB, timeout_s=60) == 3
     with pytest.raises(BrokenError, match="the process ended with 3"):
         apart(os._exit, 3, memory_bytes=1024 * MIB, timeout_s=60)

@@ -81,7 +81,7 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
 
 
 @pytest.mark.parametrize(("every_s", "second"), [(3600.0, "look 1"), (0.0, "look 2")], ids=["soon", "late"])
-def test_a_look_is_given_to_who_comes_soon_after_it_and_not_to_who_comes_later(
+def test_a_listener_gets_the_last_reading_only_if_it_is_recent(
     every_s: float, second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kreassign.web.streams.LOOK_EVERY_S", every_s)

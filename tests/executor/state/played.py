@@ -82,18 +82,18 @@ class Played:
 
     @property
     def ordered(self) -> tuple[Instruction, ...]:
-        """What it orders after the last event; nothing where earlier orders hold, or it is at rest."""
+        """Instructions after the last event; none where earlier ones hold, or the run is at rest."""
         self._catch_up()
         return self._ordered
 
     @property
     def decided(self) -> str:
-        """The same in words."""
+        """Instructions after the last event, as a short text."""
         return in_words(self.ordered)
 
     @property
     def path(self) -> tuple[str, ...]:
-        """What it ordered after each event."""
+        """Instructions after each event, as short texts."""
         self._catch_up()
         return tuple(self._path)
 
@@ -104,12 +104,12 @@ class Played:
 
     @property
     def view(self) -> RunView:
-        """What others know of it."""
+        """The read-only view of the run."""
         return self.machine.view
 
     @property
     def step(self) -> str:
-        """In which state it is."""
+        """The name of its state."""
         return self.view.step
 
     @property
@@ -119,7 +119,7 @@ class Played:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What operators are told."""
+        """Problems as operators read them."""
         return self.view.problems
 
     @property

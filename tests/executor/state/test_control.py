@@ -1,4 +1,4 @@
-"""What people ask of a run while it goes on: hold, go on, cancel, another throttle or pace, brokers given up."""
+"""Requests to a run under way: hold, release, cancel, another throttle or pace, brokers given up."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def run_of(*moves: PlannedMove, reserve: float = 0.0, reaction: Reaction = React
 
 
 def inspected(health: Health, *moves: PlannedMove, **how: Any) -> Played:
-    """The same after its first inspection."""
+    """A run after its first inspection."""
     return run_of(*moves, **how).go("check health").on(HealthObserved(0, health))
 
 

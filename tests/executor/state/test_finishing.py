@@ -102,7 +102,7 @@ def test_values_of_the_run_are_written_back(event: Event, decided: str) -> None:
 
 
 def twice(*values: ConfigValue, begin: tuple[Event, ...] = ELECTED) -> tuple[str, Played]:
-    """What is decided after such a reading, and the run after another one that is no stale answer."""
+    """The decision after a reading, and the run after a second reading that is not stale."""
     run = Played(*begin, read(*values))
     return run.decided, run.copy().on(replace(read(*values), at_ms=9_000 + PROPAGATION_MS))
 

@@ -52,7 +52,7 @@ def watched(where: Any = UNTOUCHED, health: Health = WELL, **more: Any) -> Playe
 
 
 def recorded(run: Played) -> Played:
-    """What the guards say is written down, if they have anything new to say."""
+    """Journal the verdicts of the guards, if there are new ones."""
     return run.go("") if run.decided.startswith("record") else run
 
 

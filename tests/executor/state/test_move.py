@@ -68,7 +68,7 @@ def at(status: MoveStatus, move: PlannedMove = MOVE, **known: Any) -> MoveRecord
 
 
 def after(record: MoveRecord, observation: PartitionObservation, at_ms: int = 5_000) -> str:
-    """What a move needs after such a look, or if that is nothing, how far it is."""
+    """The next action of a move after this look; without one, its status."""
     record.see(observation, at_ms)
     action = conclude(record, at_ms)
     return record.status if action is NextAction.NOTHING else action

@@ -86,7 +86,7 @@ def test_settings_that_the_run_will_change_are_read_first(begin: RunStarted, dec
 
 
 def found(leader_0: str | None) -> tuple[ConfigValue, ...]:
-    """What is read where this is the rate of broker 0."""
+    """Settings as read when broker 0 has this rate."""
     return tuple(replace(one, value=leader_0) if one.key == LEADER_0 else one for one in BEFORE)
 
 

@@ -44,7 +44,7 @@ def ahead(ms: int) -> ClockStepped:
 
 
 def starting(run: Played) -> str:
-    """What is sent after the last poll, once lists are set and moves are looked at again; else that it waits."""
+    """Moves sent after the last poll, once lists are set and moves are read again; else the wait."""
     ends = ("submit", "wait")
     return run.decided if run.decided.startswith(ends) else run.go(ends).decided
 

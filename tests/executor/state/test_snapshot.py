@@ -21,7 +21,7 @@ MIXED = (started(throttle=None), MovesObserved(1_000, (seen(MOVES[0], MOVING),))
 
 
 def facts(machine: Machine) -> object:
-    """What a snapshot has; moves that wait may be in another order."""
+    """The contents of a snapshot; waiting moves may be in another order."""
     found = snapshot_of(machine.snapshot({}))
     bare = replace(found.run, moves=replace(found.run.moves, index=MoveIndex()))
     return replace(found, run=bare, queued=tuple(sorted(found.queued)))

@@ -32,7 +32,7 @@ def following(*moves: PlannedMove, **adaptive: Any) -> Played:
 
 
 def rates(run: Played) -> dict[str, str | None]:
-    """What each rate is set to."""
+    """Each rate that is set, by broker."""
     return {word_of(key): one.value for key, one in run.view.pending_restores.items() if key.broker is not None}
 
 

@@ -88,7 +88,7 @@ def _place(run: Run, orders: tuple[Instruction, ...], last: Event) -> object:
 
 
 def _next_events(orders: tuple[Instruction, ...], last: Event) -> list[Event]:
-    """What may come: a request at any time, else what the first order ends in; a change is announced before that."""
+    """Events that may follow: a request at any time, else the answer to the first instruction."""
     at_ms = last.at_ms + 1_000
     resumed = events.RunResumed(at_ms, LIVE)
     order = orders[0] if orders else None

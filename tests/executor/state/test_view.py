@@ -1,4 +1,4 @@
-"""What others know of a run: nobody outside the machine imports its insides, and what is over is told as past."""
+"""The view of a run: nothing outside the machine imports its internals; past problems are in the past tense."""
 
 from __future__ import annotations
 
