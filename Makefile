@@ -102,8 +102,8 @@ ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAS
   $(FAST) $(patsubst %,--ignore=%,$(PART_1) $(PART_2)); rest=$$?; \
   wait $$first; first=$$?; wait $$second; second=$$?; cat $(LOG_1) $(LOG_2); exit $$((first | second | rest))
 # Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py). They
-# wait more than they compute: three workers keep two cores busy.
-SHARING = KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder \
+# wait more than they compute: four workers keep two cores busy.
+SHARING = KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 4 --dist loadgroup --no-loadscope-reorder \
   --durations=20
 
 .PHONY: check
@@ -117,7 +117,8 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 test: ## check, then what a change must pass: quick tests, and those on real Kafka, Spark and Chromium
 	@bash scripts/prerequisites.sh
 	@$(MAKE) --no-print-directory set-up
-	@$(MAKE) --no-print-directory check test-fast $(CLASS_DATA)
+	@# Side by side: none of the three keeps two cores busy by itself. What each says is shown when it ends.
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target check test-fast $(CLASS_DATA)
 	$(SHARING) -m "($(LONG)) and not exhaustive"
 
 .PHONY: test-all

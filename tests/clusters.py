@@ -47,10 +47,12 @@ SHARED = {
 LONGEST = (
     "kafka",
     "spark",
-    "kafka, both tools",
-    "test_differential.py",
+    "spark processes",
     "conformance_431",
     "kafka_zookeeper",
+    "browser",
+    "kafka, both tools",
+    "test_differential.py",
     "test_kip_455.py",
     "test_tools_in_zookeeper_mode.py",
     "test_zookeeper_twin.py",
@@ -127,11 +129,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _group_of(item: pytest.Item) -> str | None:
     """The tests with which a test shares what takes long to start; None if it runs longer than anything starts.
 
-    What streams from the secured cluster has a Spark of its own, and shares only the cluster.
+    Tests that start programs which start Spark share nothing with those that share a session. What streams from the
+    secured cluster has a Spark of its own, and shares only the cluster.
     """
     file = item.path.name
     if item.get_closest_marker("spark") and "kafka_secure" not in _clusters_of(item):
-        return "spark"
+        return "spark" if "spark" in getattr(item, "fixturenames", ()) else "spark processes"
     if uses_browser(item):
         return "browser"
     if item.get_closest_marker("kafka") is None:

@@ -68,3 +68,9 @@ def test_a_row_has_the_whole_name_and_leaves_its_exceptions() -> None:
         map(row.has, ("tests/a/x.py::test_y", "tests/b.py::test_it", "tests/b.py::test_it[1]", "tests/c.py::test_z"))
     )
     assert not any(map(row.has, ("tests/b.py::test_it[kept]", "tests/b.py::test_it_too", "tests/d.py::test_it")))
+
+
+def test_a_row_leaves_only_the_cases_that_begin_so() -> None:
+    row = Row("why", ("tests/a.py",), only="kafka-")
+    assert row.has("tests/a.py::test_it[kafka-4.3]")
+    assert not row.has("tests/a.py::test_it[in-process-4.3]")
