@@ -12,12 +12,12 @@ from pathlib import Path
 from bench.known_load import BEGIN_MS
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.settings import Address
-from kreassign.operations.collect import collect, store_round, take_round
+from kreassign.operations.ingest import collect, store_round, take_round
 from kreassign.pipeline.tables.delta import LOG_FOLDER
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.transport import TwinConnection, TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.transport import TwinConnection, TwinTransport
 
 SIZES = ((1_000, 6), (10_000, 6), (10_000, 30))
 PARTITIONS_PER_TOPIC = 50

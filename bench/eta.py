@@ -16,14 +16,14 @@ from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from bench.makespan import Forgetful
 from bench.moves_on_twin import Case, random_case, twin_of
 from kreassign.executor.events import Event, RunStarted
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.preflight.starvation import measure_writes
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.guards import guard_settings
+from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.preview import measure_writes
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import Phase, RunView
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 PARTS = (0.10, 0.25, 0.50, 0.75)
@@ -132,7 +132,7 @@ def told(case: Case, kind: Kind) -> list[Told]:
     """What a run of this plan said of its end, at each look."""
     listener = Listener()
     with twin_of(case) as (_, clock, client):
-        chosen = RunSettings("run", clock.now_ms(), ThrottleRates(kind.throttle), settings(), kind.pace)
+        chosen = RunSettings("run", clock.now_ms(), ThrottleRates(kind.throttle), guard_settings(), kind.pace)
         started = prepare(client, case.plan, chosen)
         if kind.write_share:
             started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S))

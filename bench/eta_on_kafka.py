@@ -15,10 +15,10 @@ from pathlib import Path
 from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.progress.meter import Progress
+from kreassign.executor.progress import Progress
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import Phase
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import PlanFile

@@ -18,13 +18,13 @@ from pathlib import Path
 from bench.moves_on_twin import Case, Move, twin_of
 from bench.process import run
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards import guard_settings
 from kreassign.executor.journal import Journal
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS
-from kreassign.executor.throttle.rates import NO_THROTTLE
-from kreassign.twin.network.transport import HostAndPort, TwinConnection, TwinTransport
+from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
 
 COUNTS = (1_000, 10_000, 100_000)
 BROKERS = 30
@@ -138,7 +138,7 @@ def cost_of(count: int) -> Cost:
         chosen = client_settings(bootstrap_servers="broker-0:9092")
         begun_s, begun_ms = time.process_time(), meter.now_ms()
         with AdminClient.connect(chosen, clock=meter, transport=meter) as client:
-            started = prepare(client, plan, RunSettings("run", begun_ms, NO_THROTTLE, settings(), NO_LIMITS))
+            started = prepare(client, plan, RunSettings("run", begun_ms, NO_THROTTLE, guard_settings(), NO_LIMITS))
             with Journal.create(Path(folder), started) as journal:
                 found = Runner(client, meter, journal, poll_s=LOOK_S).start(started)
                 journal_bytes = sum(file.stat().st_size for file in journal.path.parent.iterdir())

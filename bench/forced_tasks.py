@@ -17,10 +17,10 @@ from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
 from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, Problem, problem_of
 from kreassign.planner.arrays import NOWHERE
-from kreassign.planner.check.bounds import bytes_bound
+from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.problem.problem import Assignment
+from kreassign.planner.results import Origin, outcome_of
 from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
 from kreassign.planner.tasks import (
     change_factors,

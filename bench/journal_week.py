@@ -33,9 +33,8 @@ from kreassign.executor.events import (
     TimePassed,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import Health, LogDirSpace
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.snapshots import EVERY_MS, SnapshotKeeper, latest_start
+from kreassign.executor.guards import Health, LogDirSpace, guard_settings
+from kreassign.executor.history.run_history import EVERY_MS, SnapshotKeeper, latest_start
 from kreassign.executor.instructions import (
     CheckHealth,
     ElectLeaders,
@@ -46,10 +45,10 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.journal import Journal
-from kreassign.executor.progress.sampling import ProgressSampling
+from kreassign.executor.runner import ProgressSampling
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import Machine
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 
 DAYS = (1, 7)
@@ -155,7 +154,7 @@ def play(state_dir: Path, days: int) -> Path:
         for name, number in moves.items()
     )  # fmt: skip
     pace = Pace(caps=Caps(cluster=Cap(moves=IN_FLIGHT)), is_eager=True)
-    begun = RunStarted(0, "week", "bench", planned, NO_THROTTLE, tuple(range(BROKERS)), settings(), pace)
+    begun = RunStarted(0, "week", "bench", planned, NO_THROTTLE, tuple(range(BROKERS)), guard_settings(), pace)
     machine = Machine()
     with Journal.create(state_dir, begun) as journal:
         cluster = PlayedCluster({move.topic_partition: move for move in planned}, journal, days * DAY_S)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bench.known_load import BEGIN_MS, DAY_MS, Shape, known_load, write_hours
 from bench.process import TreeRun, run_kreassign
-from kreassign.model.spark_options import SparkOptions
+from kreassign.model.load import SparkOptions
 from kreassign.pipeline.load.job import rows_to_read, run_load
-from kreassign.pipeline.spark.session import SMALL_ROWS, spark_session
+from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
 _TOLD = (2, 10, 20, 30, 45, 60, 75, 90)
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from bench.collecting import twin_to_sample
 from bench.process import TreeRun, run_kreassign
 from kreassign.admin import AdminClient, client_settings
-from kreassign.operations.collect import collect
+from kreassign.operations.ingest import collect
 from kreassign.pipeline.load.job import rows_to_read
 from kreassign.pipeline.tables.delta import commit, log_to_write, open_log
 from kreassign.pipeline.tables.parquet import read_table, write_files

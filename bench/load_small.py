@@ -18,16 +18,16 @@ from bench.known_load import Shape, known_load, write_hours
 from bench.load_stages import complete_stages
 from bench.process import Spread, TreeRun, run_kreassign, run_tree
 from kreassign.clock import SystemClock
-from kreassign.model.spark_options import SparkOptions
+from kreassign.model.load import SparkOptions
 from kreassign.pipeline.load.job import run_load
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.pipeline.spark_session import spark_session
 
 PARTITIONS, INTERVAL_S, FIRST_HOURS, NEW_HOURS = 36, 240, 24, 1
 RUNS = 3
 _EMPTY = """
 import sys
 from pathlib import Path
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.pipeline.spark_session import spark_session
 with spark_session(Path(sys.argv[1]) / "spark.log", is_small=True):
     pass
 """

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.known_load import Shape, known_load, write_samples
-from kreassign.model.spark_options import SparkOptions
+from kreassign.model.load import SparkOptions
 from kreassign.pipeline.load.job import run_load
-from kreassign.pipeline.spark.session import pages_of, spark_session
+from kreassign.pipeline.spark_session import pages_of, spark_session
 from kreassign.pipeline.tables.schemas import Table
 
 if TYPE_CHECKING:

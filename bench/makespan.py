@@ -24,17 +24,17 @@ from bench.planner import generated
 from bench.planner_files import read_case
 from kreassign.admin import AdminClient
 from kreassign.executor.events import Event, Request
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.guards import guard_settings
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from kreassign.planner import Assignment, solve
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
-from kreassign.twin.metadata.records import PartitionChanged
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.metadata import PartitionChanged
+from kreassign.twin.transport import TwinTransport
 
 Moves = Mapping[TopicPartition, Move]
 Pick = Callable[[Moves, Moves], Iterable[TopicPartition]]
@@ -118,7 +118,7 @@ class Forgetful:
 
 def ours(pace: Pace, case: Case, clock: TwinTransport, client: AdminClient) -> None:
     """As `kreassign run` does it."""
-    chosen = RunSettings("run", clock.now_ms(), NO_THROTTLE, settings(), pace)
+    chosen = RunSettings("run", clock.now_ms(), NO_THROTTLE, guard_settings(), pace)
     found = Runner(client, clock, Forgetful()).start(prepare(client, case.plan, chosen))
     assert found.state == "done", found.problems
 

@@ -18,9 +18,9 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.transport import TwinTransport
 
 RATE = 50_000_000
 """Bytes per second that a broker sends, and that it receives: its network."""

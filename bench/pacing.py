@@ -18,7 +18,7 @@ import numpy as np
 
 from kreassign.executor.scheduling import Candidate, Cap, Caps, choose
 from kreassign.model import TopicPartition
-from kreassign.twin.replication.max_min import max_min_rates
+from kreassign.twin.replication.copy_rates import max_min_rates
 
 RATE = 50e6
 SHAPES = ((12, 300), (60, 600))

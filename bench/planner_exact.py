@@ -16,7 +16,7 @@ import numpy as np
 from bench.planner_random import judge
 from bench.random_clusters import random_cluster
 from kreassign.planner import Problem
-from kreassign.planner.check.bounds import bytes_bound
+from kreassign.planner.check.cost import bytes_bound
 
 MOST_PAIRS = 14_000
 MOST_S = 15.0

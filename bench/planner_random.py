@@ -12,7 +12,7 @@ from bench.random_clusters import RandomCluster, random_cluster
 from kreassign.errors import Infeasible
 from kreassign.planner import solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.results.outcome import least_bytes
+from kreassign.planner.results import least_bytes
 
 BUCKETS = (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 1.0)
 

@@ -10,7 +10,7 @@ from random import Random
 from kreassign.model import TopicPartition
 from kreassign.planner import BrokerFacts, PartitionFacts, Problem, problem_of, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.results.outcome import least_bytes
+from kreassign.planner.results import least_bytes
 
 GIGABYTE = 1_000_000_000
 SEED = 20_260_101

@@ -16,13 +16,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kreassign.model.spark_options import SparkOptions
-from kreassign.pipeline.spark.parallel import map_on_executors
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.model.load import SparkOptions
+from kreassign.pipeline.spark_session import map_on_executors, spark_session
 from kreassign.planner import BrokerFacts, Problem, bytes_bound, problem_from, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.from_columns import ReplicaColumns
+from kreassign.planner.problem.build import ReplicaColumns
+from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.search.subproblems import DEFAULT_SEED, attempt, merged, split
 
 Result = TypeVar("Result")

@@ -23,8 +23,7 @@ from bench.live_traffic import LiveTraffic
 from bench.process import KREASSIGN, run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from kreassign.model.throttle import BROKER_THROTTLES, FOLLOWER_THROTTLED_REPLICAS, TOPIC_THROTTLES
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic

@@ -16,9 +16,9 @@ from typing import TypeVar
 from bench.process import run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import NewTopic, OffsetSpec, TopicPartition
-from kreassign.model.spark_options import SparkOptions
-from kreassign.pipeline.audit.data_audit import AuditedPartition, compare_readings, read_records
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.model.load import SparkOptions
+from kreassign.pipeline.data_audit import AuditedPartition, compare_readings, read_records
+from kreassign.pipeline.spark_session import spark_session
 from testbed import ClusterSpec, KafkaCluster
 from testbed.jars import spark_kafka_jars
 from testbed.java import tool_command

@@ -23,8 +23,7 @@ from typing import IO
 from bench.served import served
 from bench.soak import Held, Promises, held, percentile, report
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, encode_request
 from testbed.waiting import wait_until
 
 IDLE, BUSY = 1_000, 200

@@ -24,8 +24,7 @@ from bench.soak import FOLDER, Held, Promises, held, report
 from bench.soak_commands import Commands, Resumed, judge_resumes
 from kreassign.executor.journal import find_journals
 from kreassign.model import TopicPartition
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from testbed import ClusterSpec, KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until

@@ -21,13 +21,12 @@ from tempfile import TemporaryDirectory
 from bench.moves_on_twin import blueprint, random_case
 from bench.process import KREASSIGN
 from bench.soak import Held, Promises, held, percentile, report
-from kreassign.executor.history.run_history import history
-from kreassign.executor.history.snapshots import read_view
+from kreassign.executor.history.run_history import history, read_view
 from kreassign.executor.journal import find_journals
-from kreassign.model.plan_json import format_plan
-from kreassign.operations.journals import is_active
+from kreassign.model.plan import format_plan
+from kreassign.operations.run_journals import is_active
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 
 LISTENERS, SILENT, LEAVING = 200, 20, 20

@@ -23,18 +23,18 @@ from bench.soak import FOLDER, Held, Promises, held, report
 from bench.soak_commands import Commands, judge_resumes
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import Event, RunStarted
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.snapshots import SnapshotKeeper
+from kreassign.executor.guards import guard_settings
+from kreassign.executor.history.run_history import SnapshotKeeper
 from kreassign.executor.journal import Journal
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
-from kreassign.twin.network.transport import HostAndPort, TwinConnection, TwinTransport
+from kreassign.twin.server import serving
+from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
 
 HOURS = 24
 BROKERS, MOVES, IN_FLIGHT = 6, 250, 100
@@ -153,7 +153,7 @@ def main() -> None:
     pace = Pace(caps=Caps(cluster=Cap(moves=IN_FLIGHT)), is_eager=True)
     chosen = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
     with AdminClient.connect(chosen, clock=day, transport=day) as client:
-        began = RunSettings(RUN_ID, day.now_ms(), ThrottleRates(RATE), settings(), pace)
+        began = RunSettings(RUN_ID, day.now_ms(), ThrottleRates(RATE), guard_settings(), pace)
         started = prepare(client, case.plan, began)
         with suppress(DayOverError), Journal.create(day.state_dir, started) as journal:
             _run(client, day, journal, started)

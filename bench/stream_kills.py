@@ -20,7 +20,7 @@ from random import Random
 from shutil import rmtree
 
 from kreassign.errors import DataError
-from kreassign.pipeline.ingest.metric_rules import OTHER_VALUE
+from kreassign.pipeline.ingest.metric_records import OTHER_VALUE
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, Row, Table
 from testbed import ClusterSpec, KafkaCluster

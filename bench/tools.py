@@ -15,9 +15,8 @@ from pathlib import Path
 from bench import topics
 from bench.process import Run, Spread, run
 from kreassign.admin import AdminClient, client_settings
-from kreassign.model.partition import TopicPartition
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
 

@@ -25,9 +25,9 @@ from kreassign.model.throttle import (
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.replication.hardware import ReplicationSettings
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.transport import TwinTransport
 from testbed import ClusterSpec, KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic

@@ -19,28 +19,29 @@ from dataclasses import asdict, dataclass
 from bench.process import run
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
-from kreassign.twin.controller.context import ControllerContext
-from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.controller.decision import ControllerContext
+from kreassign.twin.controller.leader_and_isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
     TopicTargets,
     alter_reassignments,
 )
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     BrokerRegistered,
     BrokerUnfenced,
+    ClusterMetadata,
     ConfigChanged,
     LogDirInfo,
     PartitionCreated,
+    PartitionState,
     Record,
     TopicCreated,
 )
-from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
+from kreassign.twin.replication.state import ReplicaCaughtUp, ReplicaEvent
 
 SIZES = (6_000, 60_000, 300_000, 1_000_000)
 REPLICATION_FACTOR = 3

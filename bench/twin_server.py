@@ -20,12 +20,11 @@ from dataclasses import replace
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import TwinServer, serve
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.server import TwinServer, serve
 from kreassign.wire import api
 from kreassign.wire.api import Api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, encode_request
 
 BROKERS = 6
 REPLICATION_FACTOR = 3

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.admin import Address, TcpTransport, client_settings
-from kreassign.model.config import ConfigSource, ResourceType
+from kreassign.model.cluster import ConfigSource, ResourceType
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.codec import decode_response, encode_request

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.admin.client_keys import CLIENT_KEYS, ClientKey, Use
+from kreassign.admin.properties import CLIENT_KEYS, ClientKey, Use
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "client-properties.md"
-BEGIN = "<!-- Written by scripts/client_properties_page.py from src/kreassign/admin/client_keys.py. -->"
+BEGIN = "<!-- Written by scripts/client_properties_page.py from src/kreassign/admin/properties.py. -->"
 END = "<!-- End of what is written. -->"
 
 _HEADS = {

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kreassign.pipeline.ingest.metric_rules import STREAM_RULES
+from kreassign.pipeline.ingest.metric_records import STREAM_RULES
+from kreassign.pipeline.load.rates import SERIES_RULES, SeriesRule
 from kreassign.pipeline.load.rules import RULES, Rule
-from kreassign.pipeline.load.series_rules import SERIES_RULES, SeriesRule
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "load-rules.md"
@@ -51,8 +51,8 @@ The rules of `metrics` are those of `kreassign stream-metrics`, and `written_ms`
 quarantined is in table [`metrics_quarantine`](tables.md#metrics_quarantine); what is late is in `metrics` already; what
 is skipped is a single record there. How many there were is in table [`metric_batches`](tables.md#metric_batches).
 
-This page is written by `python scripts/load_rules_page.py` from `rules.py` and `series_rules.py` in
-`src/kreassign/pipeline/load/` and from `src/kreassign/pipeline/ingest/metric_rules.py`; change these instead.
+This page is written by `python scripts/load_rules_page.py` from `rules.py` in
+`src/kreassign/pipeline/load/` and from `src/kreassign/pipeline/ingest/metric_records.py`; change these instead.
 """
 
 

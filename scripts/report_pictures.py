@@ -24,16 +24,15 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 import kreassign
-from kreassign.cli.live import screen
 from kreassign.cli.main import kreassign as command_line
+from kreassign.cli.run_text import screen
 from kreassign.executor.events import HoldRequested, MovesObserved, Operator, ReleaseRequested, ThrottleRequested
 from kreassign.executor.journal import read_events
-from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.model.amount import parse_amount
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.text import parse_amount
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.rehearse import Recording, rehearse
-from kreassign.operations.report import rehearsal_page, report_page
+from kreassign.operations.report import Recording, rehearsal_page, rehearse, report_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.operations.twin import faults_of

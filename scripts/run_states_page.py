@@ -25,17 +25,19 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS
-from kreassign.executor.state.attempts import LEAST_ATTEMPTS, PATIENCE_MS, Attempts
 from kreassign.executor.state.move import (
     DOUBT_MS,
+    LEAST_ATTEMPTS,
+    PATIENCE_MS,
     RULES,
+    Attempts,
     MoveRecord,
     MoveStatus,
     NextAction,
     conclude,
 )
 from kreassign.executor.state.phases import RunState
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue, restoration
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, restoration
 from kreassign.model import ConfigResource, TopicPartition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"

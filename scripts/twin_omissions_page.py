@@ -6,16 +6,16 @@ python scripts/twin_omissions_page.py
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.api.table import HANDLERS
+from kreassign.twin.api.handlers import HANDLERS
+from kreassign.twin.api.request import Handler
 from kreassign.twin.version import RELEASES
-from kreassign.wire import kip_179
+from kreassign.wire import api
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"
 
@@ -27,15 +27,15 @@ that is not here is not offered: clients see that in the answer to ApiVersions a
 client that still asks is closed, as by a broker that does not know the API. There are no records: nothing can be
 produced or fetched, sizes and offsets are computed.
 
-This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in
+This page is written by `python scripts/twin_omissions_page.py` from the headers of the handlers in
 `src/kreassign/twin/api/`; change those instead.
 """
-_NO_KAFKAS = {known.key for known in kip_179.APIS}
+_NO_KAFKAS = {known.key for known in api.KIP_179_APIS}
 _SECTIONS = ("Behaviour:", "Left out:")
 
 
 class Header(NamedTuple):
-    """What a handler's module says of itself; `versions` and `permission` without their labels."""
+    """What a handler says of itself; `versions` and `permission` without their labels."""
 
     name: str
     summary: str
@@ -80,8 +80,8 @@ def omissions_page(handlers: tuple[Handler, ...] = HANDLERS) -> str:
 
 
 def documented(handler: Handler) -> Header:
-    """The header of a handler's module."""
-    return header(sys.modules[handler.handle.__module__].__doc__ or "")
+    """The header of a handler, which is its documentation."""
+    return header(inspect.cleandoc(handler.handle.__doc__ or ""))
 
 
 def main() -> None:

@@ -75,8 +75,8 @@ import sys
 from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import Window, functions as f
-from kreassign.model.spark_options import SparkOptions
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.model.load import SparkOptions
+from kreassign.pipeline.spark_session import spark_session
 
 folder = Path(sys.argv[1])
 with spark_session(folder / "log", SparkOptions("local[2]")) as session:

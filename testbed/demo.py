@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.model.snapshot import ClusterSnapshot, parse_snapshot
 from kreassign.operations.twin import scenario_file
 from testbed.demo_console import export_bootstrap, kreassign, run_kreassign, step, words
 from testbed.errors import CopiesIncomplete

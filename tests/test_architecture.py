@@ -76,7 +76,7 @@ THIRD_PARTY = (
     Home(
         "the ZooKeeper client",
         ("kazoo",),
-        ("twin/store/", "kafka_tools/"),
+        ("twin/store.py", "kafka_tools/"),
         "only the twin's store and --zookeeper of the drop-in tools need it",
         "from kazoo.client import KazooClient",
     ),
@@ -90,7 +90,7 @@ THIRD_PARTY = (
     Home(
         "Java property files",
         ("javaproperties",),
-        ("admin/property_text.py",),
+        ("admin/properties.py",),
         "the form of such a file is known in one place",
         "import javaproperties",
     ),
@@ -118,7 +118,7 @@ THIRD_PARTY = (
     Home(
         "Prometheus' formats",
         ("prometheus_client",),
-        ("pipeline/ingest/prometheus.py", "monitoring/metrics.py"),
+        ("pipeline/ingest/measure_files.py", "monitoring/metrics.py"),
         "one file reads pages of metrics, and one writes them",
         "from prometheus_client.parser import text_string_to_metric_families",
     ),
@@ -136,7 +136,7 @@ THIRD_PARTY = (
         "an extra: it is loaded by the one command that serves",
         "from starlette.applications import Starlette",
     ),
-    Home("YAML", ("yaml",), ("cli/forms.py",), "one file writes it, for whoever asks for it", "import yaml"),
+    Home("YAML", ("yaml",), ("cli/output.py",), "one file writes it, for whoever asks for it", "import yaml"),
 )
 
 EFFECTS = (
@@ -150,9 +150,9 @@ EFFECTS = (
             "os.makedirs", "os.listdir", "os.scandir", "os.stat", "os.fsync", "os.path.exists",
         ),
         (
-            "admin/properties.py", "admin/tls_properties.py", "admin/config_providers.py", "admin/tls.py",
-            "admin/tokens.py", "admin/assertions.py", "twin/store/", "executor/runner.py", "executor/journal/",
-            "pipeline/tables/", "pipeline/spark/session.py", "planner/search/compiled/", "operations/",
+            "admin/properties.py", "admin/tls.py", "admin/properties.py", "admin/tls.py",
+            "admin/tokens.py", "admin/assertions.py", "twin/store.py", "executor/runner.py", "executor/journal/",
+            "pipeline/tables/", "pipeline/spark_session.py", "planner/search/compiled/", "operations/",
             "cli/", "kafka_tools/",
         ),
         "elsewhere take and return text or values",
@@ -162,8 +162,8 @@ EFFECTS = (
         "sockets",
         ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver", "wsgiref"),
         (
-            "admin/transport.py", "admin/token_endpoint.py", "monitoring/endpoint.py", "monitoring/webhooks.py",
-            "twin/network/server.py", "twin/network/control.py", "web/server.py",
+            "admin/transport.py", "admin/tokens.py", "monitoring/metrics.py", "monitoring/webhooks.py",
+            "twin/server.py", "twin/serving.py", "web/server.py",
         ),
         "take a Transport, so that the twin can stand in for a cluster",
         "import socket",
@@ -171,7 +171,7 @@ EFFECTS = (
     Home(
         "TLS",
         ("ssl",),
-        ("admin/", "twin/network/server.py"),
+        ("admin/", "twin/server.py"),
         "certificates belong to the edge of the cluster",
         "import ssl",
     ),
@@ -179,8 +179,8 @@ EFFECTS = (
         "threads",
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
         (
-            "admin/", "monitoring/endpoint.py", "monitoring/webhooks.py", "twin/network/server.py",
-            "twin/network/transport.py", "pipeline/tables/changes.py", "pipeline/spark/watching.py", "cli/working.py",
+            "admin/", "monitoring/metrics.py", "monitoring/webhooks.py", "twin/server.py",
+            "twin/transport.py", "pipeline/tables/commits.py", "pipeline/spark_session.py", "cli/streams.py",
         ),
         "asking many brokers, or a store for many files, at once, or Spark while a job waits, needs them, and telling "
         "others without keeping a run waiting; the rest stays single-threaded",
@@ -201,7 +201,7 @@ EFFECTS = (
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
         (
             "admin/assertions.py", "executor/runner.py", "operations/run.py", "kafka_tools/", "pipeline/tables/",
-            "web/sessions.py",
+            "web/settings.py",
         ),
         "take a seeded random.Random, so that a run can be repeated",
         "import random\nx = random.random()",
@@ -210,14 +210,14 @@ EFFECTS = (
     Home(
         "databases",
         ("sqlite3", "dbm", "shelve"),
-        ("executor/journal/", "pipeline/ingest/plausible.py"),
+        ("executor/journal/", "pipeline/ingest/imported_samples.py"),
         "the journal is the only memory of a run; besides, SQLite judges rows in memory by rules that are SQL",
         "import sqlite3",
     ),
     Home(
         "other programs",
         ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
-        ("cli/detach.py", "cli/secrets.py"),
+        ("cli/terminal.py", "cli/options/cluster.py"),
         "kreassign goes on by itself in the background, and starts what prints a secret where the user says so",
         "import subprocess",
     ),
@@ -232,7 +232,7 @@ EFFECTS = (
         "the process",
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
         (
-            "cli/", "kafka_tools/", "operations/journals.py", "pipeline/spark/session.py", "admin/config_providers.py",
+            "cli/", "kafka_tools/", "operations/run_journals.py", "pipeline/spark_session.py", "admin/properties.py",
         ),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",
@@ -301,7 +301,7 @@ def test_a_module_that_is_named_in_a_text_is_found(text: str) -> None:
 
 @pytest.mark.parametrize("home", THIRD_PARTY + EFFECTS, ids=lambda home: home.what)
 def test_every_home_is_enforced_outside_and_left_alone_inside(home: Home) -> None:
-    outside = _source("model/partition.py", home.example)
+    outside = _source("model/cluster.py", home.example)
     (finding,) = far_from_home(outside, (home,), typing_counts=True)
     assert home.what in str(finding)
     for place in home.homes:
@@ -323,7 +323,7 @@ def test_every_home_is_enforced_outside_and_left_alone_inside(home: Home) -> Non
     "import sys\nprint('x', file=sys.stderr)",
 ])  # fmt: skip
 def test_effects_are_found_however_they_are_written(text: str) -> None:
-    assert list(far_from_home(_source("model/partition.py", text), EFFECTS, typing_counts=False))
+    assert list(far_from_home(_source("model/cluster.py", text), EFFECTS, typing_counts=False))
 
 
 @pytest.mark.parametrize("text", [
@@ -334,7 +334,7 @@ def test_effects_are_found_however_they_are_written(text: str) -> None:
     "timeless = 'print'",
 ])  # fmt: skip
 def test_what_has_no_effect_is_left_alone(text: str) -> None:
-    assert not list(far_from_home(_source("model/partition.py", text), EFFECTS, typing_counts=False))
+    assert not list(far_from_home(_source("model/cluster.py", text), EFFECTS, typing_counts=False))
 
 
 def test_an_unknown_package_is_found() -> None:

@@ -24,11 +24,11 @@ from kreassign.executor.journal import find_journals
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
-from kreassign.operations.placement import placement_of_cluster, write_placement
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.steer import status
+from kreassign.operations.run_journals import status
+from kreassign.operations.verify import placement_of_cluster, write_placement
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.checks.source import ROOT
 from tests.twin.asking import cluster

@@ -21,7 +21,7 @@ import pytest
 import kreassign
 from kreassign.cli.main import kreassign as command_line
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.checks.source import ROOT, read
 from tests.cli.test_help import every_command
 from tests.twin.asking import cluster

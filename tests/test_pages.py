@@ -13,7 +13,7 @@ import pytest
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
-from kreassign.wire import api, kip_179
+from kreassign.wire import api
 from tests.checks import pages
 from tests.checks.pages import Programs
 from tests.checks.source import ROOT, Source, assert_none, product, read
@@ -40,10 +40,9 @@ def every_path() -> frozenset[str]:
 def tool_options(name: str) -> frozenset[str]:
     """The options in a drop-in tool's own help text, which is made from its table."""
     module = name.removeprefix("kafka-").replace("-", "_")
-    texts = read(f"src/kreassign/kafka_tools/{module}.py", "src/kreassign/kafka_tools/*/options.py")
-    folder = {"reassign_partitions": "reassign", "topics": "topic"}.get(module)
-    wanted = [text for text in texts if "/options.py" not in text.path or f"/{folder}/" in text.path]
-    return frozenset(f"--{option}" for text in wanted for option in re.findall(r'Option\(\s*"([a-z.-]+)"', text.text))
+    options = {"reassign_partitions": ["reassign/options.py"], "topics": ["topic_options.py"]}.get(module, [])
+    texts = read(*(f"src/kreassign/kafka_tools/{path}" for path in [f"{module}.py", *options]))
+    return frozenset(f"--{option}" for text in texts for option in re.findall(r'Option\(\s*"([a-z.-]+)"', text.text))
 
 
 @pytest.fixture(scope="module")
@@ -101,14 +100,16 @@ def test_all_installed_commands_are_on_the_page_about_installing() -> None:
 READS = frozenset({
     "ApiVersions", "DescribeCluster", "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeQuorum",
     "DescribeTopicPartitions", "ListOffsets", "ListPartitionReassignments", "Metadata", "OffsetFetch", "ReplicaStatus",
+    "SaslAuthenticate", "SaslHandshake",
 })  # fmt: skip
 
 
 def test_everything_that_is_written_on_a_cluster_is_on_the_page_about_security() -> None:
     (page,) = read("SECURITY.md")
-    calls = "\n".join(translation.text for translation in read("src/kreassign/admin/translate/*.py"))
-    homes = {"api": api, "kip_179": kip_179}
-    asked = {getattr(homes[home], name).name for home, name in re.findall(r"\b(api|kip_179)\.([A-Z_\d]+)\b", calls)}
+    calls = "\n".join(
+        translation.text for translation in read("src/kreassign/admin/*.py", "src/kreassign/admin/translate/*.py")
+    )
+    asked = {getattr(api, name).name for name in re.findall(r"\bapi\.([A-Z_\d]+)\b", calls)}
     assert asked >= READS
     assert sorted(name for name in asked - READS if name not in page.text) == []
     assert sorted(name for name in (GROUP_ID, OFFSETS_TOPIC) if f"`{name}`" not in page.text) == []

@@ -24,7 +24,7 @@ from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.cli.test_plan_command import UNEVEN, tables
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import started

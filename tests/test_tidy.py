@@ -76,7 +76,7 @@ def options_of(command: str) -> set[str]:
     return names - {"-o"}
 
 
-def source(text: str, path: str = "src/kreassign/model/partition.py") -> Source:
+def source(text: str, path: str = "src/kreassign/model/cluster.py") -> Source:
     return Source(path, text)
 
 

@@ -17,9 +17,9 @@ import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from kreassign.operations.connect import connect
-from kreassign.operations.placement import placement_of_cluster, write_placement
+from kreassign.operations.verify import placement_of_cluster, write_placement
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.checks.source import ROOT
 from tests.twin.asking import cluster
 

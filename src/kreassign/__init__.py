@@ -37,21 +37,16 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
-    from kreassign.operations.assignment_files import read_assignments
-    from kreassign.operations.audit import ReadingRequest, compare_readings, read_records
-    from kreassign.operations.collect import collect
     from kreassign.operations.connect import connect, connect_controllers
-    from kreassign.operations.define_tables import DefinitionForm, define_tables
-    from kreassign.operations.imports import import_metrics, import_samples
-    from kreassign.operations.new_partitions import ExpectedRates
-    from kreassign.operations.placement import (
-        check_placement,
-        placement_of_cluster,
-        placement_of_snapshot,
-        read_placement,
-        write_placement,
+    from kreassign.operations.ingest import (
+        MetricStream,
+        SparkOptions,
+        collect,
+        import_metrics,
+        import_samples,
+        stream_metrics,
     )
-    from kreassign.operations.plan_files import write_plan
+    from kreassign.operations.plan_files import read_assignments, write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
         BalanceLeaders,
@@ -60,6 +55,7 @@ if TYPE_CHECKING:
         DemoteBrokers,
         DrainBrokers,
         DrainLogDirs,
+        ExpectedRates,
         Import,
         Rebalance,
         Repair,
@@ -68,11 +64,26 @@ if TYPE_CHECKING:
         TopicChoice,
         WhatIf,
     )
-    from kreassign.operations.show_load import LoadNumber, load_page, show_load
+    from kreassign.operations.report import ReadingRequest, compare_readings, read_records
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-    from kreassign.operations.streaming import MetricStream, SparkOptions, stream_metrics
-    from kreassign.operations.tables import compact_tables, convert_tables, load
+    from kreassign.operations.tables import (
+        DefinitionForm,
+        LoadNumber,
+        compact_tables,
+        convert_tables,
+        define_tables,
+        load,
+        load_page,
+        show_load,
+    )
     from kreassign.operations.twin import serve_twin
+    from kreassign.operations.verify import (
+        check_placement,
+        placement_of_cluster,
+        placement_of_snapshot,
+        read_placement,
+        write_placement,
+    )
 
 __version__ = "0.1.0"
 
@@ -150,35 +161,34 @@ __all__ = [
 _TASKS = "plan_tasks"
 _REST = "api"
 _OTHERS = {
-    "DefinitionForm": "define_tables",
-    "ExpectedRates": "new_partitions",
-    "LoadNumber": "show_load",
-    "MetricStream": "streaming",
-    "ReadingRequest": "audit",
+    "DefinitionForm": "tables",
+    "LoadNumber": "tables",
+    "MetricStream": "ingest",
+    "ReadingRequest": "report",
     "SnapshotOutputs": "snapshot",
-    "SparkOptions": "streaming",
-    "check_placement": "placement",
-    "collect": "collect",
+    "SparkOptions": "ingest",
+    "check_placement": "verify",
+    "collect": "ingest",
     "compact_tables": "tables",
     "convert_tables": "tables",
-    "compare_readings": "audit",
+    "compare_readings": "report",
     "connect": "connect",
     "connect_controllers": "connect",
-    "define_tables": "define_tables",
-    "import_metrics": "imports",
-    "import_samples": "imports",
+    "define_tables": "tables",
+    "import_metrics": "ingest",
+    "import_samples": "ingest",
     "load": "tables",
-    "load_page": "show_load",
-    "placement_of_cluster": "placement",
-    "placement_of_snapshot": "placement",
-    "read_assignments": "assignment_files",
-    "read_placement": "placement",
-    "read_records": "audit",
+    "load_page": "tables",
+    "placement_of_cluster": "verify",
+    "placement_of_snapshot": "verify",
+    "read_assignments": "plan_files",
+    "read_placement": "verify",
+    "read_records": "report",
     "serve_twin": "twin",
-    "show_load": "show_load",
+    "show_load": "tables",
     "store_snapshot": "snapshot",
-    "stream_metrics": "streaming",
-    "write_placement": "placement",
+    "stream_metrics": "ingest",
+    "write_placement": "verify",
     "write_plan": "plan_files",
 }
 """In which module of `kreassign.operations` a name is; others are tasks, or in the module for programs."""

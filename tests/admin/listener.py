@@ -12,7 +12,7 @@ from kreassign.admin import Address
 from kreassign.model import Broker, Cluster, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES
 from testbed.ports import HOST
 from testbed.waiting import PATIENCE_S
 from tests.admin import answers

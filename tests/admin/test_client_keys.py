@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import client_settings
-from kreassign.admin.client_keys import CLIENT_KEYS, ClientKey, Use
+from kreassign.admin.properties import CLIENT_KEYS, ClientKey, Use
 from kreassign.errors import InputError
 
 

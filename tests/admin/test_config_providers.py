@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin import client_settings, config_providers
-from kreassign.admin.config_providers import CLASSES
+from kreassign.admin import client_settings
+from kreassign.admin.properties import PROVIDER_CLASSES, resolve_references
 from kreassign.admin.settings import Secret
 from kreassign.errors import InputError
 
@@ -18,12 +18,12 @@ ENVIRONMENT = {"KAFKA_PASSWORD": "pa55-env", "OTHER": "${file:/etc/passwd:root}"
 
 
 def resolved(properties: dict[str, str], environment: dict[str, str] | None = None) -> dict[str, str]:
-    return config_providers.resolved(properties, environment).properties
+    return resolve_references(properties, environment).properties
 
 
 def declared(**others: str) -> dict[str, str]:
     """A file that declares Kafka's three providers; an underscore stands for a dot."""
-    classes = {f"config.providers.{name}.class": class_name for name, class_name in CLASSES.items()}
+    classes = {f"config.providers.{name}.class": class_name for name, class_name in PROVIDER_CLASSES.items()}
     return {
         "config.providers": "env, file,dir",
         **classes,
@@ -71,7 +71,11 @@ def test_what_is_found_is_not_searched_again() -> None:
 
 
 def test_a_provider_may_have_any_name() -> None:
-    properties = {"config.providers": "vault", "config.providers.vault.class": CLASSES["env"], "a": "${vault:OTHER}"}
+    properties = {
+        "config.providers": "vault",
+        "config.providers.vault.class": PROVIDER_CLASSES["env"],
+        "a": "${vault:OTHER}",
+    }
     assert resolved(properties, ENVIRONMENT)["a"].startswith("${file")
 
 
@@ -116,16 +120,16 @@ def test_paths_and_addresses_are_shown_wherever_they_come_from(monkeypatch: pyte
 # What leads nowhere
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", PROVIDER_CLASSES)
 def test_a_provider_that_is_not_declared_is_refused_with_the_lines_that_declare_it(name: str) -> None:
     said = refusal({"sasl.jaas.config": f"${{{name}:x:y}}"})
-    line = f"config.providers.{name}.class={CLASSES[name]}"
+    line = f"config.providers.{name}.class={PROVIDER_CLASSES[name]}"
     assert f"sasl.jaas.config has a reference, but config.providers does not declare {name!r}: add" in said
     assert line in said
 
 
 def test_the_lines_to_add_keep_the_providers_that_are_declared() -> None:
-    properties = {"config.providers": "env", "config.providers.env.class": CLASSES["env"], "a": "${file:/x:y}"}
+    properties = {"config.providers": "env", "config.providers.env.class": PROVIDER_CLASSES["env"], "a": "${file:/x:y}"}
     assert "add config.providers=env,file and" in refusal(properties)
 
 

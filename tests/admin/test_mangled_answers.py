@@ -12,7 +12,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import KreassignError
 from kreassign.model import ConfigChange, ConfigResource, ElectionType, NewPartitions, NewTopic, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import twin
 from tests.wire.mangled import MangledTransport
 

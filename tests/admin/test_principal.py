@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from kreassign.admin import client_settings
-from kreassign.admin.principal import principal_of
+from kreassign.admin.sasl import principal_of
 from kreassign.admin.settings import Kerberos, SecurityProtocol, Tls
 
 _SECURITY = "org.apache.kafka.common.security"

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
+from kreassign.admin.topic_changes import BrokerReport, replica_sizes_bytes, replica_statuses
 from kreassign.errors import OutcomeUnknown, Unreachable
 from kreassign.model import NO_LEADER, LogDir, LogDirReplica, Partition, ReplicaStatus, TopicPartition
-from kreassign.model.replica_status import OffsetRange
+from kreassign.model.requests import OffsetRange
 
 T0 = TopicPartition("t", 0)
 LEADER, FOLLOWER, THIRD = 1, 2, 3
@@ -24,7 +24,7 @@ def progress(leader: BrokerReport, follower: BrokerReport) -> ReplicaStatus:
     """The status of the follower."""
     (found,) = [
         status
-        for status in statuses(moving(), {LEADER: leader, FOLLOWER: follower}, {})[T0]
+        for status in replica_statuses(moving(), {LEADER: leader, FOLLOWER: follower}, {})[T0]
         if status.broker == FOLLOWER
     ]
     return found
@@ -36,7 +36,7 @@ def test_lag_is_what_the_leader_has_more_and_bytes_go_by_the_leaders_mean_record
 
 
 def test_the_leader_itself_lags_nothing() -> None:
-    (status,) = statuses(moving(), {LEADER: report(0, 10, 100)}, {})[T0]
+    (status,) = replica_statuses(moving(), {LEADER: report(0, 10, 100)}, {})[T0]
     assert status == ReplicaStatus(T0, LEADER, True, 5, 0, 10, 0, 0, 100)
 
 
@@ -68,24 +68,26 @@ def test_a_size_that_its_broker_did_not_tell_is_not_zero() -> None:
 
 
 def test_a_broker_that_did_not_answer_is_left_out() -> None:
-    outcome = statuses(moving(), {LEADER: report(0, 1, 1), FOLLOWER: report(0, 1, 1)}, {THIRD: Unreachable("down")})
+    outcome = replica_statuses(
+        moving(), {LEADER: report(0, 1, 1), FOLLOWER: report(0, 1, 1)}, {THIRD: Unreachable("down")}
+    )
     assert [status.broker for status in outcome[T0]] == [LEADER, FOLLOWER]
 
 
 def test_without_its_leaders_answer_a_partition_fails_with_the_leaders_error() -> None:
     hung = OutcomeUnknown("hung")
-    outcome = statuses(moving(), {FOLLOWER: report(0, 1, 1)}, {LEADER: hung})
+    outcome = replica_statuses(moving(), {FOLLOWER: report(0, 1, 1)}, {LEADER: hung})
     assert dict(outcome.failed) == {T0: hung}
     assert not outcome.ok
 
 
 def test_a_partition_without_a_leader_fails_and_says_so() -> None:
-    outcome = statuses(moving(NO_LEADER), {LEADER: report(0, 1, 1)}, {})
+    outcome = replica_statuses(moving(NO_LEADER), {LEADER: report(0, 1, 1)}, {})
     assert "the leader of t-0 is not known" in str(outcome.failed[T0])
 
 
 def test_a_leader_that_no_longer_hosts_the_partition_is_no_leader() -> None:
-    outcome = statuses(moving(), {LEADER: BrokerReport(5), FOLLOWER: report(0, 1, 1)}, {})
+    outcome = replica_statuses(moving(), {LEADER: BrokerReport(5), FOLLOWER: report(0, 1, 1)}, {})
     assert isinstance(outcome.failed[T0], Unreachable)
 
 
@@ -106,7 +108,7 @@ def test_sizes_are_those_of_current_copies_in_all_directories() -> None:
         LogDir("/b", None, None, None, False, (LogDirReplica(t1, 200, 0, False),)),
         LogDir("/c", "KAFKA_STORAGE_ERROR", None, None, False, ()),
     )
-    assert sizes_bytes(log_dirs) == {T0: 100, t1: 200}
+    assert replica_sizes_bytes(log_dirs) == {T0: 100, t1: 200}
 
 
 def test_of_a_tiered_topic_only_what_the_leader_has_itself_is_left() -> None:
@@ -116,7 +118,7 @@ def test_of_a_tiered_topic_only_what_the_leader_has_itself_is_left() -> None:
 
 
 def test_what_a_copy_skipped_because_remote_storage_has_it_was_not_copied() -> None:
-    leader, copy = statuses(moving(), {LEADER: report(0, 1000, 6000), FOLLOWER: report(800, 900, 600)}, {})[T0]
+    leader, copy = replica_statuses(moving(), {LEADER: report(0, 1000, 6000), FOLLOWER: report(800, 900, 600)}, {})[T0]
     assert (copy.lag_bytes, copy.done_bytes(leader)) == (600, 600)
     whole = progress(report(0, 1000, 6000), report(0, 900, 5400))
     assert (whole.lag_bytes, whole.done_bytes(leader)) == (600, 5400)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin import client_settings
-from kreassign.admin.client_keys import CLIENT_KEYS, Use
+from kreassign.admin.properties import CLIENT_KEYS, Use
 from kreassign.admin.sasl_properties import FROM_AWS, FROM_ENDPOINT, UNSECURED
 from kreassign.admin.settings import (
     AssertionFile,

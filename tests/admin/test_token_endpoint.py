@@ -18,8 +18,7 @@ import pytest
 import trustme
 
 from kreassign.admin.settings import AssertionFile, ClientAssertion, ClientSecret, JwtBearer, Secret, Tls, TokenEndpoint
-from kreassign.admin.token_endpoint import EndpointClient
-from kreassign.admin.tokens import NoToken, Token
+from kreassign.admin.tokens import EndpointClient, NoToken, Token
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Unauthenticated
 from testbed.waiting import PATIENCE_S

@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.settings import OAuth, Secret, TokenFile, UnsecuredToken
-from kreassign.admin.tokens import LateToken, NoToken, Token, TokenSource, from_file, lifetime_s, remaining_s, unsecured
+from kreassign.admin.tokens import (
+    LateToken,
+    NoToken,
+    Token,
+    TokenSource,
+    lifetime_s,
+    remaining_s,
+    token_from_file,
+    unsecured_token,
+)
 from kreassign.clock import VirtualClock
 from kreassign.errors import ClusterError, Unauthenticated, Unreachable
 from testbed.waiting import PATIENCE_S
@@ -266,7 +275,7 @@ def test_a_token_is_in_no_text() -> None:
 
 def test_a_file_is_read_at_each_login_so_that_a_renewed_one_is_used(tmp_path: Path, clock: VirtualClock) -> None:
     file = tmp_path / "token"
-    source = TokenSource(OAuth(TokenFile(str(file))), lambda _: from_file(TokenFile(str(file)), clock), clock)
+    source = TokenSource(OAuth(TokenFile(str(file))), lambda _: token_from_file(TokenFile(str(file)), clock), clock)
     for text in ("one\n", "two"):
         file.write_text(text)
         assert used(source) == text.strip()
@@ -282,7 +291,7 @@ def test_a_file_without_a_token_is_named(
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(Unauthenticated, match=rf"the token file {file} .*{words}"):
-        from_file(TokenFile(str(file)), clock)
+        token_from_file(TokenFile(str(file)), clock)
 
 
 def test_a_file_whose_token_has_ended_is_warned_of_since_the_broker_decides(
@@ -290,14 +299,14 @@ def test_a_file_whose_token_has_ended_is_warned_of_since_the_broker_decides(
 ) -> None:
     text = jwt(sub="pa55", exp=1_799_999_940)
     (tmp_path / "token").write_text(text)
-    assert from_file(TokenFile(str(tmp_path / "token")), clock).text == Secret(text)
+    assert token_from_file(TokenFile(str(tmp_path / "token")), clock).text == Secret(text)
     assert caplog.messages == [
         f"the token file {tmp_path}/token expired 60 s ago by the clock of this machine; have it renewed"
     ]
 
 
 def test_an_unsecured_token_says_what_it_is_told_and_is_not_signed(clock: VirtualClock) -> None:
-    token = unsecured(UnsecuredToken((("sub", "alice"), ("scope", ("a", "b")))), clock)
+    token = unsecured_token(UnsecuredToken((("sub", "alice"), ("scope", ("a", "b")))), clock)
     header, claims, signature = token.text.reveal().split(".")
     read = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (header, claims)]
     assert read == [{"alg": "none"}, {"exp": 1_800_003_600, "iat": 1_800_000_000, "sub": "alice", "scope": ["a", "b"]}]

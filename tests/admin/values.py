@@ -21,8 +21,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.wire.api import Api, Message
-from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request
 from tests.wire.peer import Asked, read_request, write_response
 
 Answer = TypeVar("Answer")

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from tests.campaigns import page, promises
 from tests.campaigns.campaign import (

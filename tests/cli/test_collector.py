@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from kreassign.cli.collector import uncollected
+from kreassign.cli.streams import uncollected
 
 
 def test_garbage_is_searched_for_again_after_the_block_even_if_it_fails() -> None:

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kreassign.cli.forms import ROWS, written
 from kreassign.cli.main import kreassign
+from kreassign.cli.output import ROWS, written
 from tests.cli.test_run_views import written as journal
 from tests.executor.run_events import WHOLE
 

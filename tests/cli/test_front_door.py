@@ -18,8 +18,8 @@ from kreassign.operations.plan_files import read_plan_file
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.server import serving
 from tests.approved import approve
 from tests.executor.run_events import SUBMITTED
 from tests.twin.asking import MEGABYTES, cluster

@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
-from kreassign.cli.help import GROUPS
-from kreassign.cli.main import ALIASES, COMMANDS, PURPOSES, kreassign
+from kreassign.cli.main import ALIASES, COMMANDS, GROUPS, PURPOSES, kreassign
 from tests.approved import approve
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.

@@ -19,7 +19,7 @@ from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
-from kreassign.twin.access.permissions import (
+from kreassign.twin.access import (
     ALL_TOPICS,
     ANONYMOUS,
     CLUSTER_OPERATIONS,
@@ -30,7 +30,7 @@ from kreassign.twin.access.permissions import (
 )
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from tests.twin.asking import cluster
 
 PATIENT = "patient.properties"

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Broker, TopicPartition
-from kreassign.model.new_topic import NewPartitions
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.requests import NewPartitions
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.api import place_partitions, place_topic, plan
 from kreassign.operations.plan import PlanRequest, Search

@@ -26,8 +26,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from kreassign.cli.main import kreassign
 from kreassign.kafka_tools import leader_election, reassign_partitions, topics
-from kreassign.twin.access.sasl import Users
-from kreassign.twin.network.server import ListenerConfig, serving
+from kreassign.twin.access import Users
+from kreassign.twin.server import ListenerConfig, serving
 from testbed.properties import render
 from tests.monitoring.receiver import Receiver, receiving
 from tests.twin.asking import twin

@@ -10,17 +10,17 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import COMMANDS, kreassign
+from kreassign.cli.options.cluster import with_secrets
 from kreassign.cli.profiles import SHARED, profile_in_force
-from kreassign.cli.secrets import with_secrets
 from kreassign.errors import InputError
 from kreassign.executor.journal import read_events
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
-from kreassign.twin.access.sasl import Users
+from kreassign.twin.access import Users
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import ListenerConfig, serving
+from kreassign.twin.server import ListenerConfig, serving
 from tests.cli.test_odd_values import EVERY_OPTION
 from tests.twin.asking import cluster
 

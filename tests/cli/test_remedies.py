@@ -9,18 +9,16 @@ from pathlib import Path
 import click
 import pytest
 
+from kreassign.cli.commands.cluster import pasted
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
 from kreassign.cli.options.cluster import ClusterOptions
-from kreassign.cli.remedies import pasted
-from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
-from kreassign.executor.history.disk_findings import Filling
-from kreassign.executor.history.interrupted_runs import UnreadableJournal
-from kreassign.executor.history.issue import Issue
-from kreassign.executor.history.move_findings import Moving
+from kreassign.executor.history.findings import Filling, Issue, Moving
+from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder, OriginalValues
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.maintenance import Entered, MaintenanceRecord
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from kreassign.cli.live import BarsView, JsonView, LinesView, picture, screen, view_for
 from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
+from kreassign.cli.run_text import BarsView, JsonView, LinesView, picture, screen, view_for
 from kreassign.errors import InputError
 from kreassign.executor.events import (
     Event,
@@ -26,14 +26,13 @@ from kreassign.executor.events import (
     StopRequested,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
-from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
 from kreassign.executor.journal import Journal
-from kreassign.executor.progress.meter import MoveProgress, Progress, ProgressMeter
+from kreassign.executor.progress import MoveProgress, Progress, ProgressMeter
 from kreassign.executor.state import Machine, MoveStatus
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
-from kreassign.operations.journals import find_journal
+from kreassign.operations.run_journals import find_journal
 from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
@@ -289,7 +288,7 @@ def test_status_of_an_executed_run_names_nothing_left_behind(tmp_path: Path) -> 
 
 def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
     verdict = Verdict(GuardName.DISK, Reaction.HOLD, "a disk is full", "make room")
-    begun = RunStarted(0, "run-1", "cluster-1", MOVES[:1], NO_THROTTLE, LIVE, settings())
+    begun = RunStarted(0, "run-1", "cluster-1", MOVES[:1], NO_THROTTLE, LIVE, guard_settings())
     inspected = HealthObserved(20_000, Health(LIVE, cordoned=(2,)))
     untouched = look(1_000, PlacementState.UNTOUCHED, MOVES[0])
     written(tmp_path, begun, untouched, inspected, VerdictsRecorded(20_000, (verdict,)))

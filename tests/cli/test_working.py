@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kreassign.cli.working import PLAIN_EVERY_S, WorkingLine
+from kreassign.cli.streams import PLAIN_EVERY_S, WorkingLine
 
 
 class Terminal(io.StringIO):

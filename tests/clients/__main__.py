@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import click
 
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed import ClusterSpec, KafkaCluster
 from tests.clients.known import unexpected
 from tests.clients.programs import PROGRAMS, Program, build

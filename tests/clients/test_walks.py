@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed import KafkaCluster
 from tests.clients.known import KNOWN, unexpected
 from tests.clients.programs import PROGRAMS, Language, Program

@@ -19,11 +19,11 @@ from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartiti
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin
-from kreassign.twin.controller.context import NOTHING_SET, TIERED_SERVER
+from kreassign.twin.controller.decision import NO_SERVER_SETTINGS, TIERED_SERVER
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import ServerThread
-from kreassign.twin.network.transport import TwinTransport
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.hardware import ReplicationSettings
+from kreassign.twin.server import ServerThread
+from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import kafka_version
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
@@ -88,7 +88,7 @@ def small_twin(
     release: str, brokers: int, replication: ReplicationSettings = AS_THE_TESTBED, *, is_tiered: bool = False
 ) -> Twin:
     """A twin that is set up as the testbed sets up real brokers."""
-    server = NOTHING_SET.with_static(TIERED_SERVER, "true") if is_tiered else NOTHING_SET
+    server = NO_SERVER_SETTINGS.with_static(TIERED_SERVER, "true") if is_tiered else NO_SERVER_SETTINGS
     settings = TwinSettings(kafka_version(release), replication=replication, server=server, session_timeout_ms=4_000)
     return Twin(small_cluster(brokers, racks=RACKS), settings)
 

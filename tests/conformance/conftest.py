@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.clusters import SHARED
 from tests.conformance.clusters import Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
 

@@ -21,7 +21,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Membership
+from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Membership
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.conformance.clusters import Cluster, OverTcp

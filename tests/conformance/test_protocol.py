@@ -9,8 +9,7 @@ import pytest
 from kreassign.errors import OutcomeUnknown
 from kreassign.twin.version import Endpoint, kafka_version
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import framed
+from kreassign.wire.codec import encode_request, framed
 from tests.conformance.clusters import CONTROLLER, Cluster
 
 both_releases = pytest.mark.releases("4.3", "3.9")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Rejected
-from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.brokers import Blocked
 from kreassign.model import NewTopic
 from kreassign.operations.connect import connect, connect_controllers
 from kreassign.operations.decommission import DecommissionRequest, cancel_decommission, decommission

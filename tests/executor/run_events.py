@@ -23,9 +23,9 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Machine, RunView
-from kreassign.executor.throttle.ledger import (
+from kreassign.executor.throttle_ledger import (
     ConfigOverride,
     ConfigValue,
     changes,
@@ -34,7 +34,7 @@ from kreassign.executor.throttle.ledger import (
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import LeadersElected, RunStarted
-from kreassign.executor.history.rollback_plan import rollback_plan
+from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import journal_path, read_events
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
-from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata import PartitionChanged
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 

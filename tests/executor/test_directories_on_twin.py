@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.log_dirs import replica_locations
-from kreassign.executor.cluster.queries import partitions_of
-from kreassign.executor.event_json import from_json, to_json
+from kreassign.executor.cluster.observations import replica_locations
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
-from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.history.run_history import RunHistory, rollback_plan
 from kreassign.executor.journal import read_events
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.journal.file import event_from_json, event_to_json
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.scheduling import Cap, Caps, Order, Pace
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.deaths import die
@@ -152,6 +151,6 @@ def test_with_steps_each_copy_goes_to_its_directory(rig: TwinRig) -> None:
 def test_directories_are_kept_in_the_journal_and_older_journals_have_none() -> None:
     move = PlannedMove(TopicPartition("t", 0), (0, 1), (0, 1), 7)
     event = RunStarted(0, "r", "c", (move,), NO_THROTTLE, ())
-    older = to_json(event).replace(',"log_dirs":[]', "")
-    assert older != to_json(event)
-    assert from_json("RunStarted", older) == event
+    older = event_to_json(event).replace(',"log_dirs":[]', "")
+    assert older != event_to_json(event)
+    assert event_from_json("RunStarted", older) == event

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.event_json import KINDS, from_json, kind_of, to_json
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
+from kreassign.executor.journal.file import KINDS, event_from_json, event_to_json, kind_of
 from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
-from kreassign.model.config import ResourceType
+from kreassign.model.cluster import ResourceType
 from tests.executor.run_events import OVERRIDES, WHOLE
 from tests.model.test_odd_fields import ODD_JSON, with_odd_json
 
@@ -24,7 +24,7 @@ EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
 
 @given(EVENTS)
 def test_every_event_comes_back_as_it_was(event: Event) -> None:
-    assert from_json(kind_of(event), to_json(event)) == event
+    assert event_from_json(kind_of(event), event_to_json(event)) == event
 
 
 @pytest.mark.parametrize("event", {type(event): event for event in WHOLE}.values(), ids=kind_of)
@@ -32,9 +32,9 @@ def test_whatever_stands_in_a_field_the_row_is_refused_as_one_that_cannot_be_rea
     event: Event,
 ) -> None:
     said = []
-    for place, value, text in with_odd_json(to_json(event), ODD_JSON):
+    for place, value, text in with_odd_json(event_to_json(event), ODD_JSON):
         try:
-            from_json(kind_of(event), text)
+            event_from_json(kind_of(event), text)
         except ValueError as refusal:
             said.append((str(refusal), place, value))
     assert said
@@ -43,14 +43,14 @@ def test_whatever_stands_in_a_field_the_row_is_refused_as_one_that_cannot_be_rea
 
 def test_the_text_of_an_event_is_stable() -> None:
     key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-    assert to_json(ThrottleIntended(5, (ConfigOverride(key, None, "9"),))) == (
+    assert event_to_json(ThrottleIntended(5, (ConfigOverride(key, None, "9"),))) == (
         '{"at_ms":5,"overrides":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"value":"9",'
         '"unconfirmed":[]}]}'
     )
 
 
 def test_named_tuples_and_choices_keep_their_types() -> None:
-    back = from_json("ThrottleIntended", to_json(ThrottleIntended(5, OVERRIDES)))
+    back = event_from_json("ThrottleIntended", event_to_json(ThrottleIntended(5, OVERRIDES)))
     assert isinstance(back, ThrottleIntended)
     assert type(back.overrides[0].key) is ConfigKey
     assert type(back.overrides[0].key.resource.type) is ResourceType
@@ -74,12 +74,12 @@ def test_named_tuples_and_choices_keep_their_types() -> None:
 )
 def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:
     with pytest.raises(ValueError, match=kind):
-        from_json(kind, text)
+        event_from_json(kind, text)
 
 
 def test_fields_with_defaults_may_be_missing_so_that_old_journals_stay_readable() -> None:
-    assert from_json("StopRequested", '{"at_ms":5}') == StopRequested(5)
-    assert kind_of(from_json("ThrottleSet", '{"at_ms":5}')) == "ThrottleSet"
+    assert event_from_json("StopRequested", '{"at_ms":5}') == StopRequested(5)
+    assert kind_of(event_from_json("ThrottleSet", '{"at_ms":5}')) == "ThrottleSet"
 
 
 def test_every_kind_has_its_own_name() -> None:

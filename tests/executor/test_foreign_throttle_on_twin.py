@@ -22,9 +22,8 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import read_events
-from kreassign.executor.state.throttle_watch import PROPAGATION_MS
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.rates import BrokerRate
+from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
@@ -34,9 +33,8 @@ from kreassign.model.throttle import (
     TOPIC_THROTTLES,
 )
 from kreassign.operations.verify import verify_run
-from kreassign.twin.controller.context import DEFAULT_BROKER
-from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.controller.decision import DEFAULT_BROKER, Decision
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import RATE, TwinRig, pace
 

@@ -11,7 +11,7 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough

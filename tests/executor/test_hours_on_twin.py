@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested, RunStarted
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
+from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from tests.executor.run_events import fold_with_progress
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
@@ -129,7 +129,7 @@ def test_the_hours_of_a_run_are_changed_while_it_waits(rig: TwinRig) -> None:
 def test_hours_are_kept_in_the_journal() -> None:
     hours = Schedule((Window(1, 2), Window(3, 4)), "Europe/Berlin", 5, AtWindowEnd.CANCEL)
     event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=Pace(hours=hours))
-    assert from_json("RunStarted", to_json(event)) == event
-    text = to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3)))
+    assert event_from_json("RunStarted", event_to_json(event)) == event
+    text = event_to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3)))
     older = text[: text.index(',"elections_per_step"')] + "}}"
-    assert from_json("RunStarted", older) == RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3))
+    assert event_from_json("RunStarted", older) == RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3))

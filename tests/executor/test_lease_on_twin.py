@@ -22,15 +22,14 @@ from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
-from kreassign.executor.lease.originals import read_record
-from kreassign.executor.preflight.others import agreed, read_others
-from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.executor.throttle.originals import FoundThrottles
+from kreassign.executor.lease.record import read_record
+from kreassign.executor.preflight import agreed, read_others
+from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
-from kreassign.operations.lease import LeaseRequest, leased, originals_of
-from kreassign.twin.groups.coordinator import Candidate, Claim
+from kreassign.operations.run import LeaseRequest, leased, originals_of
+from kreassign.twin.groups import Candidate, Claim
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, not_reached
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all

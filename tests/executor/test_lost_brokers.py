@@ -9,12 +9,11 @@ import pytest
 
 from kreassign.errors import ExecutionError, InputError, Rejected
 from kreassign.executor.events import BrokersForgotten, ThrottleRestored
-from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
-from kreassign.executor.history.run_history import read_history
+from kreassign.executor.history.run_history import read_history, refuse_if_interrupted_runs
 from kreassign.executor.journal import Journal, read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
-from kreassign.operations.forget import forget_brokers
+from kreassign.operations.run_journals import forget_brokers
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough

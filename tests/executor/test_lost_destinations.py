@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import CancelRequested, Event, ThrottleRequested
-from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.progress import Progress, ProgressMeter
 from kreassign.executor.state import RunView
 from tests.executor.twin_runs import RATE, TwinRig, pace
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from kreassign.executor.eta import CALCULATING
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.progress.meter import Progress
-from kreassign.executor.progress.no_end import CALCULATING
+from kreassign.executor.progress import Progress
 from kreassign.executor.scheduling import AtWindowEnd, Schedule, Window
 from kreassign.model import Batch
 from tests.approved import approve

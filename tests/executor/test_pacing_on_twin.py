@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
+from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
-from kreassign.executor.throttle.rates import NO_THROTTLE
-from kreassign.twin.api.response_faults import AffectedResponses, Lost
+from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.twin.api.connection import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.twin_runs import TwinRig, pace
 
@@ -65,13 +65,13 @@ def test_moves_start_in_the_order_that_was_chosen(tmp_path: Path) -> None:
 def test_the_pace_is_kept_in_the_journal() -> None:
     chosen = pace(Order.RELIEF, moves=4, bytes_per_broker=7)
     event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=chosen)
-    assert from_json("RunStarted", to_json(event)) == event
+    assert event_from_json("RunStarted", event_to_json(event)) == event
 
 
 def test_a_journal_from_before_there_were_limits_has_none() -> None:
-    text = to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, ()))
+    text = event_to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, ()))
     start, _, _ = text.partition(',"pace"')
-    assert from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), NO_THROTTLE, ())
+    assert event_from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), NO_THROTTLE, ())
 
 
 def asked(rig: TwinRig, seconds: float, change: PaceChange) -> None:
@@ -115,4 +115,4 @@ def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lea
 
 def test_a_request_for_another_pace_is_kept_in_the_journal() -> None:
     event = PaceRequested(1, 2, PaceChange(Order.RELIEF, (Limit(EndpointKind.LOG_DIR, Measure.BYTES, None),), 7))
-    assert from_json("PaceRequested", to_json(event)) == event
+    assert event_from_json("PaceRequested", event_to_json(event)) == event

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import IllegalPlan
-from kreassign.executor.cluster.queries import partitions_of, topic_ids_of
+from kreassign.executor.cluster.requests import partitions_of, topic_ids_of
 from kreassign.executor.events import Event, LeadersElected, MovesObserved, PlacementState
-from kreassign.executor.history.rollback_plan import Present, rollback_plan
-from kreassign.executor.preflight.checks import PlanOrigin
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.history.run_history import Present, rollback_plan
+from kreassign.executor.preflight import PlanOrigin, RunSettings, prepare
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import (
     CancelIntended,
     CancelRequested,
@@ -29,11 +29,10 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.audit_trail import audit_trail
-from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.history.run_history import RunHistory, history, rollback_plan
 from kreassign.executor.journal import Journal, post_request, read_events
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Listener
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
@@ -41,7 +40,7 @@ from kreassign.executor.state.phases import Replanning
 from kreassign.model import Batch, ConfigResource, NewTopic
 from kreassign.model.error_codes import REQUEST_TIMED_OUT
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.operations.forget import forget_brokers
+from kreassign.operations.run_journals import forget_brokers
 from kreassign.operations.verify import verify_run
 from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin

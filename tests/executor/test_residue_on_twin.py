@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.history.run_history import RunHistory, rollback_plan
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -24,7 +23,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
 )
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough

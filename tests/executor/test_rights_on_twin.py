@@ -13,7 +13,7 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.state.view import RunView
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin.access.permissions import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from tests.executor.twin_runs import TwinRig, pace, tp
 
 NAMED_WITHIN_S = 5.0

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import CancelRequested
-from kreassign.executor.history.rollback_plan import RollbackPlan, rollback_plan
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.history.run_history import RollbackPlan, RunHistory, rollback_plan
+from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.throttle_rates import ThrottleRates
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough

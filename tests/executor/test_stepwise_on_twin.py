@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
-from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.history.run_history import RunHistory, rollback_plan
 from kreassign.executor.journal import read_events
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.twin.cluster import Twin
 from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig

@@ -9,19 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.traffic_meter import TrafficMeter
-from kreassign.executor.cluster.write_rates import sample_offsets
+from kreassign.executor.cluster.measurements import TrafficMeter, sample_offsets
 from kreassign.executor.events import MovesObserved
-from kreassign.executor.preflight.starvation import measure_writes
+from kreassign.executor.preview import measure_writes
 from kreassign.model import OffsetSpec
-from kreassign.operations.collect import take_round
 from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.ingest import take_round
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.twin.blueprint import Blueprint
+from kreassign.twin.blueprint import TYPICAL, Blueprint, blueprint_of
 from kreassign.twin.cluster import Twin
 from kreassign.twin.faults import inject, recover
-from kreassign.twin.setup.from_snapshot import TYPICAL, blueprint_of
 from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.twin.asking import MEGABYTES
 

@@ -12,26 +12,23 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Event, Request, RunStarted
-from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
-from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction, guard_settings
 from kreassign.executor.history.run_history import RunHistory, fold, history
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, Lease
-from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.replanner import Replanner
-from kreassign.executor.runner import Listener, Memory, Runner
+from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.runner import Listener, Memory, Replanner, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.state import AT_REST, RunView
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.operations.replan import replanned
+from kreassign.operations.plan import replanned
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import MEGABYTES, cluster
 
 RATE = MEGABYTES
@@ -115,7 +112,7 @@ class TwinRig:
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
-        chosen = RunSettings("run-1", self.transport.now_ms(), rates, settings(guards), pace)
+        chosen = RunSettings("run-1", self.transport.now_ms(), rates, guard_settings(guards), pace)
         return replace(prepare(self.port, plan, chosen), replans=replans)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

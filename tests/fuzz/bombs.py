@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kreassign.model.snapshot_json import parse_snapshot
-from kreassign.operations.run_facts import kept_facts_path
+from kreassign.model.snapshot import parse_snapshot
+from kreassign.operations.run_journals import kept_facts_path
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.snapshot_parquet import KEY
 from tests.executor.run_events import WHOLE

@@ -13,16 +13,16 @@ from typing import Any
 from kreassign.admin.properties import client_settings, read_properties
 from kreassign.errors import InputError
 from kreassign.kafka_tools import leader_election, reassign_partitions
+from kreassign.model.documents import read_toml
+from kreassign.model.plan import parse_plan
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.plan_json import parse_plan
-from kreassign.model.printable import printable
-from kreassign.model.snapshot_json import parse_snapshot
-from kreassign.model.strict_toml import read_toml
+from kreassign.model.snapshot import parse_snapshot
+from kreassign.model.text import printable
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.operations.twin import scenario_of
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.campaigns.campaign import BrokenError
 from tests.fuzz.commands import command, tool
 from tests.fuzz.documents import JSON, PROPERTIES, TOML, Form, changed, damaged, tree

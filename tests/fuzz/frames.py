@@ -15,19 +15,17 @@ from typing import Any
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import KreassignError, ProtocolViolation
-from kreassign.executor.lease.pieces import cut
-from kreassign.executor.lease.record import joined
+from kreassign.executor.lease.record import cut_into_pieces, record_of_pieces
 from kreassign.model import OffsetSpec, TopicPartition, TopicPartitionReplica
-from kreassign.model.group import CommittedOffset, GroupCandidate, Membership
-from kreassign.twin.api.table import BY_KEY
+from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
+from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.checkers import check_all
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import MAX_REQUEST_BYTES, serving
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.server import MAX_REQUEST_BYTES, serving
+from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, Endpoint
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import PREFIX_BYTES, framed
+from kreassign.wire.codec import PREFIX_BYTES, encode_request, framed
 from testbed.waiting import PATIENCE_S
 from tests.admin.test_mangled_answers import CALLS, ORDERS
 from tests.campaigns.campaign import BrokenError
@@ -87,7 +85,7 @@ def _fields(folder: Path, stack: ExitStack) -> Attempt:
 
     def attempt(chance: Random) -> bool:
         endpoint, key, (low, high) = chance.choice(OFFERED)
-        known, version = BY_KEY[key].api, chance.randint(low, high)
+        known, version = HANDLERS_BY_KEY[key].api, chance.randint(low, high)
         payload = None
         while payload is None:
             payload = mangled_request(key, version, known.request(**FIELDS.get(known, {})), chance)
@@ -102,7 +100,7 @@ def _bytes(folder: Path, stack: ExitStack) -> Attempt:
 
     def attempt(chance: Random) -> bool:
         endpoint, key, (low, high) = chance.choice(OFFERED)
-        known, version = BY_KEY[key].api, chance.randint(max(0, low), high)
+        known, version = HANDLERS_BY_KEY[key].api, chance.randint(max(0, low), high)
         if chance.random() < 0.3:
             payload = struct.pack(">hhih", key, version, 7, -1) + b"\0" + chance.randbytes(chance.randrange(200))
         else:
@@ -249,14 +247,14 @@ def _records(folder: Path, stack: ExitStack) -> Attempt:
 
     def attempt(chance: Random) -> bool:
         if chance.random() < 0.1:
-            found = list(cut(json.dumps(["r", 1, [], None]) + " " * chance.choice((10**6, 80 * 10**6))))
+            found = list(cut_into_pieces(json.dumps(["r", 1, [], None]) + " " * chance.choice((10**6, 80 * 10**6))))
         else:
-            found = list(cut(changed(shape, JSON, chance).decode("utf-8", "replace")))
+            found = list(cut_into_pieces(changed(shape, JSON, chance).decode("utf-8", "replace")))
         if chance.random() < 0.3:
             at = chance.randrange(len(found))
             found[at] = damaged(found[at].encode(), chance).decode("utf-8", "replace")
         try:
-            record = joined(dict(enumerate(found)))
+            record = record_of_pieces(dict(enumerate(found)))
         except ValueError:
             return False
         return record is not None

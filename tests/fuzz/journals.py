@@ -18,10 +18,9 @@ from kreassign.executor.journal import Journal
 from kreassign.executor.journal.file import chained, unstored
 from kreassign.executor.journal.migration import READABLE_VERSIONS
 from kreassign.model import TopicPartition
-from kreassign.operations.run_facts import kept_facts_path
-from kreassign.twin.metadata.records import BrokerFenced, PartitionChanged, TopicCreated
-from kreassign.twin.store.file import SIGNATURE, FileLog, _framed
-from kreassign.twin.store.record_json import to_json
+from kreassign.operations.run_journals import kept_facts_path
+from kreassign.twin.metadata import BrokerFenced, PartitionChanged, TopicCreated
+from kreassign.twin.store import SIGNATURE, FileLog, _framed, to_json
 from tests.campaigns.campaign import BrokenError
 from tests.executor.journal.test_migration import DUMPS
 from tests.executor.run_events import WHOLE, started

@@ -15,7 +15,7 @@ from random import Random
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.journal import Journal
 from kreassign.model import TopicPartition
-from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.model.snapshot import parse_snapshot
 from kreassign.operations.snapshot_files import write_snapshot
 from tests.campaigns.campaign import BrokenError
 from tests.executor.run_events import started

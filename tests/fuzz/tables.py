@@ -13,7 +13,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.model.snapshot import parse_snapshot
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.snapshot_parquet import KEY
 from tests.fuzz.commands import command

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 
 PARTITIONS = 4
 

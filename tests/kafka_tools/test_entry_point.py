@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from kreassign.errors import Rejected
-from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code
+from kreassign.kafka_tools.command_line import ErrorStyle, exit_code
 
 TEXT = "all is well\x1b[2J"
 

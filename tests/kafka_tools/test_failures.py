@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unauthenticated, Unreachable, Unsupported
-from kreassign.kafka_tools.failures import java_failure
+from kreassign.kafka_tools.command_line import java_failure
 
 
 def rejected(code, name):

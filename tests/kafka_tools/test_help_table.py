@@ -3,9 +3,9 @@
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election
-from kreassign.kafka_tools.options import Option, Value, help_table
+from kreassign.kafka_tools import topic_options as topic
+from kreassign.kafka_tools.command_line import Option, Value, help_table
 from kreassign.kafka_tools.reassign import options as reassign
-from kreassign.kafka_tools.topic import options as topic
 
 
 def lines(*options):

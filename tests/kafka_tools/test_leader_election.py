@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from kreassign.kafka_tools.leader_election import CONFIG_IS_DEPRECATED, main
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from tests.kafka_tools.served_twin import leaders, served, twin
 
 SERVER = ("--bootstrap-server", "localhost:9092")

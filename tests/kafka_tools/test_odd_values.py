@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election, reassign_partitions, topics
-from kreassign.kafka_tools.options import Option, Value
+from kreassign.kafka_tools.command_line import Option, Value
 from kreassign.kafka_tools.reassign.options import OPTIONS as REASSIGN_OPTIONS
-from kreassign.kafka_tools.topic.options import OPTIONS as TOPIC_OPTIONS
-from kreassign.model.printable import printable
+from kreassign.kafka_tools.topic_options import OPTIONS as TOPIC_OPTIONS
+from kreassign.model.text import printable
 
 ESCAPE = "\x1b]0;title\x07"
 NO_NUMBERS = {"nan": "nan", "inf": "inf", "-inf": "-inf", "1e400": "1e400", "5,000 digits": "9" * 5_000,

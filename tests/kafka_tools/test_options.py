@@ -2,8 +2,7 @@
 
 import pytest
 
-from kreassign.kafka_tools.failures import ParserError, ToolError
-from kreassign.kafka_tools.options import Option, Value, parse
+from kreassign.kafka_tools.command_line import Option, ParserError, ToolError, Value, parse
 
 KNOWN = (
     Option("list", "no value"),

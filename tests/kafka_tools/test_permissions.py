@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election, reassign_partitions, topics
-from kreassign.twin.access.permissions import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from tests.twin.asking import cluster
 
 PATIENT = "patient.properties"

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from kreassign.kafka_tools.preferred_replica_election import main
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from tests.kafka_tools.served_twin import leaders, served, twin
 
 DEPRECATED = "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405\n"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.kafka_tools.failures import PlainError, TerseError
+from kreassign.kafka_tools import zookeeper
+from kreassign.kafka_tools.command_line import PlainError, TerseError
 from kreassign.kafka_tools.preferred_replica_election import elect_through_znode
-from kreassign.kafka_tools.reassign import zookeeper_mode
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, VerifyRequest
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.znodes import format_election, format_reassignments, parse_partition_state, paths
-from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from tests.kafka_tools.znodes import ControllerClock, znodes_of
 from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster
 
@@ -33,11 +33,11 @@ def execute(
         timeout_ms=10_000,
         allows_replication_factor_change=True,
     )
-    zookeeper_mode.execute(znodes_of(cluster), request, ControllerClock(cluster))
+    zookeeper.execute(znodes_of(cluster), request, ControllerClock(cluster))
 
 
 def verify(cluster: ZooKeeperCluster, replicas: tuple[int, ...]) -> None:
-    zookeeper_mode.verify(znodes_of(cluster), VerifyRequest(plan(replicas), preserves_throttles=False))
+    zookeeper.verify(znodes_of(cluster), VerifyRequest(plan(replicas), preserves_throttles=False))
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:

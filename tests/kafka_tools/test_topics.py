@@ -7,7 +7,7 @@ import pytest
 
 from kreassign.kafka_tools.topics import main
 from kreassign.model import TopicPartition
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings

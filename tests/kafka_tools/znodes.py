@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from kreassign.kafka_tools.zookeeper import ZooKeeper
-from kreassign.twin.zookeeper.tree import Create
+from kreassign.twin.zookeeper.znodes import Create
 from tests.twin.zookeeper.memory_tree import Tree
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.batches import BatchOptions
-from kreassign.kafka_tools.reassign.cancel import cancel, cancel_all
-from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.execute import execute
-from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.command_line import parse
+from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute
+from kreassign.kafka_tools.reassign.options import OPTIONS, BatchOptions, choose_action
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest, CancelRequest, ExecuteRequest, read_request
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport
 from kreassign.wire import api
-from kreassign.wire.codec import decode_request, request_head
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, decode_request, request_head
 
 Targets = dict[TopicPartition, tuple[int, ...]]
 LIST, REASSIGN, CONFIGURE = (

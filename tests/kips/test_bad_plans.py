@@ -11,10 +11,10 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource
-from kreassign.model.config import ConfigSource
+from kreassign.model.cluster import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from tests.kafka_tools.served_twin import served
 from tests.twin.asking import partition, twin
 

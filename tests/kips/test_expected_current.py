@@ -9,11 +9,11 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Drifted, KreassignError
-from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.execute import execute
+from kreassign.kafka_tools.command_line import parse
+from kreassign.kafka_tools.reassign.actions import execute
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.kafka_tools.failures import TerseError, ToolError
-from kreassign.kafka_tools.reassign.batches import BatchOptions
+from kreassign.kafka_tools.command_line import TerseError, ToolError
+from kreassign.kafka_tools.reassign.options import BatchOptions
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
 from kreassign.model import ConfigResource, NewTopic, TopicPartition
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import PartitionAssignment, Plan, parse_plan
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,

@@ -10,11 +10,11 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
-from kreassign.wire import kip_179
+from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from tests.kips.topic_change_checks import CHECKS, Check
 from tests.twin.asking import ask, partition, twin
@@ -88,7 +88,7 @@ def test_new_partitions_in_zookeeper_mode_are_refused_in_its_own_words() -> None
 def test_nodes_that_are_not_the_active_controller_refuse_the_requests() -> None:
     quorum = twin({"foo": [[0, 1]]}, version=WITH, controllers=3)
     passive = next(node for node in quorum.node_ids if node > 4 and node != quorum.controller_id)
-    for known in kip_179.APIS[:3]:
+    for known in api.KIP_179_APIS[:3]:
         assert ask(quorum, known, 0, node=passive, topics=[]).error_code == 41
         assert ask(ZooKeeperCluster(version=WITH_ZOOKEEPER).begin().twin, known, 0, node=1, topics=[]).error_code == 41
 
@@ -128,8 +128,8 @@ def test_both_ways_come_to_the_same_status() -> None:
 
 def test_no_release_of_kafka_offers_the_requests() -> None:
     for endpoint in Endpoint:
-        assert all(DEFAULT.versions(known.key, endpoint) is None for known in kip_179.APIS)
-        offered = [known.name for known in kip_179.APIS if WITH.versions(known.key, endpoint) is not None]
+        assert all(DEFAULT.versions(known.key, endpoint) is None for known in api.KIP_179_APIS)
+        offered = [known.name for known in api.KIP_179_APIS if WITH.versions(known.key, endpoint) is not None]
         assert ("ReplicaStatus" in offered) == (endpoint is Endpoint.BROKER)
 
 
@@ -141,9 +141,9 @@ def _topics(known: Api, entry: str, **values: object) -> list[Message]:
 def test_a_topic_that_comes_twice_is_an_invalid_request() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH)
     counts, factors, moves = (
-        kip_179.ALTER_PARTITION_COUNTS,
-        kip_179.ALTER_REPLICATION_FACTORS,
-        kip_179.REASSIGN_PARTITIONS,
+        api.ALTER_PARTITION_COUNTS,
+        api.ALTER_REPLICATION_FACTORS,
+        api.REASSIGN_PARTITIONS,
     )
     one = moves.request.ReassignedTopic.ReassignedPartition(partition_index=0, replicas=[1])
     answers = [
@@ -159,19 +159,19 @@ def test_a_topic_that_comes_twice_is_an_invalid_request() -> None:
 
 def test_who_may_not_alter_the_cluster_is_refused_as_a_whole() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH, permissions=Permissions({}))
-    for known in kip_179.APIS:
+    for known in api.KIP_179_APIS:
         assert ask(asked, known, 0, topics=[]).error_code == 31
 
 
 def test_a_time_out_of_nothing_is_over_at_once() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH)
-    for known in kip_179.APIS[:3]:
+    for known in api.KIP_179_APIS[:3]:
         assert ask(asked, known, 0, topics=[], timeout_ms=0).error_code == 7
 
 
 def test_the_status_names_what_it_cannot_tell_of() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH)
-    known = kip_179.REPLICA_STATUS
+    known = api.REPLICA_STATUS
     entry = known.request.AskedTopic
 
     def code(topic: str, number: int, node: int) -> int:

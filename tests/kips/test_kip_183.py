@@ -11,12 +11,12 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, Rejected
 from kreassign.model import Batch, PreferredElectionResult, TopicPartition
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.server import serving
+from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KafkaVersion, Versions
 from kreassign.wire import api
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.kafka_tools.failures import TerseError, ToolError, UsageError
-from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.command_line import TerseError, ToolError, UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
-from kreassign.model.config import ConfigSource
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.cluster import ConfigSource
+from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, log_dir_rate_changes
 from kreassign.twin import Twin
 from kreassign.twin.version import kafka_version

@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.amount import (
-    ESTIMATED,
-    LARGEST_AMOUNT,
-    OF_MEAN,
-    format_amount,
-    format_load,
-    parse_amount,
-    told_load,
-)
+from kreassign.model.text import ESTIMATED, LARGEST_AMOUNT, OF_MEAN, format_amount, format_load, parse_amount, told_load
 
 
 @pytest.mark.parametrize(("text", "count"), [

@@ -2,7 +2,7 @@ import pytest
 
 from kreassign.errors import ClusterError, Rejected, Unreachable
 from kreassign.model import Batch
-from kreassign.model.batch import join
+from kreassign.model.requests import join
 
 DOWN = Unreachable("down")
 REFUSED = Rejected("no", api="X", code=39, name="INVALID_REPLICA_ASSIGNMENT", item="d")

@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, TopicPartition
-from kreassign.model.log_dir_replicas import LogDirReplicas
+from kreassign.model.cluster import LogDirReplicas
 
 BROKERS = (Broker(10, "b", 9092), Broker(2, "a", 9092, "rack-1"))
 CLUSTER = Cluster("id", 2, BROKERS)

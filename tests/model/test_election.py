@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.errors import ClusterError, InputError, Rejected, Unreachable
 from kreassign.model import Batch, TopicPartition
-from kreassign.model.election import ElectionType, PreferredElectionResult
+from kreassign.model.requests import ElectionType, PreferredElectionResult
 
 WELL, REFUSED, LOST, OTHER = (TopicPartition("t", number) for number in range(4))
 NOT_AVAILABLE = Rejected("no", api="ElectLeaders", code=80, name="PREFERRED_LEADER_NOT_AVAILABLE", item=REFUSED)

@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
-from kreassign.model.election_json import duplicates, parse_election
+from kreassign.model.plan import duplicates, parse_election
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 

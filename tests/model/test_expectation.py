@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.errors import Drifted
 from kreassign.model import OngoingReassignment, TopicPartition
-from kreassign.model.expectation import check_expected, missing_expectations
+from kreassign.model.reassignment import check_expected, missing_expectations
 from tests.approved import approve
 
 A, B, C, D = (TopicPartition("foo", number) for number in range(4))

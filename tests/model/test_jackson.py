@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.jackson import explain, quote
+from kreassign.model.kafka_json import explain, quote
 
 VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
 VALUE = f"expected a valid value {VALUES}"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.java_hash import combined_hash, share_of, string_hash
+from kreassign.model.text import combined_hash, share_of, string_hash
 
 LEAST = -(2**31)
 

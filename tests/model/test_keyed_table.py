@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.amount import LARGEST_AMOUNT
-from kreassign.model.keyed_table import KeyedTable
-from kreassign.model.whole_number import LARGEST_ID
+from kreassign.model.documents import KeyedTable
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID
 
 
 def table(text: str) -> KeyedTable:

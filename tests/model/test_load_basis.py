@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.load_basis import LEAST_MEASURED_S, DoubtfulLoad, LoadBasis
-from kreassign.model.partition import TopicPartition
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.load import LEAST_MEASURED_S, DoubtfulLoad, LoadBasis
 
 HOUR_MS = 3_600_000
 NOW_MS = 100 * HOUR_MS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.model.load_quality import LoadAccount
+from kreassign.model.load import LoadAccount
 
 
 def test_rows_are_counted_over_all_tables() -> None:

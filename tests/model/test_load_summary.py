@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.model.load_summary import PartitionLoad, Window
+from kreassign.model.load import PartitionLoad, Window
 
 
 @pytest.mark.parametrize(("share", "is_complete"), [(0.0, False), (0.899, False), (0.9, True), (1.0, True)])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.model import LogDir, LogDirReplica, TopicPartition
-from kreassign.model.log_dir_replicas import LogDirReplicas
+from kreassign.model.cluster import LogDirReplicas
 
 copies = st.lists(
     st.builds(

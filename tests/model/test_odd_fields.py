@@ -15,19 +15,17 @@ import pytest
 
 from kreassign.admin.properties import client_settings, read_properties
 from kreassign.errors import InputError
-from kreassign.model.election_json import parse_election
-from kreassign.model.plan import Plan
+from kreassign.model.plan import Plan, format_plan, parse_election, parse_plan, parse_topics
 from kreassign.model.plan_facts_json import parse_facts
-from kreassign.model.plan_json import format_plan, parse_plan, parse_topics
 from kreassign.model.proposals import parse_proposals
-from kreassign.model.snapshot_json import parse_snapshot
+from kreassign.model.snapshot import parse_snapshot
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.planner.problem.goals_file import parse_policy
 from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.twin.blueprint import TYPICAL, blueprint_of
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.setup.from_snapshot import TYPICAL, blueprint_of
-from kreassign.twin.setup.scenario import parse_scenario
+from kreassign.twin.scenario import parse_scenario
 
 LONG, HUGE = "9" * 400, "9" * 5_000
 ENDLESS = ("NaN", "Infinity", "-Infinity", "1e400", LONG, HUGE)

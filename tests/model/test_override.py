@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kreassign.model import OngoingReassignment, TopicPartition
-from kreassign.model.override import Override
+from kreassign.model.reassignment import Override
 from kreassign.twin import Twin
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,

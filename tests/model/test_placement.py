@@ -4,8 +4,7 @@ import pytest
 
 from kreassign.model import TopicPartition
 from kreassign.model.placement import Drift, DriftKind, Placed, drifts, format_placement, undeclared_topics
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import PartitionAssignment, Plan, parse_plan
 from tests.approved import approve
 
 ORDERS_0, ORDERS_1, USERS_0 = (TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("users", 0))

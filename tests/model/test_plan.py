@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.partition import TopicPartition, TopicPartitionReplica
+from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan, partition_order
 
 FOO_0 = TopicPartition("foo", 0)

@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
-from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
+from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan_facts import (
     GoalMean,
     LeaderRacks,

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.errors import InputError, MalformedPlan
-from kreassign.model.partition import TopicPartition
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan, parse_plan, parse_topics
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan, parse_plan, parse_topics
 
 FOO_0 = TopicPartition("foo", 0)
 SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.printable import PrintableStream, printable, shortened
+from kreassign.model.text import PrintableStream, printable, shortened
 
 ANY_TEXT = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "C"]))
 

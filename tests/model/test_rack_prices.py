@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.rack_prices import NO_PRICES, RackPrices, joined, parse_price
+from kreassign.model.plan_facts import NO_PRICES, RackPrices, joined_prices, parse_price
 
 GIGABYTE = 10**9
 
@@ -74,4 +74,4 @@ def test_a_part_of_a_gigabyte_costs_a_part_of_its_price() -> None:
     ),
 ])  # fmt: skip
 def test_of_two_prices_for_the_same_the_later_counts(one: RackPrices, other: RackPrices, both: RackPrices) -> None:
-    assert joined(one, other) == both
+    assert joined_prices(one, other) == both

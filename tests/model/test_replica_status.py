@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.model import ReplicaStatus, TopicPartition
-from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange
 
 LEADER = ReplicaStatus(TopicPartition("t", 0), 1, True, 5, 0, 100, 0, 0, 1000)
 COPY = ReplicaStatus(TopicPartition("t", 0), 2, False, 5, 0, 60, 40, 400, 620)

@@ -17,9 +17,12 @@ from kreassign.model.snapshot import (
     SnapshotLogDir,
     SnapshotPartition,
     SnapshotTopic,
+    format_head,
+    format_snapshot,
+    parse_head,
+    parse_snapshot,
 )
-from kreassign.model.snapshot_json import format_head, format_snapshot, parse_head, parse_snapshot
-from kreassign.model.whole_number import LARGEST_ID
+from kreassign.model.text import LARGEST_ID
 from tests.approved import approve
 
 MOVING = SnapshotPartition(

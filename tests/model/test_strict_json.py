@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.strict_json import finite, is_half, loads
+from kreassign.model.documents import finite, is_half, read_json
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,13 +27,13 @@ DOCUMENTS = st.recursive(
 ])  # fmt: skip
 def test_what_is_no_value_is_refused_by_its_name_or_place(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        loads(text)
+        read_json(text)
 
 
 @given(DOCUMENTS, st.booleans())
 def test_any_other_document_is_read_as_ever(document: object, is_ascii: bool) -> None:
     text = json.dumps(document, ensure_ascii=is_ascii)
-    assert loads(text) == document
+    assert read_json(text) == document
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-Infinity", "1e400", "9" * 400])
@@ -71,19 +71,19 @@ def test_a_number_that_is_none_is_named_as_far_as_a_message_has_room(text: str, 
 ], ids=range(9))  # fmt: skip
 def test_a_refusal_names_the_number_or_the_place(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
-        loads(text)
+        read_json(text)
 
 
 def test_numbers_may_have_as_many_digits_as_python_reads() -> None:
-    assert loads("9" * 4300) == int("9" * 4300)
+    assert read_json("9" * 4300) == int("9" * 4300)
 
 
 def test_what_other_writers_put_for_no_number_is_null_where_that_is_allowed() -> None:
-    assert loads('[NaN, Infinity, {"a": -Infinity}, 1.5]', takes_nan=True) == [None, None, {"a": None}, 1.5]
+    assert read_json('[NaN, Infinity, {"a": -Infinity}, 1.5]', takes_nan=True) == [None, None, {"a": None}, 1.5]
     with pytest.raises(ValueError, match=r"^1e400 is not a finite number$"):
-        loads("[1e400]", takes_nan=True)
+        read_json("[1e400]", takes_nan=True)
     with pytest.raises(ValueError, match=r"^\$\[0\] is '\\ud800', which has half"):
-        loads(r'["\ud800"]', takes_nan=True)
+        read_json(r'["\ud800"]', takes_nan=True)
 
 
 @pytest.mark.parametrize(("text", "has_half"), [
@@ -94,4 +94,4 @@ def test_half_of_a_pair_is_found_wherever_it_stands(text: str, has_half: bool) -
 
 
 def test_a_pair_written_as_two_escapes_is_a_text() -> None:
-    assert loads(r'["\ud83d\ude00"]') == ["\U0001f600"]
+    assert read_json(r'["\ud83d\ude00"]') == ["\U0001f600"]

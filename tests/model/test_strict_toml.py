@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from kreassign.model.strict_toml import read_toml
+from kreassign.model.documents import read_toml
 
 
 def test_a_document_is_read_with_the_numbers_that_toml_has() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.model.config import ConfigChange, ConfigResource
-from kreassign.model.partition import TopicPartition
+from kreassign.model.cluster import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
 from kreassign.model.throttle import (
     ThrottledMove,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.model.whole_number import LARGEST_ID, parse_whole, signed_number
+from kreassign.model.text import LARGEST_ID, parse_whole, signed_number
 from tests.checks.source import Finding, assert_none, product
 
 NO_NUMBERS = ["", "nan", "inf", "-1", "+1", "1.5", "1e3", " 1", "1_0", "²", "٣", "0x1", "9" * 5_000, "1\n"]
@@ -71,10 +71,10 @@ def test_a_number_has_at_most_nineteen_digits_without_the_zeros_before_it(text: 
 # Who asks `isdigit` whether `int` can be called gets an exception for `²`, and for 5,000 digits.
 ASKED = re.compile(r"\.is(digit|decimal|numeric)\(")
 MAY_ASK = (
-    "model/jackson.py",  # looks at single characters
+    "model/kafka_json.py",  # looks at single characters
     "model/znodes/",  # read what Kafka wrote
     "twin/controller/",  # values of configuration, in Kafka's own order of checks
-    "twin/faults/by_hand.py",  # looks at a single character
+    "twin/faults/schedule.py",  # looks at a single character
 )
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.monitoring.endpoint import serving_metrics
+from kreassign.monitoring.metrics import serving_metrics
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 from testbed.waiting import PATIENCE_S
 from tests.executor.run_events import WHOLE, fold_with_progress

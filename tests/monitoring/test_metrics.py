@@ -20,7 +20,7 @@ from kreassign.executor.events import (
     SubmissionIntended,
 )
 from kreassign.executor.guards import GuardName
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import MoveStatus, Phase, RunView
 from kreassign.monitoring.metrics import METRICS, exposition
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics

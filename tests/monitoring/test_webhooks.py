@@ -12,9 +12,18 @@ import pytest
 
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.monitoring.messages import Message, News, checked_secret, message, signature
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
-from kreassign.monitoring.webhooks import Sender, Webhook, checked_url, sending
+from kreassign.monitoring.webhooks import (
+    Message,
+    News,
+    Sender,
+    Webhook,
+    checked_secret,
+    checked_url,
+    message,
+    sending,
+    signature,
+)
 from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.monitoring.receiver import Receiver, receiving
 
@@ -175,5 +184,5 @@ def test_a_secret_that_could_be_guessed_is_refused_and_none_is_shown() -> None:
 
 def test_no_secret_is_read_from_the_command_line() -> None:
     """An option that took one would leave it in the list of processes, and in the journal."""
-    options = (Path(__file__).parents[2] / "src/kreassign/cli/options/monitoring.py").read_text()
+    options = (Path(__file__).parents[2] / "src/kreassign/cli/options/run.py").read_text()
     assert '"--webhook-secret"' not in options

@@ -35,8 +35,7 @@ class Package:
 
 
 SAMPLES_TO_LOADS = (
-    "curves", "doubt", "histograms", "hours", "judge", "partition_loads", "quality", "rates", "rules", "series",
-    "series_rules", "trend", "windows",
+    "accuracy", "doubt", "fits", "hours", "judge", "partition_loads", "rates", "rules", "summary",
 )  # fmt: skip
 """Modules that make loads of samples; what is done with loads afterwards is another matter."""
 
@@ -44,7 +43,7 @@ PACKAGES = (
     Package("model", ("model", "executor/state", "planner/check", "planner/results", "admin/translate")),
     Package("twin/controller", ("twin/controller", "twin/api", "twin/test_failover.py")),
     Package("executor/state", ("executor/state", "executor/guards", "executor/scheduling", "executor/throttle")),
-    Package("executor/throttle", ("executor",)),
+    Package("executor", ("executor",), only=("throttle_ledger", "throttle_rates")),
     Package("planner/check", ("planner/check", "planner/results", "planner/problem")),
     Package(
         "pipeline/load",

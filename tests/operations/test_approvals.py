@@ -10,8 +10,16 @@ import pytest
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
-from kreassign.operations.approvals import Approval, approval_of, approval_path, approve, require_approval, revoke
-from kreassign.operations.plan_files import read_plan_file, write_plan
+from kreassign.operations.plan_files import (
+    Approval,
+    approval_of,
+    approval_path,
+    approve,
+    read_plan_file,
+    require_approval,
+    revoke,
+    write_plan,
+)
 from tests.executor.twin_runs import tp
 
 ONE, OTHER = (Plan((PartitionAssignment(tp(0), target),)) for target in ((2, 1), (3, 1)))

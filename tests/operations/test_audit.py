@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import DataError
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
-from kreassign.operations.audit import audit_runs, write_audit_trail
+from kreassign.operations.report import audit_runs, write_audit_trail
 from kreassign.pipeline.tables.audit_schemas import (
     RUN_CALLS,
     RUN_COPY_PROGRESS,

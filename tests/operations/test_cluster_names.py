@@ -9,7 +9,7 @@ import pytest
 
 from kreassign.executor.events import Operator
 from kreassign.executor.history.run_history import RunHistory, history
-from kreassign.operations.cluster_names import NamedCluster, name_of
+from kreassign.operations.run_journals import NamedCluster, name_of
 from tests.executor.run_events import WHOLE, replayed
 
 PROD = NamedCluster("prod", "broker-1:9092", Path("/srv/prod"))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from kreassign.clock import SystemClock
-from kreassign.operations.compaction_meanwhile import VACUUM_EVERY, Compaction
+from kreassign.operations.ingest import VACUUM_EVERY, Compaction
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, Row

@@ -11,13 +11,13 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import Infeasible, InputError, Unreachable
-from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.brokers import Blocked
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
-from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.throttle.originals import NoRecord
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.preflight import RunSettings, prepare
+from kreassign.executor.throttle_ledger import NoRecord
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.decommission import (
     Decommissioning,

@@ -10,7 +10,7 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.transport import TwinTransport
 from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.operations.imports import _alone, _lock_file
+from kreassign.operations.ingest import _alone, _lock_file
 
 ADDRESS = "s3a://bucket/data"
 

@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kreassign.operations.leaders_first import LeadersAlone, leaders_alone
-from kreassign.operations.new_partitions import Savings, savings_of_leaders
+from kreassign.operations.plan import LeadersAlone, leaders_alone
+from kreassign.operations.plan_tasks import Savings, savings_of_leaders
 from kreassign.planner import Band, Problem, Rules, solve
-from kreassign.planner.check.bounds import bytes_bound
+from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.goals import CPU, DISK, LEADERS
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.problem.problem import Assignment
+from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import leaders_only
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 

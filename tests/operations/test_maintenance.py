@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.executor.brokers.in_maintenance import InMaintenance
-from kreassign.executor.brokers.maintenance import MaintenanceFacts, Step, next_to_enter, next_to_exit
-from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.brokers import Blocked
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
-from kreassign.executor.throttle.originals import NoRecord
+from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
+from kreassign.executor.throttle_ledger import NoRecord
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain

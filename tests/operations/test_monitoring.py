@@ -12,11 +12,10 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.executor.events import Event, HoldRequested, ReleaseRequested
 from kreassign.executor.journal import read_events
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import RunView
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.monitoring.messages import Message
-from kreassign.monitoring.webhooks import Webhook
+from kreassign.monitoring.webhooks import Message, Webhook
 from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
 from kreassign.operations.monitoring import LatestMetrics, Monitoring, Newsroom, metrics_of_journals, monitored
@@ -24,7 +23,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.ports import HOST, reserved_ports
 from testbed.waiting import PATIENCE_S
 from tests.executor.twin_runs import TwinRig, tp

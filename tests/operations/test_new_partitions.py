@@ -5,7 +5,7 @@ from __future__ import annotations
 import kreassign
 from kreassign.kafka_tools.topics import main
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.twin.asking import cluster
 
 SPEED = 10.0

@@ -13,10 +13,8 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.executor.throttle.originals import FoundThrottles, NoRecord, OriginalSettings
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE
@@ -24,7 +22,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough

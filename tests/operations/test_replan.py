@@ -9,15 +9,14 @@ import pytest
 
 from kreassign.executor.events import NewTarget
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.replanner import Replanned
-from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.executor.throttle.originals import NoRecord
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.executor.runner import Replanned
+from kreassign.executor.throttle_ledger import ConfigKey, NoRecord
+from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.operations.plan import replanned
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.replan import replanned
 from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from tests.executor.odd_port import OddPort, each_refused
 from tests.executor.test_foreign_throttle_on_twin import change

@@ -17,16 +17,16 @@ from kreassign.clock import VirtualClock
 from kreassign.errors import ExecutionError, InputError, Unreachable
 from kreassign.executor.events import CancelRequested, HoldRequested, MovesSubmitted
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.progress.meter import Progress
+from kreassign.executor.progress import Progress
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations import run as operation
-from kreassign.operations import steer
+from kreassign.operations import run_journals
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest, Show
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.executor.deaths import die
 from tests.executor.run_events import WHOLE, started
@@ -97,7 +97,9 @@ def path(tmp_path: Path) -> Path:
         return journal.path
 
 
-@pytest.mark.parametrize("ask", [steer.pause, steer.cancel, lambda path: steer.set_throttle(path, 1)])
+@pytest.mark.parametrize(
+    "ask", [run_journals.pause, run_journals.cancel, lambda path: run_journals.set_throttle(path, 1)]
+)
 def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
     ask: Callable[[Path], object], path: Path
 ) -> None:
@@ -111,19 +113,19 @@ def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
 
 def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> None:
     with executed_elsewhere(path) as holder:
-        assert not [line for line in steer.status_and_progress(path)[0].outlook if "stopped" in line]
+        assert not [line for line in run_journals.status_and_progress(path)[0].outlook if "stopped" in line]
         holder.send_signal(signal.SIGSTOP)
         wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), what="a stop")
-        for outlook in (steer.status_and_progress(path)[0].outlook, next(steer.watch(path)).outlook):
+        for outlook in (run_journals.status_and_progress(path)[0].outlook, next(run_journals.watch(path)).outlook):
             assert outlook[0].startswith(f"its process {holder.pid} is stopped; continue it with `fg`")
-        for progress in (steer.status_and_progress(path)[1], next(steer.watch(path))):
+        for progress in (run_journals.status_and_progress(path)[1], next(run_journals.watch(path))):
             assert (progress.end, progress.overall.eta_s) == (None, None)
             assert str(progress.why_no_end).startswith(f"its process {holder.pid} is stopped")
 
 
 def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
     with pytest.raises(InputError, match="no process executes run run-1"):
-        steer.cancel(path, is_now=True)
+        run_journals.cancel(path, is_now=True)
     assert requests_in(path) == 0
 
 
@@ -147,7 +149,7 @@ def test_a_request_is_heard_without_reading_what_is_before_the_latest_snapshot(p
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("UPDATE events SET body = '{}' WHERE sequence = 2")
             connection.commit()
-        assert isinstance(steer.pause(path, AnsweringTime(journal)), HoldRequested)
+        assert isinstance(run_journals.pause(path, AnsweringTime(journal)), HoldRequested)
 
 
 # Watching

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 from kreassign.operations.rollback import plan_rollback
-from kreassign.twin.faults.disks import Fail
+from kreassign.twin.faults.failures import Fail
 from tests.executor.twin_runs import TwinRig, tp
 
 HOME = ((0, 1), (1, 0), (0, 1))

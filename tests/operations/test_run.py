@@ -7,7 +7,7 @@ import pytest
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.scheduling import Pace, Schedule, Window
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.run import warn_of_outlook
 

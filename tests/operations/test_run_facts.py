@@ -13,9 +13,9 @@ import kreassign
 from kreassign.errors import MalformedPlan
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.operations.report import report_page
-from kreassign.operations.run_facts import keep_facts, kept_facts, kept_facts_path
+from kreassign.operations.run_journals import keep_facts, kept_facts, kept_facts_path
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.executor.run_events import started
 from tests.report.plans import FACTS
 from tests.report.test_html import Page

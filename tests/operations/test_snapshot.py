@@ -16,8 +16,8 @@ from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin import Blueprint, Twin, TwinTransport
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
-from kreassign.twin.setup.scenario import parse_scenario
+from kreassign.twin.blueprint import Speeds, blueprint_of
+from kreassign.twin.scenario import parse_scenario
 
 SCENARIO = """
     cluster_id = "small"

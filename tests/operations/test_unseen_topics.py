@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.brokers.steps import Blocked
+from kreassign.executor.brokers import Blocked
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.throttle.originals import NoRecord
+from kreassign.executor.throttle_ledger import NoRecord
 from kreassign.operations.decommission import DecommissionRequest, decommission, preview_decommission
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Way, maintain
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import observe
-from kreassign.twin.access.permissions import ANONYMOUS, CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Permissions
+from kreassign.twin.access import ANONYMOUS, CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import twin
 
 TOPICS = {"seen": [[0, 1]], "hidden": [[1, 0], [2, 1]]}

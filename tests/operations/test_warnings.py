@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.operations.warnings import KreassignWarning, warn_of_failures, warn_program
+from kreassign.operations.connect import KreassignWarning, warn_of_failures, warn_program
 from tests.approved import approve
 
 

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from kreassign.operations.twin import Serving, faults_of, scenario_of
-from kreassign.twin.setup.serving import serving_scenario
+from kreassign.twin.serving import serving_scenario
 from testbed.ports import HOST
 from tests.checks.page_commands import PageCommands, commands_of, lines_not_there
 from tests.checks.source import ROOT

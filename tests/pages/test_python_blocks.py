@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import kreassign
-from kreassign.model.new_topic import NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
-from kreassign.monitoring.messages import signature
+from kreassign.model.requests import NewTopic
+from kreassign.monitoring.webhooks import signature
 from kreassign.operations.plan_files import write_plan
 from tests.checks.source import ROOT
 from tests.pages.test_commands import ADDRESS, PAGES

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.cli.main import COMMANDS
-from kreassign.executor.event_json import KINDS
+from kreassign.executor.journal.file import KINDS
 from scripts.site_pages import SOURCE, events_page, options_page, site_text
 from testbed.processes import Finished, ProcessGroup
 from tests.browser import DESK, PHONE, OpenPage, Scheme

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kreassign.model.spark_options import SparkOptions
+from kreassign.model.load import SparkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from kreassign.pipeline.spark.session import spark_session  # noqa: PLC0415 - tests without Spark must not pay for its import
+    from kreassign.pipeline.spark_session import spark_session  # noqa: PLC0415 - tests without Spark must not pay for its import
 
     with pytest.MonkeyPatch.context() as environment:
         # Or pyspark.testing warns of it, on behalf of a part of Spark that we do not use.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from kreassign.pipeline.tables.commits import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.delta import has_log, open_log
-from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
+from kreassign.pipeline.tables.parquet import is_of_loads
 from kreassign.pipeline.tables.parquet import write_rows as add_rows
-from kreassign.pipeline.tables.published import is_of_loads
 from kreassign.pipeline.tables.schemas import TABLES, Row, Table
 
 

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
-from kreassign.pipeline.load.rules import Treatment
+from kreassign.pipeline.load.rules import GOOD, Judged, Treatment, quality_rows
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import (
     BIGINT,

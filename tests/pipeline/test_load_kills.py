@@ -12,7 +12,7 @@ from bench.load_kills import READ, Campaign, Reader, copy_sources
 from kreassign.clock import SystemClock
 from kreassign.errors import DataError
 from kreassign.pipeline.load.job import run_load
-from kreassign.pipeline.tables.loads import last_load
+from kreassign.pipeline.tables.commits import last_load
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, PLAN_INPUTS
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from bench.process import KREASSIGN
 from kreassign.clock import SystemClock
 from kreassign.errors import DataError
 from kreassign.pipeline.load.job import run_load
+from kreassign.pipeline.tables.commits import last_load
 from kreassign.pipeline.tables.delta import open_log
-from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.schemas import LOAD_HOURS
 from testbed.processes import ProcessGroup, is_alive, is_stopped
 from testbed.waiting import PATIENCE_S, wait_until

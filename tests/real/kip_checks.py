@@ -14,11 +14,11 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Drifted, InputError, Rejected, Unsupported
-from kreassign.kafka_tools.reassign.cancel import cancel_all
-from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.actions import cancel_all
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import Finished, KafkaCluster
 from testbed.fork_server import fork_server

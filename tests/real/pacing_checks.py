@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS, clear_broker_changes
 from testbed import Finished, KafkaCluster
 from testbed.records import load_topic

@@ -9,7 +9,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import SystemClock
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
-from kreassign.executor.lease.originals import read_record, write_record
+from kreassign.executor.lease.record import read_record, write_record
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster

@@ -6,8 +6,8 @@ import pytest
 
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.config import ConfigSource
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.cluster import ConfigSource
+from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from tests.real.tool_comparison import OURS, Tool
 

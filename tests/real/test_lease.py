@@ -12,16 +12,16 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import Rejected
-from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord, Order
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, OriginalValues, Taken
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
-from kreassign.executor.lease.originals import read_record, write_record
+from kreassign.executor.lease.record import read_record, write_record
+from kreassign.executor.maintenance import Entered, MaintenanceRecord, Order
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
-from kreassign.operations.maintenance_store import GROUP_ID as MAINTENANCE_GROUP
-from kreassign.operations.maintenance_store import MaintenanceStore
+from kreassign.operations.broker_changes import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.throttle.demand import HEADROOM
+from kreassign.executor.throttle_rates import HEADROOM
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan

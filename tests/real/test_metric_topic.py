@@ -109,7 +109,7 @@ def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
 _IN_TURN = """
 import json, sys
 from pathlib import Path
-from kreassign.operations.streaming import MetricStream, RecordForm, SparkOptions, stream_metrics
+from kreassign.operations.ingest import MetricStream, RecordForm, SparkOptions, stream_metrics
 
 bootstrap, jars, data, tasks = json.loads(sys.argv[1])
 for topic, form in tasks:

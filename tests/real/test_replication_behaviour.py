@@ -17,8 +17,8 @@ from kreassign.model.throttle import (
     log_dir_rate_changes,
     rate_changes,
 )
-from kreassign.twin.replication.directory_moves import thread_number
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.hardware import ReplicationSettings
+from kreassign.twin.replication.replicas import thread_number
 from testbed import KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.log_dirs import replica_locations
+from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.events import ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import TopicPartition

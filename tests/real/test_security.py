@@ -22,8 +22,7 @@ from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certifica
 
 from kreassign.admin import AdminClient, Connection, client_settings, read_properties
 from kreassign.admin.call import Call
-from kreassign.admin.client_keys import CLIENT_KEYS
-from kreassign.admin.config_providers import CLASSES
+from kreassign.admin.properties import CLIENT_KEYS, PROVIDER_CLASSES
 from kreassign.admin.sasl_properties import FROM_ENDPOINT
 from kreassign.admin.session import To
 from kreassign.admin.transport import AuthenticatedConnection
@@ -118,7 +117,7 @@ def test_stores_of_java_are_as_good_as_pem(
     monkeypatch.setenv("STORE_PASSWORD", "pa55-store")
     (tmp_path / "secrets.properties").write_text("store=pa55-store\n")
     properties = {"security.protocol": "SSL", "config.providers": "env,file"}
-    properties |= {f"config.providers.{name}.class": CLASSES[name] for name in ("env", "file")}
+    properties |= {f"config.providers.{name}.class": PROVIDER_CLASSES[name] for name in ("env", "file")}
     properties |= {f"ssl.{name}store.location": str(store) for name, store in stores.items()}
     properties |= {f"ssl.{name}store.password": password.replace("FOLDER", str(tmp_path)) for name in stores}
     assert is_served(enter(properties, Listener.SSL))

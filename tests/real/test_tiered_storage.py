@@ -11,11 +11,10 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.executor.cluster.traffic_meter import TrafficMeter
-from kreassign.executor.cluster.write_rates import sample_offsets
+from kreassign.executor.cluster.measurements import TrafficMeter, sample_offsets
 from kreassign.executor.events import Event, MovesObserved, RunStarted, ThrottleIntended, TrafficMeasured
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.executor.throttle.demand import HEADROOM
+from kreassign.executor.throttle_rates import HEADROOM
 from kreassign.model import ConfigResource, NewTopic, OffsetSpec, TopicPartition
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import KafkaCluster

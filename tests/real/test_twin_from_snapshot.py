@@ -14,7 +14,7 @@ from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplic
 from kreassign.model.throttle import clear_broker_changes
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.blueprint import Speeds, blueprint_of
 from testbed import KafkaCluster
 from testbed.records import load_topic
 from testbed.waiting import wait_until

@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.config import ConfigChange, ConfigSource
+from kreassign.model.cluster import ConfigChange, ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, rate_changes
 from testbed import Finished, KafkaCluster, probe
 from testbed.records import load_topic

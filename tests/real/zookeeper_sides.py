@@ -26,8 +26,8 @@ from kreassign.model.znodes import (
     paths,
 )
 from kreassign.twin.blueprint import small_cluster
-from kreassign.twin.setup.scenario import Scenario
-from kreassign.twin.setup.serving import Serving, serving_scenario
+from kreassign.twin.scenario import Scenario
+from kreassign.twin.serving import Serving, serving_scenario
 from testbed import KafkaCluster
 from testbed.waiting import PATIENCE_S, wait_until
 

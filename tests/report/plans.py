@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kreassign.model import TopicPartition
-from kreassign.model.load_basis import LoadBasis
+from kreassign.model.load import LoadBasis
 from kreassign.model.plan_facts import GoalMean, PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
 from tests.report.runs import MB, STARTED_MS
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from kreassign import __version__
-from kreassign.report.html import longest_moves, render, spread, verdict
 from kreassign.report.records import SnapshotRows
-from kreassign.report.view import ReportView, report_view
+from kreassign.report.run_page import ReportView, longest_moves, render_run, report_view, spread, verdict
 from tests.approved import approve
 from tests.report.eventful import EVENTFUL, TRAIL
 from tests.report.plans import FACTS
@@ -55,7 +54,7 @@ def a_view(run: Run, before: SnapshotRows | None = BEFORE, after: SnapshotRows |
 
 
 def page(view: ReportView) -> Page:
-    return Page(render(view))
+    return Page(render_run(view))
 
 
 def test_the_page_tells_the_run_its_brokers_moves_and_verdict() -> None:
@@ -65,7 +64,7 @@ def test_the_page_tells_the_run_its_brokers_moves_and_verdict() -> None:
 
 
 def test_the_page_fetches_nothing_and_executes_only_its_own_scripts() -> None:
-    text = render(a_view(Run(TWO_MOVES)))
+    text = render_run(a_view(Run(TWO_MOVES)))
     attributes = Page(text).attributes
     assert not {name for name, _ in attributes} & {"src", "href", "srcset", "onload", "onclick"}
     (policy,) = (value for name, value in attributes if name == "content" and "default-src" in value)
@@ -87,7 +86,7 @@ def markup(text: str) -> str:
 
 
 def test_it_is_made_for_phones_and_for_the_dark() -> None:
-    text = render(a_view(Run(TWO_MOVES)))
+    text = render_run(a_view(Run(TWO_MOVES)))
     assert 'name="viewport" content="width=device-width' in text
     assert "prefers-color-scheme: dark" in text
 
@@ -97,7 +96,7 @@ def test_names_and_problems_from_outside_are_text_not_markup() -> None:
     run = Run(
         (replace(TWO_MOVES[0], topic=evil, problem=evil),), run_id=evil, problems=(evil,), throttle_residue=(evil,)
     )
-    text = markup(render(a_view(run)))
+    text = markup(render_run(a_view(run)))
     assert "<script>" not in text
     assert page(a_view(run)).open == []
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 5
@@ -160,7 +159,7 @@ def test_a_page_of_a_thousand_brokers_shows_those_that_received_most() -> None:
         replace(TWO_MOVES[0], partition=broker, original=(0,), target=(broker,), bytes_copied=broker * MB)
         for broker in range(1, 1_001)
     )
-    text = markup(render(a_view(Run(moves), None, None)))
+    text = markup(render_run(a_view(Run(moves), None, None)))
     shown = Page(text).words
     assert "The 40 that received most, of 1,000." in shown
     assert "96.1 MB/s 961 MB in 0:10" in shown
@@ -177,7 +176,7 @@ def test_spread_is_the_largest_over_the_mean() -> None:
 
 def test_text_of_a_cluster_is_shown_without_characters_that_deceive() -> None:
     moves = (replace(TWO_MOVES[0], problem="refused\x1b[8m by \u202egro.live"), *TWO_MOVES[1:])
-    text = render(a_view(Run(moves, cluster_id="c\x00<b>")))
+    text = render_run(a_view(Run(moves, cluster_id="c\x00<b>")))
     assert "refused\\u001b[8m by \\u202egro.live" in text
     assert "c\\u0000&lt;b&gt;" in text
     assert not {"\x00", "\x1b", "\u202e"} & set(markup(text))
@@ -205,7 +204,7 @@ def test_what_moved_is_kept_apart_from_what_grew() -> None:
 
 
 def test_a_run_that_was_killed_says_when_among_its_marks_and_in_its_log() -> None:
-    text = render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL))
+    text = render_run(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL))
     said = "the process that executed the run ended without a word"
     assert Page(text).words.count(said) == 2
     assert re.search(rf'<li><span class="soft">0:40</span> {said}</li>', text)

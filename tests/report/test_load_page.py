@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from kreassign import __version__
-from kreassign.model.load_quality import LoadAccount, ReasonCount
-from kreassign.model.load_summary import Expected, History
-from kreassign.operations.show_load import load_page
-from kreassign.report.load_page import largest_of, quality_view
+from kreassign.model.load import Expected, History, LoadAccount, ReasonCount
+from kreassign.operations.tables import load_page
+from kreassign.report.page import largest_of, quality_view
 from tests.approved import approve
 from tests.pipeline.load_tables import DAY_MS, TAKEN_MS, a_cluster, fill, load_row, quality, skew_row
 from tests.report.test_html import Page

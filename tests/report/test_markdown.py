@@ -7,7 +7,7 @@ from dataclasses import replace
 from kreassign.model import TopicPartition
 from kreassign.model.placement import Drift, DriftKind
 from kreassign.model.plan_facts import PlanFacts, Totals
-from kreassign.report.markdown import MOST_CHARACTERS, drift_markdown, escaped, plan_markdown
+from kreassign.report.plan_page import MOST_CHARACTERS, drift_markdown, escaped, plan_markdown
 from tests.approved import approve
 from tests.report.plans import FACTS, TARGETS, huge
 

@@ -10,18 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.rehearse import Recording, rehearse
-from kreassign.operations.report import rehearsal_page
+from kreassign.operations.report import Recording, rehearsal_page, rehearse
 from kreassign.operations.run import RunRequest
-from kreassign.operations.show_load import load_page
+from kreassign.operations.tables import load_page
 from kreassign.operations.twin import faults_of
-from kreassign.report.html import AuditView, render
 from kreassign.report.plan_page import render_plan
-from kreassign.report.view import report_view
+from kreassign.report.run_page import AuditView, render_run, report_view
 from tests.browser import DESK, PHONE, OpenedPage, OpenPage, Scheme
 from tests.cli.commands.test_rehearse import snapshot as rehearsed_snapshot
 from tests.pipeline.load_tables import a_cluster, fill
@@ -43,12 +41,12 @@ def huge_plan_page() -> str:
 
 def run_page() -> str:
     """With what an audit says of it, so that everything that a page of a run can have is there."""
-    return render(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL, FACTS), "Audit of reassignment r-1", AUDIT)
+    return render_run(report_view(EVENTFUL, BEFORE, AFTER, {}, TRAIL, FACTS), "Audit of reassignment r-1", AUDIT)
 
 
 def huge_run_page() -> str:
     run, trail = huge_run()
-    return render(report_view(run, None, None, {}, trail, huge()[0]))
+    return render_run(report_view(run, None, None, {}, trail, huge()[0]))
 
 
 def rehearsed_page() -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.report.html import render
 from kreassign.report.records import RunTrail
-from kreassign.report.run_pictures import run_pictures
-from kreassign.report.run_rates import copy_rates, throttle_over_time
-from kreassign.report.view import report_view
+from kreassign.report.run_page import render_run, report_view
+from kreassign.report.run_pictures import copy_rates, run_pictures, throttle_over_time
 from tests.approved import approve
 from tests.report.eventful import EVENTFUL, TRAIL, Arrival, Step, Sync, at, huge_run
 from tests.report.plans import huge
@@ -83,7 +81,7 @@ def test_a_run_of_a_thousand_brokers_and_a_hundred_thousand_moves_stays_readable
     assert view.pictures.timeline.says == (
         "How many copies each broker received at a time; 100,000 copies to 1,000 brokers."
     )
-    text = markup(render(view))
+    text = markup(render_run(view))
     shown = Page(text).words
     assert "The 200 longest of 100,000." in shown
     assert "The 40 that received most, of 1,000." in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.report.run_state import run_state
+from kreassign.report.text import run_state
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.report.records import SnapshotRows
-from kreassign.report.verdicts import Outcome, checks_of
+from kreassign.report.records import Outcome, SnapshotRows, checks_of
 from tests.report.runs import AFTER, STARTED_MS, TWO_MOVES, Run, partition, snapshot
 
 COMPLETE, PLACED, IN_SYNC, LED, SETTLED, UNTHROTTLED = range(6)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.report.view import Holding, RateStep, ReceiverView, busy_s, holdings, report_view
+from kreassign.report.run_page import Holding, RateStep, ReceiverView, busy_s, holdings, report_view
 from tests.report.runs import AFTER, BEFORE, MB, STARTED_MS, TWO_MOVES, Move, Run, partition, snapshot
 
 RATES = {TopicPartition("orders", 0): 10.0, TopicPartition("orders", 1): 5.0}

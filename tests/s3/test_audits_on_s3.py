@@ -12,7 +12,7 @@ import kreassign
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, DATA_AUDIT
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed import ClusterSpec, KafkaCluster
 from testbed.jars import spark_kafka_jars
 from testbed.records import load_topic

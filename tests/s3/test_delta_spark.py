@@ -10,13 +10,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kreassign.model.spark_options import SparkOptions
-from kreassign.operations.define_tables import define_tables
-from kreassign.pipeline.spark.session import spark_session
+from kreassign.model.load import SparkOptions
+from kreassign.operations.tables import define_tables
+from kreassign.pipeline.spark_session import spark_session
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.compaction import compact, expire, vacuum
+from kreassign.pipeline.tables.commits import compact, expire, merge_rows, vacuum
 from kreassign.pipeline.tables.delta import open_log
-from kreassign.pipeline.tables.merge import merge_rows
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, METRICS, Table
 from tests.pipeline.load_tables import row

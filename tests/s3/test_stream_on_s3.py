@@ -11,7 +11,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
 from kreassign.pipeline.ingest.metric_stream import CHECKPOINTS
-from kreassign.pipeline.tables.object_store import BOUNDS, for_log
+from kreassign.pipeline.tables.access import BOUNDS, for_log
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import METRICS, METRICS_QUARANTINE
 from testbed import ClusterSpec, KafkaCluster

@@ -12,12 +12,12 @@ from pyarrow import fs
 
 import kreassign
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.commits import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.delta import log_to_write, open_log, storage
-from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, LOADS, SAMPLES, TABLES
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.checks.source import ROOT
 from tests.pipeline.load_tables import row
 from tests.s3.conftest import BUCKET, Store

@@ -9,10 +9,8 @@ import pytest
 
 from kreassign.operations.twin import SCENARIOS, scenario_file
 from kreassign.twin import Blueprint, PartitionPlan, Twin
-from kreassign.twin.access.permissions import Operation
-from kreassign.twin.faults.answers import AnswerFault, EmptyLists, StaleAnswers
-from kreassign.twin.faults.clients import StepClock, Suspend
-from kreassign.twin.faults.nodes import Unregister
+from kreassign.twin.access import Operation
+from kreassign.twin.faults.failures import AnswerFault, EmptyLists, StaleAnswers, StepClock, Suspend, Unregister
 from kreassign.twin.faults.operator import (
     CancelMoves,
     ClearThrottles,
@@ -21,7 +19,7 @@ from kreassign.twin.faults.operator import (
     Recreate,
     SetThrottles,
 )
-from kreassign.twin.setup.scenario import Scenario, parse_scenario
+from kreassign.twin.scenario import Scenario, parse_scenario
 
 FOLDER = SCENARIOS
 FILES = sorted(FOLDER.rglob("*.toml"))

@@ -1,4 +1,4 @@
-from kreassign.admin.client_keys import CLIENT_KEYS
+from kreassign.admin.properties import CLIENT_KEYS
 from scripts.client_properties_page import BEGIN, END, PAGE, with_tables
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from kreassign.pipeline.load.rates import SERIES_RULES
 from kreassign.pipeline.load.rules import RULES, Rule, Treatment
-from kreassign.pipeline.load.series_rules import SERIES_RULES
 from kreassign.pipeline.tables.schemas import SAMPLES
 from scripts.load_rules_page import PAGE, load_rules_page
 

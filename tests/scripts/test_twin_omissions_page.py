@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.api.table import HANDLERS
+from kreassign.twin.api.handlers import HANDLERS
+from kreassign.twin.api.request import Handler
 from scripts.twin_omissions_page import PAGE, documented, header, offered, omissions_page
 
 TEXT = """Dance: moves the partitions to music.
@@ -43,12 +43,6 @@ def test_each_header_names_its_api_and_the_versions_that_are_offered(handler: Ha
     said = documented(handler)
     assert said.name == handler.api.name
     assert said.versions == offered(handler.api.key)
-
-
-@pytest.mark.parametrize("handler", HANDLERS, ids=lambda handler: handler.api.name)
-def test_the_module_of_a_handler_begins_with_the_number_of_its_api(handler: Handler) -> None:
-    module = handler.handle.__module__.rpartition(".")[2]
-    assert module.startswith(f"k{handler.api.key:02d}_")
 
 
 def test_every_offered_api_has_a_handler_and_every_handler_is_offered() -> None:

@@ -16,8 +16,7 @@ from kreassign.executor.events import Event
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.state import STATES, TRANSITIONS, phases
 from kreassign.executor.state.phases import RunState
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model.plan import PartitionAssignment
 from kreassign.twin import Twin
 from kreassign.twin.faults import read_fault

@@ -14,8 +14,7 @@ from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.executor.state import STATES
 from kreassign.executor.state.phases import Cancelled, Done, New
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment
 from kreassign.operations.twin import SCENARIOS
@@ -31,7 +30,7 @@ from kreassign.twin import (
     small_cluster,
 )
 from kreassign.twin.faults import draw_faults, read_fault
-from kreassign.twin.setup.scenario import Scenario, parse_scenario
+from kreassign.twin.scenario import Scenario, parse_scenario
 from kreassign.twin.version import RELEASES
 from tests.simulation import aims
 from tests.simulation.scene import partitions_of

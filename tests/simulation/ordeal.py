@@ -14,29 +14,26 @@ from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, ExecutionError, IllegalPlan
 from kreassign.executor import events
 from kreassign.executor.events import Event, RunStarted
-from kreassign.executor.guards import GuardName
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.run_history import RunHistory, fold, history
-from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_view
+from kreassign.executor.guards import GuardName, guard_settings
+from kreassign.executor.history.run_history import RunHistory, SnapshotKeeper, fold, history, latest_start, read_view
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, ClusterLease, Lease, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
 from kreassign.executor.state import ENDED, RunView
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.operations.forget import forget_brokers
-from kreassign.operations.replan import replanned
+from kreassign.operations.plan import replanned
 from kreassign.operations.rollback import plan_rollback
+from kreassign.operations.run_journals import forget_brokers
 from kreassign.twin.faults import PlannedFault, schedule_faults
-from kreassign.twin.groups.coordinator import Candidate, Claim
+from kreassign.twin.groups import Candidate, Claim
 from tests.campaigns import promises
 from tests.campaigns.campaign import BrokenError
 from tests.campaigns.promises import Aftermath
@@ -153,7 +150,7 @@ class Ordeal:
             if ours.has_lease and ours.has_offsets_topic:
                 replicas = tuple(self.twin.processes.ids[:2])
                 admin.create_topics([NewTopic(OFFSETS_TOPIC, assignments=(replicas,))]).raise_if_any()
-            asked = RunSettings(RUN_ID, self.scene.world.now_ms(), ours.rates, settings(ours.guards), ours.pace)
+            asked = RunSettings(RUN_ID, self.scene.world.now_ms(), ours.rates, guard_settings(ours.guards), ours.pace)
             try:
                 started = replace(prepare(admin, Plan(self.trial.moves), asked), replans=ours.replans)
             except IllegalPlan:

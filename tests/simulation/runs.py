@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from kreassign.executor.state import TRANSITIONS, machine
-from kreassign.executor.state.transition import Key, Row
+from kreassign.executor.state.run import Key, Row
 from tests.campaigns.campaign import (
     JOBS,
     MINUTES,

@@ -17,7 +17,7 @@ from kreassign.errors import ClusterError
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.core import Step
-from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.metadata import ClusterMetadata, PartitionState
 from tests.campaigns.campaign import BrokenError
 from tests.twin.memory_log import MemoryLog
 

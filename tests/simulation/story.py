@@ -22,7 +22,7 @@ from kreassign.model.error_codes import UNKNOWN_SERVER_ERROR, has_code
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin
 from kreassign.twin.faults import draw_faults, schedule_faults
-from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.metadata import PartitionState
 from tests.campaigns.campaign import BrokenError, Caught, Result
 from tests.simulation.draw import draw_twin
 from tests.simulation.scene import Scene, asked_in_turn, partitions_of

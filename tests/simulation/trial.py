@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model.plan import PartitionAssignment
 from kreassign.twin.faults import PlannedFault
 

@@ -12,8 +12,8 @@ from kreassign.clock import SystemClock
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.twin import Twin
-from kreassign.twin.network.server import ServerThread, serving
-from kreassign.twin.setup.scenario import parse_scenario
+from kreassign.twin.scenario import parse_scenario
+from kreassign.twin.server import ServerThread, serving
 from testbed.demo import check_copies, missing_for_spark
 from testbed.errors import CopiesIncomplete
 

@@ -15,7 +15,7 @@ from random import Random
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from kreassign.wire import api
 from testbed import Listener
 from testbed.proxy import Deed, Interference

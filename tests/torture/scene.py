@@ -23,7 +23,7 @@ from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.steer import status_or_problem
+from kreassign.operations.run_journals import status_or_problem
 from testbed import ClusterSpec, KafkaCluster, Listener, Node, NodeFailed, Permission, Refused, Security
 from testbed.processes import Finished, ProcessGroup
 from testbed.properties import render

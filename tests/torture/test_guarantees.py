@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from kreassign.twin.api import response_faults
-from kreassign.twin.faults import answers, clients, disks, nodes, operator
+from kreassign.twin.api import connection
+from kreassign.twin.faults import failures, operator
 from tests.checks.source import ROOT
 from tests.fuzz.targets import TARGETS
 from tests.simulation.trial import Deed, Request
@@ -31,7 +31,7 @@ def aimed() -> dict[str, set[str]]:
 def test_what_the_page_names_is_struck_by_the_campaigns() -> None:
     found = aimed()
     assert found.keys() == {"real Kafka", "twin", "fuzz", "soak", "—"}
-    faults = (answers, clients, disks, nodes, operator, response_faults)
+    faults = (connection, failures, operator)
     on_twin = {*map(str, Request), *map(str, Deed), *(name for module in faults for name in vars(module))}
     assert found["real Kafka"] <= {fault.name for fault in FAULTS}
     assert found["twin"] <= on_twin

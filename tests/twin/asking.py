@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.api.connection import Connection
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
@@ -14,8 +14,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.version import DEFAULT, KafkaVersion
 from kreassign.wire.api import Api, Message
-from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request
 
 MEGABYTES = 1_000_000
 

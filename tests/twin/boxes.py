@@ -12,23 +12,23 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
     BrokerUnfenced,
+    ClusterMetadata,
     ConfigChanged,
     LogDirInfo,
     PartitionChanged,
     PartitionCreated,
+    PartitionState,
     Record,
     TopicCreated,
 )
-from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent, ReplicaFellBehind
-from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
+from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware, ReplicationSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.state import ReplicaCaughtUp, ReplicaEvent, ReplicaFellBehind
 
 MB = 1_000_000
 SECOND = 1000

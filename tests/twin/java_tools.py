@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.twin.network.server import ServerThread
+from kreassign.twin.server import ServerThread
 from kreassign.twin.version import Endpoint
 from testbed import JarsMissing, JavaMissing
 from testbed.processes import Finished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kreassign.twin.metadata.records import Record
+from kreassign.twin.metadata import Record
 
 
 class MemoryLog:

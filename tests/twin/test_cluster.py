@@ -14,7 +14,7 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.store.file import FileLog
+from kreassign.twin.store import FileLog
 from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9, KAFKA_4_3, KafkaVersion
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request

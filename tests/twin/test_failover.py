@@ -11,10 +11,15 @@ import pytest
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.brokers import Registration, fence, register, unfence
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
-from kreassign.twin.controller.topics import TopicReference, delete_topics
-from kreassign.twin.store.file import SIGNATURE, FileLog
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    MorePartitions,
+    TopicReference,
+    create_partitions,
+    delete_topics,
+)
+from kreassign.twin.store import SIGNATURE, FileLog
 from tests.twin.asking import cluster
 from tests.twin.controller.small_cluster import SmallCluster, directories, replayed
 

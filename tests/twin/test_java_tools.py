@@ -17,7 +17,7 @@ from kreassign.model.throttle import (
     LOG_DIR_RATE,
 )
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from kreassign.twin.version import DEFAULT, Endpoint, kafka_version
 from testbed.waiting import wait_until
 from tests.twin.asking import partition, twin

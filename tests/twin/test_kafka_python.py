@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import NewPartitions, NewTopic
 from kafka.protocol.admin import ElectionType
 
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from tests.twin.asking import partition, twin
 
 

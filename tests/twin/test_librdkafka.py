@@ -9,7 +9,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import admin
 
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import partition, twin
 

@@ -1,6 +1,6 @@
 """The log in memory."""
 
-from kreassign.twin.metadata.records import BrokerFenced, BrokerUnfenced
+from kreassign.twin.metadata import BrokerFenced, BrokerUnfenced
 from tests.twin.memory_log import MemoryLog
 
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.twin.replication.copies import CopyKey
-from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
-from kreassign.twin.replication.quota import leader_share
+from kreassign.twin.replication.copy_rates import leader_share
+from kreassign.twin.replication.hardware import InSyncTraffic, ReplicationSettings
 from kreassign.twin.replication.replicas import Replicas
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.state import CopyKey
 from tests.twin.boxes import MB, Box, Given, Told, broker, tp
 
 BROKERS = 4

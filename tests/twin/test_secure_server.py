@@ -20,9 +20,8 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.twin.access.permissions import ALL_TOPICS, Allow, Operation, Permissions
-from kreassign.twin.access.sasl import Users
-from kreassign.twin.network.server import ListenerConfig, ServerThread, serving
+from kreassign.twin.access import ALL_TOPICS, Allow, Operation, Permissions, Users
+from kreassign.twin.server import ListenerConfig, ServerThread, serving
 from tests.twin.asking import twin
 
 USERS = Users({"alice": "al-pass", "bob": "bo-pass"})

@@ -9,10 +9,10 @@ import pytest
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.controller.topics import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
+from kreassign.twin.metadata import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
 from tests.twin.asking import cluster
 from tests.twin.test_cluster import move
 

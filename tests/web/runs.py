@@ -18,17 +18,17 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, find_journals
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations import run as operation
 from kreassign.operations.connect import connect
-from kreassign.operations.journals import is_active, this_operator
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run import RunContext, RunRequest
+from kreassign.operations.run_journals import is_active, this_operator
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.executor.run_events import look, started
 from tests.executor.twin_runs import tp

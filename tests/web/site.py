@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kreassign.web.operations import Streams
 from kreassign.web.server import listening, server
 from kreassign.web.settings import Token, WebSettings
-from kreassign.web.streams import Streams
 from testbed.waiting import wait_until
 
 TOKEN = "correct-horse-battery-staple-42"

@@ -24,10 +24,10 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.journal import read_events
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.operations.cluster_names import NamedCluster
 from kreassign.operations.plan_files import write_plan
+from kreassign.operations.run_journals import NamedCluster
 from kreassign.web.api import CALLS, DOCUMENT_PATH, PREFIX, STREAM_PATH, openapi
-from kreassign.web.streams import MOST_STREAMS
+from kreassign.web.operations import MOST_STREAMS
 from testbed.waiting import wait_until
 from tests.executor.twin_runs import tp
 from tests.monitoring.pages import Page

@@ -16,11 +16,9 @@ from kreassign.errors import InputError
 from kreassign.web import api
 from kreassign.web.api import CALLS, PREFIX
 from kreassign.web.guard import HEADERS, POLICY, Access
-from kreassign.web.operations import Served
+from kreassign.web.operations import Served, Streams
 from kreassign.web.pages import Pages, report_policy
-from kreassign.web.sessions import LONGEST_S, MOST, Sessions
-from kreassign.web.settings import Tls, Token, WebSettings
-from kreassign.web.streams import Streams
+from kreassign.web.settings import LONGEST_S, MOST, Sessions, Tls, Token, WebSettings
 from tests.web.conftest import Place
 from tests.web.runs import HOSTILE
 from tests.web.site import TOKEN, Site, serving_page

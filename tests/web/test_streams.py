@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.operations.live_runs import LiveRun, RunFollower
+from kreassign.operations.run_journals import LiveRun, RunFollower
 from kreassign.web.guard import LARGEST_BODY
+from kreassign.web.operations import MOST_STREAMS, Followed, Look, Streams
 from kreassign.web.server import MOST_CONNECTIONS
-from kreassign.web.streams import MOST_STREAMS, Followed, Look, Streams
 from testbed.waiting import wait_until
 from tests.web.runs import hostile_journal, live_run
 from tests.web.site import Site, serving_page, with_control
@@ -84,7 +84,7 @@ def test_many_listeners_are_sent_the_same_beside_those_who_read_nothing_or_go_aw
 def test_a_listener_gets_the_last_reading_only_if_it_is_recent(
     every_s: float, second: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kreassign.web.streams.LOOK_EVERY_S", every_s)
+    monkeypatch.setattr("kreassign.web.operations.LOOK_EVERY_S", every_s)
     looks = count(1)
     path = hostile_journal(tmp_path)
     followed = Followed(lambda: RunFollower(path), lambda _: f"look {next(looks)}")

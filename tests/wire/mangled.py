@@ -9,10 +9,9 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 from kreassign.errors import ProtocolViolation
-from kreassign.wire import kip_179
+from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.codec import decode_response, encode_request, encode_response, request_head
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, encode_response, request_head
 from tests.wire.peer import APIS
 
 _WHOLE = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "int64": 63}
@@ -22,7 +21,7 @@ ODD_TEXTS = (
 )  # fmt: skip
 ODD_BYTES = (None, b"", b"\x00", b"\xff" * 100)
 LONG_LIST = 3_000
-_KNOWN = {**APIS, **{known.key: known for known in kip_179.APIS}}
+_KNOWN = {**APIS, **{known.key: known for known in api.KIP_179_APIS}}
 
 
 class Place(NamedTuple):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 
-APIS = {entry.key: entry for entry in vars(api).values() if isinstance(entry, Api)}
+APIS = {entry.key: entry for entry in vars(api).values() if isinstance(entry, Api) and entry not in api.KIP_179_APIS}
+"""Those of real Kafka."""
 EVERY_VERSION = [
     (entry, version) for entry in APIS.values() for version in range(entry.min_version, entry.max_version + 1)
 ]

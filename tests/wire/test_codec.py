@@ -9,15 +9,17 @@ from kreassign.errors import ProtocolViolation
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from kreassign.wire.codec import (
+    PREFIX_BYTES,
     RequestHead,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
     encode_unsupported_version,
+    frame_length,
+    framed,
     request_head,
 )
-from kreassign.wire.frame import PREFIX_BYTES, frame_length, framed
 from tests.wire.peer import EVERY_VERSION, Asked, read_request, write_response
 
 CORRELATION_IDS = st.integers(0, 2**31 - 1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.errors import ProtocolViolation
-from kreassign.wire.frame import MAX_FRAME_BYTES, PREFIX_BYTES, frame_length
+from kreassign.wire.codec import MAX_FRAME_BYTES, PREFIX_BYTES, frame_length
 
 
 @given(st.integers(0, MAX_FRAME_BYTES))

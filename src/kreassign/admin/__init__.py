@@ -1,9 +1,9 @@
 """Talking to a cluster: `AdminClient`, its settings, and where the bytes go."""
 
 from kreassign.admin.client import AdminClient
-from kreassign.admin.overrides import OverrideWarning
 from kreassign.admin.properties import client_settings, read_properties
 from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol
+from kreassign.admin.topic_changes import OverrideWarning
 from kreassign.admin.transport import Connection, TcpTransport, Transport
 
 __all__ = [

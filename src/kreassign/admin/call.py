@@ -1,13 +1,19 @@
-"""One request to a cluster as a value: how to build it for a version, how to read its answer."""
+"""One request to a cluster as a value: how to build it for a version, how to read its answer into a `Batch`.
+
+An item that was asked about and is missing from the answer fails: silence must never read as "nothing is set" or
+"nothing is there". So no translation makes a batch of an answer but by `outcomes` and `readings`, which take the
+items that were asked about; for a call without named items that is `NOT_NAMED`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kreassign.errors import ClusterError, OutcomeUnknown, ProtocolViolation, Rejected
+from kreassign.model import Batch, TopicPartition
 from kreassign.model.error_codes import NONE, REQUEST_TIMED_OUT, error_code
 from kreassign.wire.api import Api, Message
 
@@ -39,7 +45,7 @@ _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 
 @contextmanager
-def reading(asked: Api) -> Iterator[None]:
+def reading_answer(asked: Api) -> Iterator[None]:
     """Let an answer that can be decoded, and whose fields make no sense (null for a list …), be a ProtocolViolation."""
     try:
         yield
@@ -70,3 +76,100 @@ def raise_if_failed(api: Api, code: int, message: str | None = None, item: objec
     """Raise the `failure` of any code but NONE."""
     if code != NONE:
         raise failure(api, code, message, item)
+
+
+# Entries of a response → `Batch`.
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+NOT_NAMED = ()
+"""What was asked when all were asked for, or a page of what was named: nobody can say what is missing."""
+
+
+def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: Iterable[Key]) -> Batch[Key, None]:
+    """A batch from (key, code, message); a key that was asked about and not answered is a broken answer.
+
+    What is answered beyond what was asked is left out; where nothing is named, all is asked about.
+    """
+    ok: dict[Key, None] = {}
+    failed: dict[Key, ClusterError] = {}
+    wanted = dict.fromkeys(asked)
+    for key, code, message in answered:
+        if wanted and key not in wanted:
+            continue
+        if code == NONE:
+            ok[key] = None
+        else:
+            failed[key] = failure(api, code, message, key)
+    return _batch(api, wanted, ok, failed)
+
+
+def _own_code(entry: Message) -> int:
+    return int(entry.error_code)
+
+
+def readings(
+    api: Api,
+    answered: Iterable[tuple[Key, Message]],
+    value: Callable[[Key, Message], Value],
+    asked: Iterable[Key],
+    *,
+    code: Callable[[Message], int] = _own_code,
+) -> Batch[Key, Value]:
+    """A batch of what was read, from (key, entry).
+
+    Entries carry `error_code`, and some APIs' an `error_message`; `code` looks elsewhere in an entry, too. As in
+    `outcomes`, what nobody asked about is left out.
+    """
+    ok: dict[Key, Value] = {}
+    failed: dict[Key, ClusterError] = {}
+    wanted = dict.fromkeys(asked)
+    for key, entry in answered:
+        if wanted and key not in wanted:
+            continue
+        refused = code(entry)
+        if refused == NONE:
+            ok[key] = value(key, entry)
+        else:
+            failed[key] = rejection(api, refused, getattr(entry, "error_message", None), key)
+    return _batch(api, wanted, ok, failed)
+
+
+def _batch(
+    api: Api, wanted: Iterable[Key], ok: Mapping[Key, Value], failed: Mapping[Key, ClusterError]
+) -> Batch[Key, Value]:
+    """What was answered, but for what was answered both ways: then nobody knows."""
+    both = {
+        key: ProtocolViolation(
+            f"the answer to {api} says twice what became of {key}, and not the same", item=key, api=api.name
+        )
+        for key in ok.keys() & failed.keys()
+    }
+    plain = {key: value for key, value in ok.items() if key not in both}
+    return Batch(plain, {**failed, **both, **unanswered(api, wanted, {**ok, **failed})})
+
+
+def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> Message:
+    """The entry about the only item that was asked about; its error code is still to be looked at."""
+    found = dict(answered)
+    for error in unanswered(api, [asked], found).values():
+        raise error
+    return found[asked]
+
+
+def unanswered(api: Api, asked: Iterable[Key], answered: Container[Key]) -> dict[Key, ClusterError]:
+    """A broken answer as the outcome of every key that was asked about and not answered."""
+    return {
+        key: ProtocolViolation(f"the answer to {api} says nothing about {key}", item=key, api=api.name)
+        for key in asked
+        if key not in answered
+    }
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Partition numbers by topic, both sorted; a partition named twice counts once."""
+    grouped: dict[str, list[int]] = {}
+    for topic, partition in sorted(set(partitions)):
+        grouped.setdefault(topic, []).append(partition)
+    return grouped

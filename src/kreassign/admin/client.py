@@ -12,22 +12,21 @@ from contextlib import suppress
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kreassign.admin import overrides, topic_changes, translate
-from kreassign.admin.principal import principal_of
-from kreassign.admin.replica_progress import (
-    BrokerReport,
-    Named,
-    located,
-    of_named,
-    only_named,
-    sizes_bytes,
-    statuses,
-    strangers,
-)
+from kreassign.admin import topic_changes, translate
+from kreassign.admin.sasl import principal_of
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings
-from kreassign.admin.translate import kip_179
-from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
+from kreassign.admin.topic_changes import (
+    BrokerReport,
+    Named,
+    located_partitions,
+    names_other_brokers,
+    only_named_statuses,
+    replica_sizes_bytes,
+    replica_statuses,
+    with_named_replicas,
+)
+from kreassign.admin.translate.partitions import DEBUGGING_REPLICA, replica_status
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, Rejected, Unreachable, Unsupported
@@ -53,14 +52,11 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.batch import Key, join
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
-from kreassign.model.expectation import check_expected
-from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Membership
-from kreassign.model.override import Override
-from kreassign.model.replica_status import OffsetRange
+from kreassign.model.reassignment import Override, check_expected
+from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Key, Membership, OffsetRange, join
+from kreassign.model.text import LARGEST_ID, signed_number
 from kreassign.model.topic_changes import TopicsView
-from kreassign.model.whole_number import LARGEST_ID, signed_number
 
 REASSIGNMENTS_PER_REQUEST = 5_000
 """Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
@@ -279,7 +275,7 @@ class AdminClient:
         if warns_of_overrides:
             # Who may not see what moves goes without the warning: the change itself may be refused in its own words.
             with suppress(Rejected):
-                overrides.warn(self.risky_overrides(targets, timeout_ms=timeout_ms))
+                topic_changes.warn_of_overrides(self.risky_overrides(targets, timeout_ms=timeout_ms))
 
         def send(chunk: list[TopicPartition]) -> Batch[TopicPartition, None]:
             call = translate.alter_partition_reassignments(
@@ -306,7 +302,7 @@ class AdminClient:
         wanted = {key: target for key, target in targets.items() if target is not None}
         if ongoing is None:
             ongoing = self.list_partition_reassignments(wanted, timeout_ms=timeout_ms)
-        found = overrides.risky(wanted, ongoing)
+        found = topic_changes.risky_overrides(wanted, ongoing)
         return found if found and self.has_quorum(timeout_ms=timeout_ms) else {}
 
     def replace_reassignments(
@@ -324,7 +320,7 @@ class AdminClient:
         limit_ms = self._session.settings.api_timeout_ms if timeout_ms is None else timeout_ms
         deadline_s = self._clock.monotonic_s() + limit_ms / 1000
         poll_s = self._session.settings.retry_backoff_ms / 1000
-        failed = overrides.cancel_and_wait(self, self._clock, tuple(targets), deadline_s, poll_s)
+        failed = topic_changes.cancel_and_wait(self, self._clock, tuple(targets), deadline_s, poll_s)
         started = self.alter_partition_reassignments(
             {key: target for key, target in targets.items() if key not in failed},
             allow_replication_factor_change=allow_replication_factor_change,
@@ -402,7 +398,7 @@ class AdminClient:
     ) -> Batch[str, None]:
         """Set the replication factor of topics (KIP-179) by starting reassignments.
 
-        Which brokers gain or lose replicas: see `kreassign.model.topic_changes.replication_factors`.
+        Which brokers gain or lose replicas: see `kreassign.model.topic_changes.decisions`.
 
         Errors: INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS,
         CLUSTER_AUTHORIZATION_FAILED.
@@ -606,15 +602,15 @@ class AdminClient:
         asked = list(dict.fromkeys(partitions))
         unknown = [key for key in asked if key not in known]
         described = self.describe_topics((key.topic for key in unknown), timeout_ms=timeout_ms)
-        there = located(unknown, described)
+        there = located_partitions(unknown, described)
         found = {**there.ok, **{key: known[key] for key in asked if key in known}}
-        registered = topic_changes.registered(self, timeout_ms) if strangers(found, brokers) else ()
-        chosen = of_named(found, brokers, (broker.id for broker in registered))
+        registered = topic_changes.registered_brokers(self, timeout_ms) if names_other_brokers(found, brokers) else ()
+        chosen = with_named_replicas(found, brokers, (broker.id for broker in registered))
         try:
             measured = self._described_by_leaders(chosen.ok, brokers, timeout_ms)
         except Unsupported:
             measured = self._measured(chosen.ok, timeout_ms)
-        return join([only_named(measured, brokers), Batch({}, {**there.failed, **chosen.failed})])
+        return join([only_named_statuses(measured, brokers), Batch({}, {**there.failed, **chosen.failed})])
 
     def _described_by_leaders(
         self, found: Mapping[TopicPartition, Partition], named: Named, timeout_ms: int | None
@@ -626,12 +622,12 @@ class AdminClient:
             raise Unsupported("nobody leads these partitions, so nobody can be asked")
 
         def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-            return self._session.call(kip_179.replica_status(led, leader, named), leader, timeout_ms)
+            return self._session.call(replica_status(led, leader, named), leader, timeout_ms)
 
         described = self._session.fan_out_groups(by_leader, ask)
         if unsupported := next((error for error in described.failed.values() if isinstance(error, Unsupported)), None):
             raise unsupported
-        return join([described, statuses({key: found[key] for key in leaderless}, {}, {})])
+        return join([described, replica_statuses({key: found[key] for key in leaderless}, {}, {})])
 
     def _measured(
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
@@ -642,7 +638,7 @@ class AdminClient:
             for broker in set(partition.replicas) - set(partition.offline):
                 hosted.setdefault(broker, []).append(topic_partition)
         reports, silent = self._session.fan_out(hosted, lambda broker: self._report(broker, hosted[broker], timeout_ms))
-        return statuses(found, reports, silent)
+        return replica_statuses(found, reports, silent)
 
     def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
         starts, ends = (
@@ -651,7 +647,7 @@ class AdminClient:
         )
         log_dirs = self._session.call(translate.describe_log_dirs(copies), broker, timeout_ms)
         offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
-        return BrokerReport(self._clock.now_ms(), offsets, sizes_bytes(log_dirs))
+        return BrokerReport(self._clock.now_ms(), offsets, replica_sizes_bytes(log_dirs))
 
     # --- groups -----------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from kreassign.admin.settings import Secret
 from kreassign.errors import InputError
-from kreassign.model.java_hash import string_hash
+from kreassign.model.text import string_hash
 
 _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 _DER_SEQUENCE = 0x30

@@ -1,28 +1,372 @@
 """Java-style client properties (`--command-config`) → `ClientSettings`.
 
-The keys are those of Kafka's AdminClient (`client_keys` has a table of them). One that no Kafka client knows is warned
-of once and otherwise ignored, as Kafka does; one that Kafka knows and we cannot honour is refused where ignoring it
-would weaken security.
+The keys are those of Kafka's AdminClient (`CLIENT_KEYS` has all). A key that no Kafka client knows is warned of once
+and otherwise ignored, as Kafka does; a key that Kafka knows and we cannot honour is refused where ignoring it would
+weaken security.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
-from kreassign.admin import config_providers
-from kreassign.admin.client_keys import CLIENT_KEYS, Use
-from kreassign.admin.property_text import MalformedPropertiesError, parsed
 from kreassign.admin.sasl_properties import credentials
 from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol, Tls
-from kreassign.admin.tls_properties import tls
+from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.model.strict_json import is_half
-from kreassign.model.whole_number import parse_whole
+from kreassign.model.documents import is_half
+from kreassign.model.text import parse_whole, shortened
+
+# The text of a Java property file → its values. The only home of javaproperties.
+
+
+class MalformedPropertiesError(ValueError):
+    """The text holds a malformed escape, which is not shown: it may be part of a password."""
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Keys and values, the last of each key, as Java reads them. MalformedPropertiesError if the text is none."""
+    import javaproperties  # noqa: PLC0415 - slow to load, and most commands have no such file
+
+    try:
+        return dict(javaproperties.loads(text))
+    except javaproperties.InvalidUEscapeError:
+        raise MalformedPropertiesError("a malformed \\u escape") from None
+
+
+# References to values kept elsewhere (KIP-297): `${file:/path:key}` and its like.
+#
+# Providers are declared as for Kafka, and those of Kafka itself are known: environment variables, property files and
+# directories of one file per value. Kafka leaves a reference as it stands where it finds nothing or its provider is
+# not declared, and would log in with that as the password; here an error says what is missing. Values are not
+# searched for references again, as in Kafka. The values are secrets: no message shows one.
+
+# ConfigTransformer.DEFAULT_PATTERN
+_REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PACKAGE = "org.apache.kafka.common.config.provider."
+PROVIDER_CLASSES = {
+    "env": f"{_PACKAGE}EnvVarConfigProvider",
+    "file": f"{_PACKAGE}FileConfigProvider",
+    "dir": f"{_PACKAGE}DirectoryConfigProvider",
+}
+"""Kafka's own providers by the names that its documentation gives them."""
+PROVIDERS_KEY = "config.providers"
+_NO_SECRETS = re.compile(r"^bootstrap\.|\.location$|\.url$")
+# What is shorter is part of most words.
+_SHORTEST_SECRET = 3
+
+Provider = Callable[[str, str, str], str]
+"""Finds a value by path and key; the text of the reference is for errors."""
+
+
+class ResolvedProperties(NamedTuple):
+    """Properties with their references replaced, and what was found for those that are no addresses and no paths."""
+
+    properties: dict[str, str]
+    secrets: frozenset[str]
+
+    def without_secrets(self, text: str) -> str:
+        """The text, fit to be shown."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, "[hidden]")
+        return text
+
+
+def resolve_references(
+    properties: Mapping[str, str], environment: Mapping[str, str] | None = None, keys: Container[str] | None = None
+) -> ResolvedProperties:
+    """Replace the references of all properties, or of some. InputError, which names the property, if one leads nowhere.
+
+    `environment` defaults to that of this process.
+    """
+    variables = os.environ if environment is None else environment
+    names = [name.strip() for name in properties.get(PROVIDERS_KEY, "").split(",") if name.strip()]
+    providers = {name: _provider(name, properties, variables) for name in names}
+    found: set[str] = set()
+    replaced = dict(properties)
+    for key, value in properties.items():
+        if not key.startswith(PROVIDERS_KEY) and (keys is None or key in keys):
+            replaced[key] = _replaced(key, value, providers, set() if _NO_SECRETS.search(key) else found)
+    return ResolvedProperties(replaced, frozenset(secret for secret in found if len(secret) >= _SHORTEST_SECRET))
+
+
+def _replaced(key: str, value: str, providers: Mapping[str, Provider], found: set[str]) -> str:
+    def replacement(reference: re.Match[str]) -> str:
+        text = _referenced_value(key, reference, providers)
+        found.add(text)
+        return text
+
+    return _REFERENCE.sub(replacement, value)
+
+
+def _referenced_value(key: str, reference: re.Match[str], providers: Mapping[str, Provider]) -> str:
+    name, path, variable = reference[1], reference[2] or "", reference[3]
+    provider = providers.get(name)
+    if provider is None:
+        raise InputError(f"{key} has a reference, but {_how_to_declare(name, providers)}")
+    # Only now is it known that this is a reference, and not a password that looks like one.
+    return provider(path, variable, f"{key} refers to {shortened(reference[0])}")
+
+
+def _how_to_declare(name: str, providers: Mapping[str, Provider]) -> str:
+    if name in PROVIDER_CLASSES:
+        declared = ",".join([*providers, name])
+        return (
+            f"{PROVIDERS_KEY} does not declare {name!r}: add {PROVIDERS_KEY}={declared} and "
+            f"{PROVIDERS_KEY}.{name}.class={PROVIDER_CLASSES[name]}"
+        )
+    return (
+        f"{PROVIDERS_KEY} does not declare its provider. Declare it with one of the classes "
+        f"{', '.join(PROVIDER_CLASSES.values())}; "
+        "a value that is meant as it stands can be kept in a file and referred to"
+    )
+
+
+def _provider(name: str, properties: Mapping[str, str], environment: Mapping[str, str]) -> Provider:
+    prefix = f"{PROVIDERS_KEY}.{name}"
+    class_name = properties.get(f"{prefix}.class", "").strip()
+    allowed = properties.get(f"{prefix}.param.allowed.paths", "")
+    if class_name == PROVIDER_CLASSES["env"]:
+        return _environment_provider(environment, properties.get(f"{prefix}.param.allowlist.pattern", ".*"), prefix)
+    if class_name == PROVIDER_CLASSES["file"]:
+        return _file_provider(_path_check(allowed, prefix))
+    if class_name == PROVIDER_CLASSES["dir"]:
+        return _directory_provider(_path_check(allowed, prefix))
+    said = (
+        f"{prefix}.class is {shortened(class_name)}, which is not supported"
+        if class_name
+        else f"{prefix}.class is missing"
+    )
+    raise InputError(f"{said}; use one of {', '.join(PROVIDER_CLASSES.values())}")
+
+
+def _environment_provider(variables: Mapping[str, str], pattern: str, prefix: str) -> Provider:
+    try:
+        permitted = re.compile(pattern)
+    except re.error:
+        raise InputError(f"{prefix}.param.allowlist.pattern is no regular expression: {shortened(pattern)}") from None
+
+    def find(path: str, variable: str, where: str) -> str:
+        if path:
+            raise InputError(f"{where}: a variable of the environment has no path; write ${{NAME:VARIABLE}}")
+        if not permitted.fullmatch(variable):
+            raise InputError(f"{where}, which {prefix}.param.allowlist.pattern does not allow")
+        if variable not in variables:
+            raise InputError(f"{where}, and the environment has no variable {shortened(variable)}: export it first")
+        return variables[variable]
+
+    return find
+
+
+def _file_provider(is_allowed: Callable[[Path, str], None]) -> Provider:
+    def find(path: str, key: str, where: str) -> str:
+        try:
+            values = parse_properties(_read(path, is_allowed, where))
+        except (MalformedPropertiesError, UnicodeDecodeError):
+            raise InputError(f"{where}, which is not a properties file in UTF-8") from None
+        if key not in values:
+            raise InputError(f"{where}, and that file has no key {shortened(key)}")
+        return str(values[key])
+
+    return find
+
+
+def _directory_provider(is_allowed: Callable[[Path, str], None]) -> Provider:
+    def find(path: str, key: str, where: str) -> str:
+        if "/" in key:
+            raise InputError(f"{where}: the last part is the name of a file in the directory, not a path")
+        try:
+            # As Kafka does, all of it: a line end belongs to the value.
+            return _read(f"{path}/{key}" if path else "", is_allowed, where)
+        except UnicodeDecodeError:
+            raise InputError(f"{where}, which is not text in UTF-8") from None
+
+    return find
+
+
+def _read(path: str, is_allowed: Callable[[Path, str], None], where: str) -> str:
+    if not path:
+        raise InputError(f"{where} without a path; write ${{NAME:/PATH:KEY}}")
+    is_allowed(Path(path), where)
+    try:
+        return Path(path).read_bytes().decode()
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else "the path cannot be one"
+        raise InputError(f"{where}, which cannot be read: {reason}") from None
+
+
+def _path_check(paths: str, prefix: str) -> Callable[[Path, str], None]:
+    """Checks a path against `allowed.paths`, which means all if empty; `..` is resolved before, as Kafka does."""
+    folders = [Path(os.path.normpath(path)) for path in paths.split(",") if path]
+
+    def check(path: Path, where: str) -> None:
+        normal = Path(os.path.normpath(path))
+        if folders and not any(normal.is_relative_to(folder) for folder in folders):
+            raise InputError(f"{where}, which {prefix}.param.allowed.paths does not allow")
+
+    return check
+
+
+# How each property of Kafka's AdminClient is treated: heard, without effect, or refused.
+#
+# The one table of it: the reader of properties warns and refuses by it, and docs/reference/client-properties.md is
+# written from it (`python scripts/client_properties_page.py`). Keys are those of Kafka 4.3.1 and 3.9.1.
+#
+# A key is refused where ignoring it could make a connection weaker than was asked for; its default is accepted.
+
+
+class Use(Enum):
+    """What is done with a property."""
+
+    HEARD = "heard"
+    IGNORED = "no effect"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """One property: its default in Kafka, empty for none, and what it means here or why it is not heard."""
+
+    name: str
+    use: Use
+    text: str
+    default: str = ""
+
+
+def _heard(name: str, text: str, default: str = "") -> ClientKey:
+    return ClientKey(name, Use.HEARD, text, default)
+
+
+def _ignored(names: str, text: str) -> tuple[ClientKey, ...]:
+    return tuple(ClientKey(name, Use.IGNORED, text) for name in names.split())
+
+
+def _refused(name: str, text: str, default: str = "") -> ClientKey:
+    return ClientKey(name, Use.REFUSED, text, default)
+
+
+_BROKERS_CHECK = "of brokers, which check tokens; a client passes them on"
+_NO_BACKGROUND = "nothing is renewed in the background: a login that finds a token outdated renews it"
+_TICKETS = "tickets are got at a login, by the system's library"
+_METRICS = "the Java client's metrics; this one has none"
+_POOL = "one connection per broker, kept while it works"
+_JAVA_SECURITY = "names a part of Java; TLS is OpenSSL's here"
+
+CLIENT_KEYS: tuple[ClientKey, ...] = (
+    _heard("bootstrap.servers", "used where the command line gives no address"),
+    _heard("bootstrap.controllers", "used where the command line gives no address"),
+    _heard("client.id", "the name that brokers log; wins over the command's own"),
+    _heard(
+        "config.providers",
+        "names of the providers of [values that are kept elsewhere](#values-that-are-kept-elsewhere)",
+    ),
+    _heard("default.api.timeout.ms", "limit of one call, retries included", "60000"),
+    _heard("request.timeout.ms", "limit of one request to one broker", "30000"),
+    _heard("retry.backoff.ms", "pause before a retry", "100"),
+    _heard("socket.connection.setup.timeout.ms", "limit for opening a connection, the login included", "10000"),
+    _heard("security.protocol", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", "PLAINTEXT"),
+    _heard("sasl.mechanism", "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM", "GSSAPI"),
+    _heard("sasl.jaas.config", "one [login module](#logins) with its options"),
+    _heard("sasl.client.callback.handler.class", "AWS's class with AWS_MSK_IAM, Kafka's own with OAUTHBEARER"),
+    _heard("sasl.kerberos.service.name", "GSSAPI: as which service Kerberos knows the brokers"),
+    _heard("sasl.login.callback.handler.class", "OAUTHBEARER: [where tokens come from](#oauthbearer)"),
+    _heard(
+        "sasl.login.connect.timeout.ms", "OAUTHBEARER: with the next, the limit of one request for a token", "10000"
+    ),
+    _heard("sasl.login.read.timeout.ms", "OAUTHBEARER: see `sasl.login.connect.timeout.ms`", "10000"),
+    _heard("sasl.login.refresh.window.factor", "OAUTHBEARER: a token is renewed after so much of its lifetime", "0.8"),
+    _heard("sasl.oauthbearer.assertion.algorithm", "of an [assertion](#assertions): RS256 or ES256", "RS256"),
+    _heard("sasl.oauthbearer.assertion.claim.aud", "for whom an assertion is: the token endpoint"),
+    _heard("sasl.oauthbearer.assertion.claim.exp.seconds", "for how long it is valid", "300"),
+    _heard("sasl.oauthbearer.assertion.claim.iss", "who signs it"),
+    _heard("sasl.oauthbearer.assertion.claim.jti.include", "whether each one has an id of its own", "false"),
+    _heard("sasl.oauthbearer.assertion.claim.nbf.seconds", "how long before it is made it is valid", "60"),
+    _heard("sasl.oauthbearer.assertion.claim.sub", "as whom a token is wanted"),
+    _heard("sasl.oauthbearer.assertion.file", "an assertion that somebody else signs and renews; wins over the others"),
+    _heard("sasl.oauthbearer.assertion.private.key.file", "the key that signs, in PKCS#8 form"),
+    _heard("sasl.oauthbearer.assertion.private.key.passphrase", "of that key, if it is encrypted"),
+    _heard("sasl.oauthbearer.assertion.template.file", "JSON with more of `header` and `payload`"),
+    _heard("sasl.oauthbearer.client.credentials.client.id", "wins over `clientId` of `sasl.jaas.config`"),
+    _heard("sasl.oauthbearer.client.credentials.client.secret", "wins over `clientSecret` of `sasl.jaas.config`"),
+    _heard(
+        "sasl.oauthbearer.header.urlencode", "id and secret are sent URL-encoded (RFC 6749, section 2.3.1)", "false"
+    ),
+    _heard(
+        "sasl.oauthbearer.jwt.retriever.class",
+        "`DefaultJwtRetriever`, `ClientCredentialsJwtRetriever`, `FileJwtRetriever`, `JwtBearerJwtRetriever`",
+    ),
+    _heard("sasl.oauthbearer.scope", "wins over `scope` of `sasl.jaas.config`"),
+    _heard("sasl.oauthbearer.token.endpoint.url", "`https://…` where tokens are fetched, `file:///…` of a token"),
+    _heard("ssl.enabled.protocols", "of TLSv1.2 and TLSv1.3; others are not offered", "TLSv1.2,TLSv1.3"),
+    _heard("ssl.endpoint.identification.algorithm", "empty: host names in certificates are not checked", "https"),
+    _heard("ssl.key.password", "password of the private key; defaults to the key store's"),
+    _heard("ssl.keystore.certificate.chain", "certificate chain as PEM text; goes with `ssl.keystore.key`"),
+    _heard("ssl.keystore.key", "private key as PEM text"),
+    _heard("ssl.keystore.location", "file with this client's private key and certificate chain"),
+    _heard("ssl.keystore.password", "password of that file; a PEM file has none"),
+    _heard("ssl.keystore.type", "JKS or PKCS12, as Java either for both; or PEM", "JKS"),
+    _heard("ssl.truststore.certificates", "certificates to trust, as PEM text"),
+    _heard("ssl.truststore.location", "file with the certificates to trust; without one, what the system trusts"),
+    _heard("ssl.truststore.password", "password of that file; a JKS file is read without one, but not checked"),
+    _heard("ssl.truststore.type", "JKS or PKCS12, as Java either for both; or PEM", "JKS"),
+    *_ignored("client.dns.lookup", "the addresses of a name are tried in turn"),
+    *_ignored("connections.max.idle.ms reconnect.backoff.ms reconnect.backoff.max.ms", _POOL),
+    *_ignored("receive.buffer.bytes send.buffer.bytes", "the system's sizes"),
+    *_ignored("metadata.max.age.ms", "what is known of the cluster is dropped when a call fails"),
+    *_ignored(
+        "metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms",
+        "when no known broker answers, the bootstrap addresses are asked again",
+    ),
+    *_ignored("retries", "`default.api.timeout.ms` ends the retries"),
+    *_ignored("retry.backoff.max.ms", "the pause stays `retry.backoff.ms`"),
+    *_ignored("socket.connection.setup.timeout.max.ms", "the limit stays `socket.connection.setup.timeout.ms`"),
+    *_ignored(
+        "auto.include.jmx.reporter enable.metrics.push metric.reporters metrics.num.samples metrics.recording.level "
+        "metrics.sample.window.ms",
+        _METRICS,
+    ),
+    *_ignored(
+        "sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.ticket.renew.jitter "
+        "sasl.kerberos.ticket.renew.window.factor",
+        _TICKETS,
+    ),
+    *_ignored(
+        "sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds sasl.login.refresh.window.jitter",
+        _NO_BACKGROUND,
+    ),
+    *_ignored(
+        "sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms",
+        "a login is tried again as the call that needs it",
+    ),
+    *_ignored(
+        "sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer "
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms "
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url "
+        "sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name",
+        _BROKERS_CHECK,
+    ),
+    *_ignored("security.providers", _JAVA_SECURITY),
+    *_ignored("ssl.protocol", "`ssl.enabled.protocols` decides"),
+    _refused("sasl.login.class", "a class of Java"),
+    _refused("ssl.cipher.suites", "Java's names of ciphers; OpenSSL's safe ones are offered"),
+    _refused("ssl.engine.factory.class", "a class of Java"),
+    _refused("ssl.keymanager.algorithm", _JAVA_SECURITY, "SunX509"),
+    _refused("ssl.provider", _JAVA_SECURITY),
+    _refused("ssl.secure.random.implementation", _JAVA_SECURITY),
+    _refused("ssl.trustmanager.algorithm", _JAVA_SECURITY, "PKIX"),
+)
+
+
+# Properties → `ClientSettings`.
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +378,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 def read_properties(path: str | Path) -> dict[str, str]:
     """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it)."""
     try:
-        found = parsed(Path(path).read_text(encoding="iso-8859-1"))
+        found = parse_properties(Path(path).read_text(encoding="iso-8859-1"))
     except OSError as error:
         raise InputError(f"cannot read the properties file {path}: {error.strerror}") from error
     except MalformedPropertiesError:
@@ -60,7 +404,7 @@ def client_settings(
     `client.id` wins over `client_id`. References to values that are kept elsewhere are replaced. Raises InputError,
     which names the property, for what is wrong or not supported.
     """
-    resolved = config_providers.resolved(properties, keys=_HEARD)
+    resolved = resolve_references(properties, keys=_HEARD)
     try:
         return _settings(resolved.properties, bootstrap_servers, bootstrap_controllers, client_id)
     except InputError as error:
@@ -84,7 +428,7 @@ def _settings(
         client_id=properties.get("client.id") or client_id,
         security_protocol=protocol,
         sasl=credentials(properties) if protocol.uses_sasl else None,
-        tls=tls(properties) if protocol.uses_tls else Tls(),
+        tls=tls_settings(properties) if protocol.uses_tls else Tls(),
         request_timeout_ms=_milliseconds(properties, "request.timeout.ms", 30_000),
         api_timeout_ms=_milliseconds(properties, "default.api.timeout.ms", 60_000),
         connect_timeout_ms=_milliseconds(properties, "socket.connection.setup.timeout.ms", 10_000),
@@ -109,7 +453,7 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
                 f"the property {key} is not supported and ignoring it could weaken security{why}; remove it. What is "
                 "supported: the page of client properties"
             )
-    unknown = sorted(key for key in properties if key not in _KEYS and not key.startswith(f"{config_providers.KEYS}."))
+    unknown = sorted(key for key in properties if key not in _KEYS and not key.startswith(f"{PROVIDERS_KEY}."))
     if unknown:
         log.warning("ignored unknown client properties: %s", ", ".join(_shown(unknown, properties)))
 

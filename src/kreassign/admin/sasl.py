@@ -1,4 +1,4 @@
-"""Who we are, said by SASL (KIP-152): one login on a connection that is open.
+"""Log in by SASL (KIP-152) on a connection that is open; and the principal that brokers see.
 
 The only home of kafka.net, of which it uses the mechanisms of passwords.
 """
@@ -6,6 +6,7 @@ The only home of kafka.net, of which it uses the mechanisms of passwords.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Protocol
 
@@ -17,15 +18,18 @@ from kreassign.admin.settings import (
     MskIam,
     OAuth,
     Sasl,
+    SecurityProtocol,
+    Tls,
     TokenEndpoint,
     TokenFile,
+    UnsecuredToken,
 )
-from kreassign.admin.token_endpoint import EndpointClient
-from kreassign.admin.tokens import Fetch, Token, TokenSource, from_file, unsecured
+from kreassign.admin.tls import java_stores_module
+from kreassign.admin.tokens import EndpointClient, Fetch, Token, TokenSource, token_from_file, unsecured_token
 from kreassign.clock import Clock
 from kreassign.errors import KreassignError, OutcomeUnknown, Unauthenticated, Unreachable
 from kreassign.model.error_codes import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
-from kreassign.model.printable import printable
+from kreassign.model.text import printable
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 
@@ -116,11 +120,11 @@ def _fetch(oauth: OAuth, host: str, clock: Clock) -> Fetch:
         case TokenEndpoint():
             return EndpointClient(tokens, clock).fetch
         case TokenFile():
-            return lambda _timeout_s: from_file(tokens, clock)
+            return lambda _timeout_s: token_from_file(tokens, clock)
         case MskIam():
             return _signer()(tokens, host, clock)
         case _:
-            return lambda _timeout_s: unsecured(tokens, clock)
+            return lambda _timeout_s: unsecured_token(tokens, clock)
 
 
 def _kerberos() -> Callable[[Kerberos, str], Mechanism]:
@@ -266,3 +270,39 @@ def _ask(exchange: Exchange, asked: api.Api, request: api.Message, client_id: st
         return decode_response(asked, 1, exchange(frame, timeout_s), correlation_id=0)
     except OutcomeUnknown as error:
         raise Unreachable(str(error)) from error
+
+
+# The principal of a client by Kafka's own rules (`DefaultKafkaPrincipalBuilder`).
+#
+# Brokers may have rules of their own (principal.builder.class, ssl.principal.mapping.rules,
+# sasl.kerberos.principal.to.local.rules); no client can know those.
+
+ANONYMOUS = "User:ANONYMOUS"
+
+
+def principal_of(settings: ClientSettings) -> str | None:
+    """`User:name`; None where only the brokers know, such as the subject of a token that is fetched."""
+    if settings.security_protocol is SecurityProtocol.SSL:
+        return _certificate_principal(settings.tls)
+    if not settings.security_protocol.uses_sasl:
+        return ANONYMOUS
+    match settings.sasl:
+        case Sasl(username=name):
+            return f"User:{name}"
+        case Kerberos(principal=str(principal)):
+            return f"User:{re.split('[/@]', principal)[0]}"
+        case OAuth(tokens=UnsecuredToken(claims=claims)):
+            subject = dict(claims).get("sub")
+            return f"User:{subject}" if subject else None
+        case _:
+            return None
+
+
+def _certificate_principal(tls: Tls) -> str | None:
+    """The name in the certificate that is shown, as Java writes it (RFC 2253); none is shown without a key store."""
+    if tls.certificate_chain is None:
+        return ANONYMOUS
+    try:
+        return f"User:{java_stores_module().subject_of(tls.certificate_chain)}"
+    except ValueError:
+        return None

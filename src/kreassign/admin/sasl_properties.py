@@ -1,7 +1,7 @@
-"""SASL of client properties, the keys `sasl.…` → credentials: who we are, and where tokens and tickets come from.
+"""SASL of client properties, the keys `sasl.…` → credentials: login, and where tokens and tickets come from.
 
-Classes of Java are heard by their names where the same is done here: which class fetches a token decides where it comes
-from (KIP-768). Other classes are refused.
+Java classes are accepted by name where the same is done here: the class that fetches a token decides where it comes
+from (KIP-768). Other classes are refused. `sasl.jaas.config` is read as Java reads it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kreassign.admin.jaas import LoginModule, login_module
 from kreassign.admin.settings import (
     AssertionFile,
     ClientAssertion,
@@ -31,10 +31,44 @@ from kreassign.admin.settings import (
     Tokens,
     UnsecuredToken,
 )
-from kreassign.admin.tls_properties import tls
+from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.model.whole_number import parse_whole
+from kreassign.model.text import parse_whole, shortened
+
+# The value of `sasl.jaas.config`: one login module with its options.
+
+# Words are quoted by either quote, and a backslash takes its sign literally.
+_WORD = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'=;]+)"""
+_OPTION = rf"{_WORD}\s*=\s*{_WORD}"
+_LOGIN = re.compile(rf"\s*(?P<module>[\w.$]+)\s+\w+(?P<options>(?:\s+{_OPTION})*)\s*;?\s*", re.DOTALL)
+
+
+class LoginModule(NamedTuple):
+    """The class of the module and its options, which may be secrets."""
+
+    class_name: str
+    options: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The class without its package."""
+        return self.class_name.rpartition(".")[2]
+
+
+def login_module(text: str) -> LoginModule | None:
+    """The one login module of a JAAS configuration, `module control-flag key="value" ...;`; None if it is not that."""
+    login = _LOGIN.fullmatch(text)
+    if login is None:
+        return None
+    pairs = re.findall(rf"({_WORD})\s*=\s*({_WORD})", login["options"], re.DOTALL)
+    return LoginModule(login["module"], {_unquoted_option(key): _unquoted_option(value) for key, value in pairs})
+
+
+def _unquoted_option(word: str) -> str:
+    return re.sub(r"\\(.)", r"\1", word[1:-1], flags=re.DOTALL) if word[0] in "\"'" else word
+
+
+# Properties → credentials.
 
 _LOGIN_HANDLER, _CLIENT_HANDLER = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
 _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
@@ -166,7 +200,7 @@ def _fetched(login: LoginModule, properties: Mapping[str, str]) -> TokenEndpoint
         JwtBearer(_assertion(properties)) if retriever == _BY_ASSERTION else _client_credentials(login, properties),
         properties.get("sasl.oauthbearer.scope", login.options.get("scope", "")).strip() or None,
         # As in Java, TLS to the endpoint is configured beside the secret, not by the brokers' stores.
-        tls=tls({key: value for key, value in login.options.items() if key.startswith("ssl.")}),
+        tls=tls_settings({key: value for key, value in login.options.items() if key.startswith("ssl.")}),
         timeout_ms=_timeout_ms(properties),
     )
 

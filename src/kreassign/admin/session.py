@@ -23,16 +23,13 @@ from threading import Lock
 from typing import TypeVar
 
 from kreassign.admin import translate
-from kreassign.admin.call import Call, reading
-from kreassign.admin.identity import ClusterIdentity
-from kreassign.admin.link import Link
+from kreassign.admin.call import Call, reading_answer
 from kreassign.admin.settings import Address, ClientSettings
 from kreassign.admin.tokens import NoToken
-from kreassign.admin.transport import Transport
+from kreassign.admin.transport import ClusterIdentity, Link, Transport
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.model import Batch, Broker, Cluster
-from kreassign.model.batch import join
 from kreassign.model.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
@@ -43,6 +40,7 @@ from kreassign.model.error_codes import (
     OFFSET_NOT_AVAILABLE,
     has_code,
 )
+from kreassign.model.requests import join
 
 Answer = TypeVar("Answer")
 Key = TypeVar("Key", bound=Hashable)
@@ -109,7 +107,7 @@ class Session:
                 if link is not None:
                     avoid.add(link.address)
             else:
-                with reading(call.api):
+                with reading_answer(call.api):
                     if NOT_CONTROLLER not in call.routing_codes(response):
                         return call.read(response)
                     if not self._time_is_left(deadline):
@@ -294,7 +292,7 @@ class Session:
     def _asked_who_is_there(self, link: Link, timeout_s: float) -> Cluster:
         response = link.exchange(self._look_up, timeout_s)
         try:
-            with reading(self._look_up.api):
+            with reading_answer(self._look_up.api):
                 found = self._look_up.read(response)
             self._identity.check(link.address, found.cluster_id)
         except ClusterError:

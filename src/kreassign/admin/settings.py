@@ -8,8 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.model.whole_number import LARGEST_PORT, parse_whole
+from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
 
 KAFKA_PORT = 9092
 LONGEST_HOST = 253

@@ -1,18 +1,22 @@
-"""The requests of KIP-179: sent as such to a cluster that has them, composed of Kafka's own requests for others.
+"""Calls of the client that are composed of several requests: KIP-179's, and new targets for running reassignments.
 
-For the latter the decision is made here, on a view of the cluster that is read first, by the same functions by which a
-cluster would decide (`kreassign.model.topic_changes`); only what was found legal is sent.
+The requests of KIP-179 are sent as such to a cluster that has them, and composed of Kafka's own requests for others.
+For the latter the decision is made here, on a view of the cluster that is read first, by the same functions by which
+a cluster would decide (`kreassign.model.topic_changes`); only what was found legal is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from kreassign.admin.call import rejection
 from kreassign.admin.session import Session, To
-from kreassign.admin.translate import kip_179 as translate
-from kreassign.errors import ClusterError, Unsupported
+from kreassign.admin.translate import partitions as translate
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     Batch,
     Broker,
@@ -22,21 +26,34 @@ from kreassign.model import (
     LogDir,
     NewPartitions,
     OngoingReassignment,
+    Partition,
+    ReplicaStatus,
     Topic,
     TopicPartition,
 )
-from kreassign.model.batch import join
-from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
+from kreassign.model.error_codes import (
+    INVALID_PARTITIONS,
+    INVALID_TOPIC_EXCEPTION,
+    NO_REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    has_code,
+)
+from kreassign.model.reassignment import Override
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange, join
 from kreassign.model.topic_changes import (
     Refusal,
     TopicsView,
     decide_partition_counts,
     decide_reassignments,
     decide_replication_factors,
+    decisions,
     topics_view,
 )
-from kreassign.wire import kip_179
-from kreassign.wire.api import Api
+from kreassign.wire import api
+from kreassign.wire.api import REPLICA_STATUS, Api
+
+# Partition counts, replication factors and reassignments (KIP-179).
 
 _MIN_IN_SYNC = "min.insync.replicas"
 
@@ -118,7 +135,7 @@ def alter_partition_counts(
         return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
         view = TopicsView({}, _topics(client, counts, options))
-    decided = _as_batch(kip_179.ALTER_PARTITION_COUNTS, decide_partition_counts(view, counts.items()))
+    decided = _as_batch(api.ALTER_PARTITION_COUNTS, decide_partition_counts(view, counts.items()))
     valuees = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
     made = client.create_partitions(valuees, validate_only=options.validate_only, timeout_ms=options.timeout_ms)
     return join([made, Batch({}, decided.failed)])
@@ -143,7 +160,7 @@ def alter_replication_factors(
     except Unsupported:
         view = whole_view(client, factors, options)
     decisions = decide_replication_factors(view, factors.items(), may_undercut_min_in_sync=may_undercut_min_in_sync)
-    decided = _as_batch(kip_179.ALTER_REPLICATION_FACTORS, decisions)
+    decided = _as_batch(api.ALTER_REPLICATION_FACTORS, decisions)
     targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
     refused = {} if options.validate_only else _start(client, targets, options).failed
     failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}  # of each topic its first partition
@@ -161,7 +178,7 @@ def reassign_partitions(
         return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
         view = _view(client, {key.topic for key in targets}, options, log_dirs={}, min_in_sync={})
-    decided = _as_batch(kip_179.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
+    decided = _as_batch(api.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
     if options.validate_only:
         return decided.map(lambda _target: None)
     return join([_start(client, decided.ok, options), Batch({}, decided.failed)])
@@ -209,11 +226,11 @@ def _view(
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
     ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
     return topics_view(
-        registered(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
+        registered_brokers(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
     )
 
 
-def registered(client: KafkaCalls, timeout_ms: int | None) -> tuple[Broker, ...]:
+def registered_brokers(client: KafkaCalls, timeout_ms: int | None) -> tuple[Broker, ...]:
     """The brokers, fenced ones too where the cluster lists them (Kafka 4.0)."""
     try:
         return client.describe_cluster(include_fenced=True, timeout_ms=timeout_ms).brokers
@@ -227,3 +244,224 @@ def _topics(client: KafkaCalls, names: Iterable[str], options: CallOptions) -> M
         if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
             raise error
     return described.ok
+
+
+# How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure.
+#
+# Errors have the codes of the document, however the cluster was asked: 17 for an unknown topic, 37 for an unknown
+# partition, 25 for a broker that is not registered, 3 for a broker that has no replica of the partition.
+
+Named = Mapping[TopicPartition, Iterable[int]]
+"""The brokers that a caller names of a partition; a partition that is not in it is asked about at all its replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReport:
+    """What one broker said of the copies it was asked about; a copy that it does not host is absent."""
+
+    taken_ms: int
+    offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
+    sizes_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def located_partitions(asked: Iterable[TopicPartition], topics: Batch[str, Topic]) -> Batch[TopicPartition, Partition]:
+    """These partitions as metadata describes them; one that is not there is refused by KIP-179's code."""
+    known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
+    wanted = list(asked)
+    return Batch(
+        {key: known[key] for key in wanted if key in known},
+        {key: _not_there(key, topics.failed.get(key.topic)) for key in wanted if key not in known},
+    )
+
+
+def _not_there(key: TopicPartition, error: ClusterError | None) -> ClusterError:
+    if error is None:
+        return rejection(REPLICA_STATUS, INVALID_PARTITIONS, decisions.unknown_partition_message(*key), key)
+    if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+        return rejection(REPLICA_STATUS, INVALID_TOPIC_EXCEPTION, decisions.unknown_topic_message(key.topic), key)
+    return error
+
+
+def refused_broker(key: TopicPartition, broker: int, code: int) -> Rejected:
+    """Why nothing can be told of the copy on a broker that the caller named."""
+    reason = "is not registered" if code == UNKNOWN_MEMBER_ID else "has no replica of it"
+    return rejection(REPLICA_STATUS, code, f"{key}: broker {broker} {reason}", key)
+
+
+def names_other_brokers(found: Mapping[TopicPartition, Partition], named: Named) -> bool:
+    """Whether brokers are named that have no replica: only then it matters which brokers are registered."""
+    return any(set(named.get(key, ())) - set(partition.replicas) for key, partition in found.items())
+
+
+def with_named_replicas(
+    found: Mapping[TopicPartition, Partition], named: Named, registered: Iterable[int]
+) -> Batch[TopicPartition, Partition]:
+    """The partitions with the named replicas and the leader, with which they are compared.
+
+    A partition with a named broker that has no replica is refused for the first such broker.
+    """
+    ids = frozenset(registered)
+    ok: dict[TopicPartition, Partition] = {}
+    failed: dict[TopicPartition, ClusterError] = {}
+    for key, partition in found.items():
+        wanted = tuple(dict.fromkeys(named[key])) if key in named else partition.replicas
+        stranger = next((broker for broker in wanted if broker not in partition.replicas), None)
+        if stranger is not None:
+            code = UNKNOWN_TOPIC_OR_PARTITION if stranger in ids else UNKNOWN_MEMBER_ID
+            failed[key] = refused_broker(key, stranger, code)
+        else:
+            concerned = {partition.leader, *wanted}
+            kept = tuple(broker for broker in partition.replicas if broker in concerned)
+            ok[key] = replace(partition, replicas=kept)
+    return Batch(ok, failed)
+
+
+def only_named_statuses(
+    told: Batch[TopicPartition, tuple[ReplicaStatus, ...]], named: Named
+) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+    """Without what was read of leaders for the sake of the comparison alone."""
+    wanted = {key: frozenset(brokers) for key, brokers in named.items()}
+    ok = {
+        key: tuple(status for status in found if key not in wanted or status.broker in wanted[key])
+        for key, found in told.ok.items()
+    }
+    return Batch(ok, told.failed)
+
+
+def replica_sizes_bytes(log_dirs: tuple[LogDir, ...]) -> dict[TopicPartition, int]:
+    """Size of each current copy; copies that a move between directories is building are left out."""
+    return {
+        replica.topic_partition: replica.size_bytes
+        for log_dir in log_dirs
+        for replica in log_dir.replicas
+        if not replica.is_future
+    }
+
+
+def replica_statuses(
+    partitions: Mapping[TopicPartition, Partition],
+    reports: Mapping[int, BrokerReport],
+    silent: Mapping[int, ClusterError],
+) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+    """The status of each replica of each partition whose leader answered.
+
+    A broker that is not the leader and did not answer is left out of its partitions' statuses: what it holds is not
+    known. A partition whose leader did not answer fails with that broker's error.
+    """
+    ok: dict[TopicPartition, tuple[ReplicaStatus, ...]] = {}
+    failed: dict[TopicPartition, ClusterError] = {}
+    for topic_partition, partition in partitions.items():
+        leader = reports.get(partition.leader)
+        if leader is None or topic_partition not in leader.offsets:
+            failed[topic_partition] = silent.get(partition.leader) or Unreachable(
+                f"the leader of {topic_partition} is not known; ask again once one is elected"
+            )
+        else:
+            ok[topic_partition] = tuple(
+                _replica_status(partition, broker, reports[broker], leader)
+                for broker in partition.replicas
+                if broker in reports
+            )
+    return Batch(ok, failed)
+
+
+def _replica_status(partition: Partition, broker: int, report: BrokerReport, leader: BrokerReport) -> ReplicaStatus:
+    topic_partition = partition.topic_partition
+    own = _copy(report, topic_partition)
+    lag_records, lag_bytes = own.lag_behind(_copy(leader, topic_partition))
+    return ReplicaStatus(
+        topic_partition=topic_partition,
+        broker=broker,
+        is_leader=broker == partition.leader,
+        status_time_ms=report.taken_ms,
+        log_start_offset=own.offsets.start,
+        log_end_offset=own.offsets.end,
+        lag_records=lag_records,
+        lag_bytes=lag_bytes,
+        size_bytes=own.size_bytes,
+    )
+
+
+def _copy(report: BrokerReport, topic_partition: TopicPartition) -> Copy:
+    offsets = report.offsets.get(topic_partition, NO_COPY)
+    return Copy(offsets, report.sizes_bytes.get(topic_partition, 0 if offsets is NO_COPY else None))
+
+
+# Targets for partitions that are being reassigned: which of them are risky, and the way that never is.
+#
+# To cancel, wait until the controller lists the partition no longer, and then submit has none of the surprises of
+# `kreassign.model.reassignment`. The time in between is not guarded: another client's target for the same partition is
+# overridden as ever.
+
+_SHOWN_OVERRIDES = 3
+
+
+class OverrideWarning(UserWarning):
+    """Targets were submitted for partitions that are being reassigned, and Kafka will not do just what they say."""
+
+
+class ReassignmentCalls(Protocol):
+    """The calls of `AdminClient` of which this is made."""
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        """What is being reassigned."""
+        ...
+
+    def alter_partition_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        warns_of_overrides: bool = True,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Start, override or cancel."""
+        ...
+
+
+def risky_overrides(
+    targets: Mapping[TopicPartition, tuple[int, ...] | None], ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> dict[TopicPartition, Override]:
+    """The targets that override a move and are risky."""
+    overrides = {
+        key: Override(ongoing[key], target)
+        for key, target in sorted(targets.items())
+        if target is not None and key in ongoing
+    }
+    return {key: override for key, override in overrides.items() if override.is_risky}
+
+
+def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
+    """Warn Python's way of these overrides, if there are any: a few by name, the others counted."""
+    if found:
+        shown = "; ".join(f"{key}: {override}" for key, override in list(found.items())[:_SHOWN_OVERRIDES])
+        more = f"; and {len(found) - _SHOWN_OVERRIDES} more" if len(found) > _SHOWN_OVERRIDES else ""
+        way_out = "replace_reassignments cancels, waits and submits in one call"
+        warnings.warn(f"partitions that are being reassigned get new targets: {shown}{more}. {way_out}",
+                      OverrideWarning, stacklevel=3)  # fmt: skip
+
+
+def cancel_and_wait(
+    client: ReassignmentCalls, clock: Clock, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
+) -> dict[TopicPartition, ClusterError]:
+    """Cancel what moves among these partitions and wait until none is listed; the errors of those that did not end."""
+
+    def left_ms() -> int:
+        return max(1, round(1000 * (deadline_s - clock.monotonic_s())))
+
+    ongoing = client.list_partition_reassignments(partitions, timeout_ms=left_ms())
+    if not ongoing:
+        return {}
+    outcome = client.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
+    # One that ended by itself in between needs no cancel.
+    failed = {key: error for key, error in outcome.failed.items() if not has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
+    waiting = ongoing.keys() - failed.keys()
+    while waiting := waiting & client.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():
+        if clock.monotonic_s() + poll_s >= deadline_s:
+            late = {key: OutcomeUnknown("it was cancelled, and is still listed; nothing was submitted for it", item=key)
+                    for key in waiting}  # fmt: skip
+            return {**failed, **late}
+        clock.sleep(poll_s)
+    return failed

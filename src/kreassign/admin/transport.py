@@ -1,10 +1,11 @@
-"""Frames to a broker and back over TCP, with TLS and SASL.
+"""Connections to nodes: frames over TCP with TLS and SASL, API versions, and the check of the cluster id.
 
 A connection carries one request at a time and blocks its thread, which buys the one thing that matters here: after
 a failure we know whether the request can have reached the broker. A frame that was not handed over whole can never
 be carried out (`Unreachable`); one that was, may have been (`OutcomeUnknown`).
 
-A SASL session that ends (KIP-368) is renewed before anything more is sent on it, however long the connection was idle.
+A SASL session that ends (KIP-368) is renewed before anything more is sent on it, however long the connection was
+idle.
 """
 
 from __future__ import annotations
@@ -13,14 +14,28 @@ import select
 import socket
 import ssl
 from contextlib import suppress
-from typing import Protocol
+from threading import Lock
+from typing import Protocol, TypeVar
 
+from kreassign import __version__
+from kreassign.admin.call import Call, reading_answer, rejection
 from kreassign.admin.sasl import Login
 from kreassign.admin.settings import Address, ClientSettings
 from kreassign.admin.tls import advice_on_alert, distrust, tls_context
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
-from kreassign.wire.frame import PREFIX_BYTES, frame_length
+from kreassign.errors import (
+    InputError,
+    OutcomeUnknown,
+    ProtocolViolation,
+    Rejected,
+    Unauthenticated,
+    Unreachable,
+    Unsupported,
+)
+from kreassign.model import Cluster
+from kreassign.model.error_codes import NONE, UNSUPPORTED_VERSION
+from kreassign.wire import api
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, frame_length
 
 _CHUNK_BYTES = 1 << 20
 # Kafka's own client renews a session after 85 to 95 % of its lifetime: answers take time, and clocks drift.
@@ -238,3 +253,191 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+# The cluster of a client: the first that answered, and no other.
+#
+# Addresses get reused: a Kubernetes service, a host that was set up again, a tunnel. What was decided for one
+# cluster must not be sent to another, so every new connection has to say whose it is before the first call on it.
+
+
+class ClusterIdentity:
+    """The cluster id of a client, once it is known. Safe for use by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._cluster_id = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a node has said its cluster id already."""
+        return bool(self._cluster_id)
+
+    def check(self, address: Address, cluster_id: str) -> None:
+        """Keep the first id, and compare all later ones with it. A node without an id is believed.
+
+        Raises Unreachable for another cluster: nothing was sent to it, and the address may come back to the right one.
+        """
+        with self._lock:
+            self._cluster_id = self._cluster_id or cluster_id
+            if cluster_id in {"", self._cluster_id}:
+                return
+            raise Unreachable(
+                f"{address} belongs to cluster {cluster_id}, not to {self._cluster_id} as expected; nothing was sent "
+                "to it. Check where this address leads"
+            )
+
+    def expect(self, cluster_id: str) -> None:
+        """Talk to this cluster only. Raises InputError when the client talks to another one already."""
+        with self._lock:
+            self._cluster_id = self._cluster_id or cluster_id
+            if cluster_id not in {"", self._cluster_id}:
+                raise InputError(f"the client is one of cluster {self._cluster_id}, not of {cluster_id}")
+
+
+# A link to one node, with the API versions it offers; opened on first use and again after it broke.
+#
+# Before the first call on a new connection the node has to say its cluster id, once the client knows which it must
+# be.
+
+Answer = TypeVar("Answer")
+Versions = dict[int, tuple[int, int]]
+
+
+# The broker has a little less time than this client waits, so that its "timed out" for each partition still arrives.
+_BROKERS_SHARE = 0.9
+_LONGEST_WAY_BACK_S = 2.0
+
+
+class Link:
+    """The way to one address. Calls from several threads wait for each other: one request is in flight at a time."""
+
+    def __init__(
+        self,
+        address: Address,
+        transport: Transport,
+        client_id: str,
+        clock: Clock,
+        identity: ClusterIdentity,
+        ask_identity: Call[Cluster],
+    ) -> None:
+        self.address = address
+        self._transport = transport
+        self._client_id = client_id
+        self._clock = clock
+        self._identity = identity
+        self._ask_identity = ask_identity
+        self._lock = Lock()
+        self._connection: Connection | None = None
+        self._versions: Versions = {}
+        self._correlation_id = 0
+
+    def exchange(self, call: Call[Answer], timeout_s: float) -> api.Message:
+        """Send a call in the highest version that both ends speak and return the raw response.
+
+        Raises `Unreachable`, `Unauthenticated` or `Unsupported` when nothing was sent, `OutcomeUnknown` when the
+        request may have been carried out.
+        """
+        deadline = self._clock.monotonic_s() + timeout_s
+        if not self._lock.acquire(timeout=max(0.0, timeout_s)):
+            raise Unreachable(f"{self.address} is still busy with another call")
+        try:
+            return self._send(self._connected(deadline), call, deadline)
+        finally:
+            self._lock.release()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is under way, so that another one would have to wait."""
+        return self._lock.locked()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection stands that did not break yet."""
+        connection = self._connection
+        return connection is not None and connection.is_usable()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another. Not locked: it also ends a call of another thread."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _remaining_s(self, deadline: float) -> float:
+        remaining = deadline - self._clock.monotonic_s()
+        if remaining <= 0:
+            raise Unreachable(f"{self.address} could not be asked in time")
+        return remaining
+
+    def _connected(self, deadline: float) -> Connection:
+        if self._connection is not None and self._connection.is_usable():
+            return self._connection
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        connection = self._transport.connect(self.address, self._remaining_s(deadline))
+        try:
+            self._versions = self._offered_versions(connection, deadline)
+            if self._identity.is_known:
+                self._identity.check(self.address, self._cluster_id(connection, deadline))
+        except OutcomeUnknown as error:
+            connection.close()
+            raise Unreachable(str(error)) from error
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _offered_versions(self, connection: Connection, deadline: float) -> Versions:
+        for version in (api.API_VERSIONS.max_version, 0):
+            request = api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
+            response = self._ask(connection, api.API_VERSIONS, version, request, self._remaining_s(deadline))
+            # A broker that does not know our version answers in version 0 (KIP-511); ask again in that.
+            if response.error_code != UNSUPPORTED_VERSION:
+                break
+        if response.error_code != NONE:
+            raise rejection(api.API_VERSIONS, response.error_code, None)
+        with reading_answer(api.API_VERSIONS):
+            return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
+
+    def _cluster_id(self, connection: Connection, deadline: float) -> str:
+        response = self._send(connection, self._ask_identity, deadline)
+        try:
+            with reading_answer(self._ask_identity.api):
+                return self._ask_identity.read(response).cluster_id
+        except Rejected as error:
+            raise Unreachable(f"{self.address} did not say its cluster id: {error}") from error
+
+    def _send(self, connection: Connection, call: Call[Answer], deadline: float) -> api.Message:
+        version, remaining_s = self._version_for(call.api), self._remaining_s(deadline)
+        request = call.build(version, _brokers_share_ms(remaining_s))
+        return self._ask(connection, call.api, version, request, remaining_s)
+
+    def _version_for(self, wanted: api.Api) -> int:
+        offered = self._versions.get(wanted.key)
+        version = wanted.common_version(offered)
+        if version is None and offered is None:
+            raise Unsupported(f"{self.address} does not offer {wanted}")
+        if version is None and offered is not None:
+            raise Unsupported(
+                f"{self.address} offers {wanted} in versions {offered[0]}-{offered[1]}, "
+                f"kreassign speaks {wanted.min_version}-{wanted.max_version}"
+            )
+        assert version is not None
+        return version
+
+    def _ask(
+        self, connection: Connection, asked: api.Api, version: int, request: api.Message, timeout_s: float
+    ) -> api.Message:
+        self._correlation_id = (self._correlation_id + 1) % 2**31
+        frame = encode_request(version, request, self._correlation_id, self._client_id)
+        payload = connection.exchange(frame, timeout_s)
+        try:
+            return decode_response(asked, version, payload, self._correlation_id)
+        except ProtocolViolation:
+            connection.close()  # Whatever comes next on it would be misread too.
+            raise
+
+
+def _brokers_share_ms(remaining_s: float) -> int:
+    return round(max(remaining_s * _BROKERS_SHARE, remaining_s - _LONGEST_WAY_BACK_S) * 1000)

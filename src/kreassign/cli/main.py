@@ -1,4 +1,4 @@
-"""The `kreassign` command: finds the sub-command, turns errors into one line and an exit code.
+"""The `kreassign` command: finds the sub-command, turns errors into one line and an exit code, and formats help.
 
 Nothing heavy is imported here. A sub-command's module is imported when that sub-command is used, so that
 `kreassign status` does not pay for PySpark, pyarrow or the Kafka client.
@@ -8,21 +8,103 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import click
 
-from kreassign.cli.help import Formatter
-from kreassign.cli.profiles import IN_FORCE, config_path, defaults_of, names_in, profile_in_force
+from kreassign.cli.profiles import IN_FORCE, WORDS, config_path, defaults_of, names_in, profile_in_force
 from kreassign.cli.streams import printable_output
-from kreassign.cli.typed import WORDS
 from kreassign.errors import InputError, KreassignError
 from kreassign.model.authorization import error_text
-from kreassign.model.printable import shortened
-from kreassign.model.strict_json import is_half
+from kreassign.model.documents import is_half
+from kreassign.model.text import shortened
 from kreassign.startup import defer_kafka_clients
+
+# How help looks: what the command does, examples, and then its options, in groups where they are many.
+#
+# click writes options in one list and examples at the end, where nobody scrolls to. Its formatter is ours to choose, so
+# that commands need not know.
+
+MANY = 12
+"""From so many options on they stand in groups."""
+
+OTHERS = "Options"
+GROUPS = {
+    "Cluster": ("--bootstrap-server", "--bootstrap-controller", "--command-config", "--lease", "--cluster"),
+    "Loads": ("--data", "--snapshot", "--as-of", "--by", "--require-load", "--max-load-age"),
+    "Throttle": ("--throttle", "--throttle-broker", "--broker-capacity", "--throttle-floor", "--adopt", "--alongside"),
+    "Safety": ("--dry-run", "--yes", "--guard", "--expect-current", "--replan", "--stepwise", "--disk-reserve"),
+    "Hours": ("--window", "--time-zone", "--deadline", "--at-window-end"),
+    "Order and limits": (
+        "--order", "--start", "--elections-per-step", "--max-moves", "--max-moves-per-broker", "--max-moves-per-source",
+        "--max-moves-per-destination", "--max-moves-per-log-dir", "--max-bytes", "--max-bytes-per-broker",
+        "--max-bytes-per-source", "--max-bytes-per-destination", "--max-bytes-per-log-dir",
+    ),
+    "Goals": (
+        "--goals-file", "--goal", "--tolerance", "--racks", "--exclude-topics", "--exclude-brokers", "--rack-price",
+        "--groups", "--transactional-ids", "--share-groups",
+    ),
+    "Budget": ("--budget-bytes", "--budget-moves", "--max-leader-changes", "--fit-in", "--rate"),
+    "Search": ("--on", "--parts", "--seed", "--master", "--conf"),
+    "Output": ("--out", "--current-out", "--out-dir", "--wide", "--explain", "--format"),
+}  # fmt: skip
+_GROUP_OF = {option: group for group, options in GROUPS.items() for option in options}
+_EXAMPLES = re.compile(r"\n  Examples:\n(?:    .*\n?)+")
+_FIRST_LIST = re.compile(r"^(?:Positional arguments|Commands|Options|[A-Z][a-z ]+):$", re.MULTILINE)
+
+Row = tuple[str, str]
+
+
+class Formatter(click.HelpFormatter):
+    """Writes options in groups, and examples before them."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        super().__init__(indent_increment, width, max_width)
+        self._heading = ""
+
+    def write_heading(self, heading: str) -> None:
+        """Write a heading, but for that of options, which their groups have of their own."""
+        self._heading = heading
+        if heading != OTHERS:
+            super().write_heading(heading)
+
+    def write_dl(self, rows: Iterable[Row], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write a list, of options by their groups."""
+        rows = list(rows)
+        if self._heading != OTHERS:
+            super().write_dl(rows, col_max, col_spacing)
+            return
+        self._heading = ""
+        grouped = list(by_group(rows)) if len(rows) >= MANY else [(OTHERS, rows)]
+        for number, (group, members) in enumerate(grouped):
+            if number:
+                self.write_paragraph()
+            self.dedent()
+            super().write_heading(group)
+            self.indent()
+            super().write_dl(members, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        """All that was written, with the examples before the first list."""
+        text = super().getvalue()
+        examples, lists = _EXAMPLES.search(text), _FIRST_LIST.search(text)
+        if examples is None or lists is None or examples.start() < lists.start():
+            return text
+        rest = f"{text[lists.start() : examples.start()].rstrip()}\n"
+        return f"{text[: lists.start()]}{examples[0].strip(chr(10))}\n\n{rest}"
+
+
+def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The options of each group that has any, the groups in their order; those of none first."""
+    found: dict[str, list[Row]] = {group: [] for group in (OTHERS, *GROUPS)}
+    for row in rows:
+        names = re.findall(r"--[a-z-]+", row[0])
+        found[next((_GROUP_OF[name] for name in names if name in _GROUP_OF), OTHERS)].append(row)
+    return ((group, members) for group, members in found.items() if members)
+
 
 _OF_OTHERS = 0o077
 """The rights of the group and of all others."""
@@ -59,8 +141,8 @@ NO_TEXT = "is not text in UTF-8"
 
 # In the order of the workflow: measure, plan, run, verify, report.
 COMMANDS = {
-    "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Take a snapshot of the cluster."),
-    "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Sample the cluster, round after round."),
+    "snapshot": LazyCommand("kreassign.cli.commands.cluster:snapshot", "Take a snapshot of the cluster."),
+    "collect": LazyCommand("kreassign.cli.commands.tables:collect", "Sample the cluster, round after round."),
     "import-metrics": LazyCommand("kreassign.cli.commands.tables:import_metrics", "Import metrics of exporters."),
     "import-samples": LazyCommand("kreassign.cli.commands.tables:import_samples", "Import samples of your own."),
     "stream-metrics": LazyCommand("kreassign.cli.commands.tables:stream_metrics", "Stream a Kafka topic of metrics."),
@@ -69,33 +151,35 @@ COMMANDS = {
         "kreassign.cli.commands.tables:convert_tables", "Convert tables of an older kreassign."
     ),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
-    "show-load": LazyCommand("kreassign.cli.commands.show_load:command", "Show what the last load says."),
-    "define-tables": LazyCommand("kreassign.cli.commands.define_tables:command", "Write tables for a catalog or dbt."),
+    "show-load": LazyCommand("kreassign.cli.commands.show_load:show_load_command", "Show what the last load says."),
+    "define-tables": LazyCommand(
+        "kreassign.cli.commands.show_load:define_tables_command", "Write tables for a catalog or dbt."
+    ),
     "define-monitoring": LazyCommand(
-        "kreassign.cli.commands.define_monitoring:command", "Write alert rules and a dashboard."
+        "kreassign.cli.commands.run:define_monitoring", "Write alert rules and a dashboard."
     ),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan."),
-    "approve": LazyCommand("kreassign.cli.commands.approve:approve", "Approve a plan."),
+    "approve": LazyCommand("kreassign.cli.commands.steer:approve", "Approve a plan."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Rehearse a plan on a simulated cluster."),
     "run": LazyCommand("kreassign.cli.commands.run:run", "Execute a plan."),
-    "status": LazyCommand("kreassign.cli.commands.status:status", "Show run progress."),
-    "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live."),
+    "status": LazyCommand("kreassign.cli.commands.steer:status", "Show run progress."),
+    "watch": LazyCommand("kreassign.cli.commands.steer:watch", "Follow a run live."),
     "pause": LazyCommand("kreassign.cli.commands.steer:pause", "Pause a run: start no new moves."),
-    "resume": LazyCommand("kreassign.cli.commands.resume:resume", "Resume a run."),
+    "resume": LazyCommand("kreassign.cli.commands.run:resume", "Resume a run."),
     "throttle": LazyCommand("kreassign.cli.commands.steer:throttle", "Change the throttle of a run."),
     "pace": LazyCommand("kreassign.cli.commands.steer:pace", "Change order, hours and limits of a run."),
-    "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Cancel a run."),
-    "forget": LazyCommand("kreassign.cli.commands.forget:forget", "Forget what a run can never settle."),
-    "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Roll back a run."),
+    "cancel": LazyCommand("kreassign.cli.commands.run:cancel", "Cancel a run."),
+    "forget": LazyCommand("kreassign.cli.commands.steer:forget", "Forget what a run can never settle."),
+    "rollback": LazyCommand("kreassign.cli.commands.run:rollback", "Roll back a run."),
     "maintenance": LazyCommand(
         "kreassign.cli.commands.maintenance:maintenance", "Take leaders off brokers around a restart."
     ),
     "decommission": LazyCommand(
         "kreassign.cli.commands.decommission:command", "Take brokers out of the cluster for good."
     ),
-    "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Verify that the cluster matches a plan or a run."),
-    "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Audit a run, or records."),
-    "doctor": LazyCommand("kreassign.cli.commands.doctor:doctor", "Diagnose reassignments."),
+    "verify": LazyCommand("kreassign.cli.commands.cluster:verify", "Verify that the cluster matches a plan or a run."),
+    "audit": LazyCommand("kreassign.cli.commands.report:audit", "Audit a run, or records."),
+    "doctor": LazyCommand("kreassign.cli.commands.cluster:doctor", "Diagnose reassignments."),
     "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run."),
     "completion": LazyCommand("kreassign.cli.commands.completion:completion", "Print a script for completion."),
     "web": LazyCommand("kreassign.cli.commands.web:web", "Serve a page of runs and plans."),
@@ -269,7 +353,7 @@ def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> No
     """
     del debug  # read by LazyGroup.invoke
     if context.invoked_subcommand is None:
-        home = importlib.import_module("kreassign.cli.home")
+        home = importlib.import_module("kreassign.cli.commands.cluster")
         home.show_home_of(profile_in_force(cluster, tuple(COMMANDS), has_address=False))
 
 

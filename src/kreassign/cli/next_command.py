@@ -13,8 +13,7 @@ from shlex import join
 
 import click
 
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
-from kreassign.cli.typed import typed_words, was_typed
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, typed_words, was_typed
 from kreassign.executor.history.run_history import RunHistory
 
 CLUSTER = ("--bootstrap-server", "--command-config")

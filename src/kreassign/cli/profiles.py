@@ -30,10 +30,11 @@ from types import MappingProxyType
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.model.strict_toml import read_toml
+from kreassign.model.documents import read_toml
+from kreassign.model.text import shortened
 
 CONFIG_ENVIRONMENT = "KREASSIGN_CONFIG"
 CLUSTER_ENVIRONMENT = "KREASSIGN_CLUSTER"
@@ -187,3 +188,22 @@ def _profile(where: str, name: str, table: Mapping[str, Any], commands: tuple[st
 def _near(word: str, known: Any) -> str:
     close = get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+# What was typed: the present command line as words, and which of its options were given there.
+
+WORDS = "kreassign.typed"
+"""Where the context of click has the words of the command line."""
+
+
+def typed_words() -> tuple[str, ...]:
+    """The present command line, from the name of the command on."""
+    found: tuple[str, ...] = click.get_current_context().meta[WORDS]
+    return found
+
+
+def was_typed(name: str) -> bool:
+    """Whether an option of the present command was given on the command line, and not by the environment."""
+    context = click.get_current_context(silent=True)
+    key = name.removeprefix("--").replace("-", "_")
+    return context is not None and context.get_parameter_source(key) is ParameterSource.COMMANDLINE

@@ -15,10 +15,8 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic, PartitionWrites
-from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
-from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, FoundThrottles
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerTraffic, PartitionWrites, ThrottleRates
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.events import Operator, PlannedMove
 from kreassign.executor.guards import Health, Verdict
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
 

@@ -1,26 +1,28 @@
-"""The shell around the machine: executes instructions, writes every event down, and hands it in again.
+"""Execute the machine's instructions, write every event down, and hand it in again.
 
 The order is the promise: an event is in the journal before the machine sees it, and an instruction that changes the
 cluster is written down as an intention before it is sent. Everything else is decided elsewhere.
+
+The runner needs a cluster (`ClusterPort`), a journal (`Memory`), and a `Replanner` for moves whose destination is
+lost, because planning is not the executor's. `ProgressSampling` bounds how much of the progress of copies is written
+down.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unsupported
-from kreassign.executor.brokers.in_maintenance import nobody
-from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
-from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal, may_be_done
-from kreassign.executor.cluster.config_changes import Changed, change_configs
-from kreassign.executor.cluster.observations import OTHER_TOPIC
+from kreassign.executor import throttle_ledger
+from kreassign.executor.cluster import measurements, observations, requests
+from kreassign.executor.cluster.measurements import TrafficMeter
+from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
-from kreassign.executor.cluster.traffic_meter import TrafficMeter
-from kreassign.executor.cluster.verify import Expectations, verify
+from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -37,7 +39,9 @@ from kreassign.executor.events import (
     MovesObserved,
     MovesReplanned,
     MovesSubmitted,
+    NewTarget,
     Operator,
+    PartitionObservation,
     Refusal,
     Request,
     RunResumed,
@@ -75,14 +79,88 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
-from kreassign.executor.progress.sampling import ProgressSampling
-from kreassign.executor.replanner import Replanner, no_replanner
+from kreassign.executor.maintenance import none_in_maintenance
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
-from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.authorization import error_text
-from kreassign.model.batch import join
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
+from kreassign.model.requests import join
+
+# Replanning: what a run needs of the planner.
+
+NO_REPLANNER = "nobody here can plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Replanned:
+    """New targets, checked against the cluster as a plan is, and moves for which there is none, with the reason."""
+
+    targets: tuple[NewTarget, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+class Replanner(Protocol):
+    """Finds other destinations for moves whose own are lost."""
+
+    def __call__(self, question: ReplanMoves) -> Replanned:
+        """Each of the moves is in the answer once. Changes nothing. Raises ClusterError."""
+        ...
+
+
+def no_replanner(question: ReplanMoves) -> Replanned:
+    """Finds nothing."""
+    return Replanned(refused=tuple(Refusal(move.topic_partition, NO_REPLANNER) for move in question.moves))
+
+
+# How much of the progress of copies is written down: all of it at first, then as much as a journal may grow.
+#
+# What a copy has done changes with every poll, and a run of a week polls half a million times. So progress may take
+# `BURST_BYTES` at once and `BYTES_PER_S` from then on (a token bucket): a run of minutes is written down poll by
+# poll, a run with a hundred copies in flight some three times a minute. Any other change is written with the poll
+# that shows it. Pure but for its own count.
+
+BURST_BYTES = 4_000_000
+BYTES_PER_S = 100.0
+"""8.6 MB a day."""
+
+POLL_BYTES = 200
+"""What a poll takes in a journal, and beside that each partition in it (compressed; see bench `journal-week`)."""
+PARTITION_BYTES = 22
+
+KnownObservations = Mapping[TopicPartition, PartitionObservation | None]
+
+
+@dataclass(slots=True)
+class ProgressSampling:
+    """Decides, poll by poll, whether progress is written down."""
+
+    left_bytes: float = BURST_BYTES
+    bytes_per_s: float = BYTES_PER_S
+    _at_s: float | None = None
+
+    def chosen(
+        self, known: KnownObservations, news: tuple[PartitionObservation, ...], now_s: float
+    ) -> tuple[tuple[PartitionObservation, ...], bool]:
+        """Of the news of a poll at this (monotonic) time those that are written, and whether progress is among them."""
+        self._refill(now_s)
+        changes = tuple(one for one in news if not _is_progress(known.get(one.topic_partition), one))
+        if len(changes) == len(news):
+            return news, self.left_bytes >= 0
+        if self.left_bytes < 0:
+            return changes, False
+        self.left_bytes -= POLL_BYTES + PARTITION_BYTES * (len(news) - len(changes))
+        return news, True
+
+    def _refill(self, now_s: float) -> None:
+        passed_s = 0.0 if self._at_s is None else max(0.0, now_s - self._at_s)
+        self._at_s = now_s
+        self.left_bytes = min(BURST_BYTES, self.left_bytes + self.bytes_per_s * passed_s)
+
+
+def _is_progress(known: PartitionObservation | None, seen: PartitionObservation) -> bool:
+    """Whether nothing but the bytes of copies differs."""
+    return known is not None and replace(seen, copies=known.copies) == known
+
 
 POLL_S = 1.0
 
@@ -125,7 +203,7 @@ class Runner:
         controllers: ConfigPort | None = None,
         lease: Lease = NO_LEASE,
         replanner: Replanner = no_replanner,
-        in_maintenance: Callable[[], Collection[int]] = nobody,
+        in_maintenance: Callable[[], Collection[int]] = none_in_maintenance,
     ) -> None:
         self._lease = lease
         self._in_maintenance = in_maintenance
@@ -257,13 +335,13 @@ class Runner:
             case TakeLease():
                 return self._lease_event(self._lease.retake(), LeaseRefused)
             case CheckThrottle():
-                found = queries.check_throttle(self._port, question.overrides, question.topic_ids)
+                found = requests.check_throttle(self._port, question.overrides, question.topic_ids)
                 return ThrottleChecked(self._time.now_ms(), *found)
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
                 return HealthObserved(
-                    self._time.now_ms(), health_probe.inspect(self._port, question, self._in_maintenance())
+                    self._time.now_ms(), measurements.inspect_health(self._port, question, self._in_maintenance())
                 )
             case MeasureTraffic():
                 return self._measure(question)
@@ -277,9 +355,9 @@ class Runner:
         match deed:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
-                changed = self._change_configs(ledger.changes_to_ours(deed.overrides))
+                changed = self._change_configs(throttle_ledger.changes_to_ours(deed.overrides))
                 # Kafka takes one change of a key at once, and a copy that starts is to be listed first.
-                changed = changed.and_then(self._change_configs(ledger.entries_to_drop(deed.overrides)))
+                changed = changed.and_then(self._change_configs(throttle_ledger.entries_to_drop(deed.overrides)))
                 return ThrottleSet(
                     self._time.now_ms(),
                     changed.problems,
@@ -288,7 +366,7 @@ class Runner:
                     may_pass=bool(changed.problems) and changed.may_pass,
                 )
             case RestoreThrottle():
-                changed = self._change_configs(ledger.changes_to_before(deed.overrides, deed.shared))
+                changed = self._change_configs(throttle_ledger.changes_to_before(deed.overrides, deed.shared))
                 return ThrottleRestored(
                     self._time.now_ms(),
                     changed.problems,
@@ -327,7 +405,7 @@ class Runner:
                 return LeaseForgone(at_ms, "nobody asks for it")
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
-        answers = queries.read_moves(self._port, instruction.moves)
+        answers = requests.read_moves(self._port, instruction.moves)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
@@ -345,8 +423,8 @@ class Runner:
             return TrafficMeasured(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        values, unread, gone = queries.read_configs_and_gone(self._port, question.keys)
-        down = queries.brokers_down(self._port, (resource for resource, _ in unread))
+        values, unread, gone = requests.read_configs_and_gone(self._port, question.keys)
+        down = requests.brokers_down(self._port, (resource for resource, _ in unread))
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
         return ConfigsRead(
             self._time.now_ms(),
@@ -361,7 +439,7 @@ class Runner:
         return any(name not in self.run.records for name in self._port.list_partition_reassignments(None))
 
     def _submit(self, deed: SubmitMoves) -> Event:
-        placed = log_dir_changes.request(self._port, deed.log_dirs)
+        placed = requests.request_log_dirs(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         outcome = self._start(targets, deed.changing_factor)
         return MovesSubmitted(
@@ -412,7 +490,7 @@ class Runner:
             return Batch({}, dict.fromkeys(targets, error))
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        log_dir_changes.cancel(self._port, [self.run.records[name].step for name in partitions])
+        requests.cancel_log_dir_moves(self._port, [self.run.records[name].step for name in partitions])
         outcome = self._alter(dict.fromkeys(partitions))
         idle = tuple(name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS))
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
@@ -426,7 +504,7 @@ class Runner:
         return change_configs(self._port, self._controllers, changes)
 
     def _elect(self, deed: ElectLeaders) -> Event:
-        others = queries.other_topics(self._port, deed.topic_ids)
+        others = requests.other_topics(self._port, deed.topic_ids)
         left = tuple(Refusal(name, OTHER_TOPIC) for name in deed.partitions if name.topic in others)
         partitions = tuple(name for name in deed.partitions if name.topic not in others)
         # What no answer came to (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is not refused:
@@ -447,7 +525,7 @@ class Runner:
             overrides=instruction.overrides,
             topic_ids=topic_ids_of_moves(instruction.moves),
         )
-        findings = verify(expected, queries.read_facts(self._port, expected))
+        findings = verify(expected, requests.read_facts(self._port, expected))
         return Verified(self._time.now_ms(), tuple(map(str, findings)))
 
 

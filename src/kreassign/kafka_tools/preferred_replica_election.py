@@ -12,13 +12,21 @@ from collections.abc import Sequence
 from functools import partial
 
 from kreassign.errors import MalformedPlan
-from kreassign.kafka_tools.elections import FILE_FORMAT, Wording, elect, file_text, settings
-from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code
-from kreassign.kafka_tools.failures import PlainError, UncaughtError, UsageError
-from kreassign.kafka_tools.options import Option, Options, Value, parse
+from kreassign.kafka_tools.command_line import (
+    ErrorStyle,
+    Option,
+    Options,
+    PlainError,
+    UncaughtError,
+    UsageError,
+    Value,
+    exit_code,
+    parse,
+)
+from kreassign.kafka_tools.leader_election import FILE_FORMAT, Wording, elect, file_text, settings
 from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
 from kreassign.model import ElectionType, TopicPartition
-from kreassign.model.election_json import duplicates, parse_election
+from kreassign.model.plan import duplicates, parse_election
 
 KAFKA_VERSION = "2.8.2"
 """The release of Kafka's tool that this one stands in for; `--version` prints it."""

@@ -13,14 +13,9 @@ from typing import assert_never
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code, portless
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.options import Options, parse
+from kreassign.kafka_tools.command_line import ErrorStyle, Options, ToolError, exit_code, parse, portless
 from kreassign.kafka_tools.reassign import messages
-from kreassign.kafka_tools.reassign.cancel import cancel, cancel_all
-from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.execute import execute
-from kreassign.kafka_tools.reassign.generate import generate
+from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute, generate, verify
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.options import KAFKA_VERSION, OPTIONS, choose_action, goes_through_zookeeper
 from kreassign.kafka_tools.reassign.requests import (
@@ -34,7 +29,7 @@ from kreassign.kafka_tools.reassign.requests import (
     VerifyRequest,
     read_request,
 )
-from kreassign.kafka_tools.reassign.verify import verify
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 
 CLIENT_ID = "reassign-partitions-tool"
 
@@ -65,9 +60,9 @@ def _run(words: list[str]) -> None:
 
 
 def _perform_through_zookeeper(address: str, request: Request) -> None:
-    from kreassign.kafka_tools.reassign import zookeeper_mode  # noqa: PLC0415 - slow to load, and few need it
+    from kreassign.kafka_tools import zookeeper  # noqa: PLC0415 - slow to load, and few need it
 
-    zookeeper_mode.perform(address, request, SystemClock())
+    zookeeper.perform(address, request, SystemClock())
 
 
 def _perform(client: ToolClient, request: Request) -> None:

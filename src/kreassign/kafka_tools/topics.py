@@ -5,26 +5,451 @@ Same options, texts, streams and exit codes; docs/reference/kafka-topics.md list
 
 from __future__ import annotations
 
+import base64
 import sys
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
 from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
-from kreassign.errors import ClusterError, InputError
-from kreassign.kafka_tools.entry_point import exit_code, portless
-from kreassign.kafka_tools.failures import PlainError, ToolError, java_message
-from kreassign.kafka_tools.options import Options, parse
-from kreassign.kafka_tools.topic import actions
-from kreassign.kafka_tools.topic.options import (
+from kreassign.errors import ClusterError, InputError, Rejected, Unsupported
+from kreassign.kafka_tools import topic_options
+from kreassign.kafka_tools.command_line import Options, PlainError, ToolError, exit_code, java_message, parse, portless
+from kreassign.kafka_tools.reassign import messages
+from kreassign.kafka_tools.reassign import messages as reassign_texts
+from kreassign.kafka_tools.topic_options import (
     DELETE_CONFIG_IS_GONE,
     ID_WINS,
     KAFKA_VERSION,
     OPTIONS,
     Action,
+    changes_replicas,
     choose_action,
 )
+from kreassign.model import (
+    NO_LEADER,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OngoingReassignment,
+    Partition,
+    Reassignment,
+    Topic,
+    TopicPartition,
+)
+from kreassign.model.cluster import ConfigSource
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
+from kreassign.model.text import format_amount, string_hash
+from kreassign.model.topic_changes import (
+    Refusal,
+    TopicsView,
+    decide_reassignments,
+    decide_replication_factors,
+    min_in_sync_undercut,
+)
+
+# The lines of `--describe`.
+
+_UNKNOWN = "N/A"
+_MIN_ISR = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A partition as `--describe` sees it: with its move, if it is on one, and the configuration of its topic."""
+
+    partition: Partition
+    move: OngoingReassignment | None
+    min_isr: int
+
+    @property
+    def replication_factor(self) -> int:
+        """The replication factor; replicas that are being added do not count yet."""
+        move = self.move
+        if move is None or not {*move.adding, *move.removing}.intersection(self.partition.replicas):
+            return len(self.partition.replicas)  # The move may have ended between two questions.
+        return len(move.replicas) - len(move.adding)
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether it has a leader."""
+        return self.partition.leader != NO_LEADER
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Whether fewer replicas are in sync than its replication factor."""
+        return len(self.partition.isr) < self.replication_factor
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether it rejects records of producers with acks=all."""
+        return not self.has_leader or len(self.partition.isr) < self.min_isr
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        """Whether it would be under the minimum with one replica less."""
+        return len(self.partition.isr) == self.min_isr
+
+    def is_unavailable(self, live_brokers: frozenset[int]) -> bool:
+        """Whether it has no live leader."""
+        return not self.has_leader or self.partition.leader not in live_brokers
+
+
+def min_isr(config: Mapping[str, ConfigEntry]) -> int:
+    """The least replicas in sync that a topic needs."""
+    entry = config.get(_MIN_ISR)
+    return int(entry.value) if entry is not None and entry.value is not None else 1
+
+
+def overrides(config: Mapping[str, ConfigEntry]) -> list[str]:
+    """The settings of a topic that are not Kafka's defaults, wherever they were made, in the order of Kafka's tool."""
+    names = sorted(config, key=lambda name: _bucket(name, len(config)))
+    return [f"{name}={config[name].value or ''}" for name in names if config[name].source is not ConfigSource.DEFAULT]
+
+
+def _bucket(name: str, count: int) -> int:
+    """Where a Java `HashMap` of so many names keeps this one: that is the order in which Kafka's tool prints them."""
+    size = 16
+    while count > size * 3 // 4:
+        size *= 2
+    value = string_hash(name) % 2**32
+    return (value ^ value >> 16) % size
+
+
+def topic_line(topic: Topic, replication_factor: int, settings: Iterable[str]) -> str:
+    """The line above the partitions of a topic."""
+    cells = [f"Topic: {topic.name}"]
+    if topic.topic_id is not None:
+        cells.append(f"TopicId: {short_id(topic.topic_id)}")
+    cells += [
+        f"PartitionCount: {len(topic.partitions)}",
+        f"ReplicationFactor: {replication_factor}",
+        f"Configs: {','.join(settings)}",
+    ]
+    return "\t".join(cells)
+
+
+def partition_line(description: Description) -> str:
+    """The line of one partition."""
+    found, move = description.partition, description.move
+    cells = [
+        "",
+        f"Topic: {found.topic_partition.topic}",
+        f"Partition: {found.topic_partition.partition}",
+        f"Leader: {found.leader if description.has_leader else 'none'}",
+        f"Replicas: {_joined(found.replicas)}",
+        f"Isr: {_joined(found.isr)}",
+    ]
+    if move is not None:
+        cells += [f"Adding Replicas: {_joined(move.adding)}", f"Removing Replicas: {_joined(move.removing)}"]
+    cells += [
+        f"Elr: {_optional(found.eligible_leaders)}",
+        f"LastKnownElr: {_optional(found.last_known_eligible_leaders)}",
+    ]
+    return "\t".join(cells)
+
+
+def _optional(brokers: tuple[int, ...] | None) -> str:
+    return _UNKNOWN if brokers is None else _joined(brokers)
+
+
+def _joined(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def short_id(topic_id: str) -> str:
+    """A topic id as Kafka's tools write it: 22 characters instead of 36."""
+    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")
+
+
+# `kafka-topics --alter --replication-factor` and `--alter --replica-assignment`: decisions and messages.
+#
+# KIP-179 proposed both; Kafka never shipped them. Unlike everything else that this tool does they copy data, for
+# minutes to days after the tool has ended, so they print what they copy, and how to watch it and roll back.
+
+Replicas = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaChange:
+    """A partition that gets another replica list; `size_bytes` is that of one copy, 0 where it is unknown."""
+
+    topic_partition: TopicPartition
+    current: Replicas
+    target: Replicas
+    size_bytes: int
+
+    @property
+    def added(self) -> Replicas:
+        """Brokers that get a copy."""
+        return Reassignment(self.current, self.target).adding_in_order
+
+    @property
+    def removed(self) -> Replicas:
+        """Brokers that lose theirs."""
+        return Reassignment(self.current, self.target).removing_in_order
+
+    def __str__(self) -> str:
+        current, target = (",".join(map(str, replicas)) for replicas in (self.current, self.target))
+        return f"{self.topic_partition}: {current} -> {target}"
+
+
+def by_factor(view: TopicsView, names: Iterable[str], factor: int, *, is_forced: bool) -> tuple[ReplicaChange, ...]:
+    """What gives every partition of these topics so many replicas. Raises `ToolError` with all that is refused."""
+    wanted = [(name, factor) for name in names]
+    decided = decide_replication_factors(view, wanted, may_undercut_min_in_sync=is_forced)
+    _raise_refusals(decided)
+    return _changes(
+        view,
+        {
+            key: replicas
+            for targets in decided.values()
+            if not isinstance(targets, Refusal)
+            for key, replicas in targets.items()
+        },
+    )
+
+
+def by_assignment(
+    view: TopicsView, names: Iterable[str], assignment: tuple[Replicas, ...], *, is_forced: bool
+) -> tuple[ReplicaChange, ...]:
+    """What gives these topics the replicas listed, one list for each partition. Raises `ToolError` as `by_factor`."""
+    topics = [view.topics[name] for name in names if name in view.topics]
+    for topic in topics:
+        if len(topic.partitions) != len(assignment):
+            raise ToolError(
+                f"Topic {topic.name} has {len(topic.partitions)} partition(s), but the replica assignment lists "
+                f"{len(assignment)}. Nothing was changed. List the replicas of every partition, even of those that "
+                "do not change; to add partitions, give --partitions too."
+            )
+    wanted = {
+        entry.topic_partition: replicas
+        for topic in topics
+        for entry, replicas in zip(topic.partitions, assignment, strict=True)
+    }
+    decided = decide_reassignments(view, wanted.items())
+    undercut = {} if is_forced else min_in_sync_undercut(view, wanted)
+    _raise_refusals({**decided, **undercut})
+    return _changes(view, wanted)
+
+
+def _raise_refusals(decided: Mapping[TopicPartition, object] | Mapping[str, object]) -> None:
+    reasons = [f"{item}: {found.message}" for item, found in decided.items() if isinstance(found, Refusal)]
+    if reasons:
+        raise ToolError("\n".join(["Nothing was changed, because of", *reasons]))
+
+
+def _changes(view: TopicsView, targets: Mapping[TopicPartition, Replicas]) -> tuple[ReplicaChange, ...]:
+    """In the order of partitions; those that are so already are not among them."""
+    return tuple(
+        ReplicaChange(key, current, targets[key], view.sizes_bytes.get(key, 0))
+        for key in sorted(targets)
+        if (current := view.topics[key.topic].partitions[key.partition].replicas) != targets[key]
+    )
+
+
+def announced(changes: tuple[ReplicaChange, ...]) -> str:
+    """The rollback plan, each partition that changes, and what that copies and deletes."""
+    current = Plan(tuple(PartitionAssignment(change.topic_partition, change.current) for change in changes))
+    copies = sum(len(change.added) for change in changes)
+    deletions = sum(len(change.removed) for change in changes)
+    copied = format_amount(sum(len(change.added) * change.size_bytes for change in changes), "B")
+    freed = format_amount(sum(len(change.removed) * change.size_bytes for change in changes), "B")
+    total = (
+        f"Replicas of {len(changes)} partition(s) change: {copies} to be copied ({copied}), "
+        f"{deletions} to be deleted ({freed})."
+    )
+    return "\n".join([messages.rollback(format_plan(current)), "", total, *map(str, changes)])
+
+
+NOTHING_TO_CHANGE = "Nothing to change: every partition has these replicas already."
+ONLY_CHECKED = "Nothing was changed. Without --dry-run this would be started."
+
+
+def next_steps(bootstrap_server: str) -> str:
+    """What to do after the tool has ended."""
+    tool = f"kafka-reassign-partitions --bootstrap-server {bootstrap_server}"
+    return (
+        "Data is copied in the background, without a throttle.\n"
+        f"To watch it:  {tool} --progress\n"
+        "To go back, while it is under way or afterwards, save the JSON above as FILE:\n"
+        f"              {tool} --execute --additional --cancel-first --reassignment-json-file FILE"
+    )
+
+
+# What `kafka-topics` does to a cluster.
+
+_COLLISION = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. To "
+    "avoid issues it is best to use either, but not both."
+)
+
+
+def list_topics(client: AdminClient, options: Options) -> None:
+    """Print the names of topics."""
+    print("\n".join(_topics(client, options)))
+
+
+def create(client: AdminClient, options: Options) -> None:
+    """Create a topic."""
+    name = options.text("topic") or ""
+    partitions = topic_options.count(options, "partitions")
+    replication_factor = topic_options.count(options, "replication-factor")
+    assignment = topic_options.replica_assignment(options.text("replica-assignment"))
+    configs = topic_options.configs(value or "" for found, value in options.found if found == "config")
+    if topic_options.collides(name):
+        print(_COLLISION, flush=True)
+    topic_options.check_counts(partitions, replication_factor)
+    new_topic = (
+        NewTopic(name, assignments=assignment, configs=configs)
+        if assignment
+        else NewTopic(name, partitions or -1, replication_factor or -1, configs=configs)
+    )
+    try:
+        client.create_topics([new_topic]).raise_if_any()
+    except Rejected as refused:
+        if refused.name == "TOPIC_ALREADY_EXISTS" and options.has("if-not-exists"):
+            return
+        raise
+    print(f"Created topic {name}.")
+
+
+def alter(client: AdminClient, options: Options) -> None:
+    """Give topics more partitions, or other replicas."""
+    if changes_replicas(options):
+        _change_replicas(client, options)
+    else:
+        _add_partitions(client, options)
+
+
+def _change_replicas(client: AdminClient, options: Options) -> None:
+    factor = topic_options.count(options, "replication-factor")
+    topic_options.check_counts(None, factor)
+    assignment = topic_options.replica_assignment(options.text("replica-assignment"))
+    names = _existing(client, options)
+    if not names:
+        return
+    view, is_forced = client.view_topics(names), options.has("force")
+    changes = (
+        by_assignment(view, names, assignment, is_forced=is_forced)
+        if factor is None
+        else by_factor(view, names, factor, is_forced=is_forced)
+    )
+    if not changes:
+        print(NOTHING_TO_CHANGE)
+        return
+    print(announced(changes), end="\n\n", flush=True)
+    if options.has("dry-run"):
+        print(ONLY_CHECKED)
+        return
+    started = client.reassign_partitions({change.topic_partition: change.target for change in changes})
+    if started.ok:
+        print(reassign_texts.started(started.ok.keys()))
+        print(next_steps(options.text("bootstrap-server") or ""))
+    if started.failed:
+        raise ToolError(reassign_texts.not_started(started.failed)) from next(iter(started.failed.values()))
+
+
+def _add_partitions(client: AdminClient, options: Options) -> None:
+    total = topic_options.count(options, "partitions") or 0
+    assignment = topic_options.replica_assignment(options.text("replica-assignment"))
+    names = _existing(client, options)
+    if not names:
+        return
+    counts = {name: len(topic.partitions) for name, topic in client.describe_topics(names).raise_if_any().items()}
+    grown = {name: NewPartitions(total, assignment[counts[name] :]) for name in names}
+    client.create_partitions(grown).raise_if_any()
+
+
+def delete(client: AdminClient, options: Options) -> None:
+    """Delete topics."""
+    client.delete_topics(_existing(client, options)).raise_if_any()
+
+
+def describe(client: AdminClient, options: Options) -> None:
+    """Print topics and their partitions."""
+    topic_options.count(options, "partition-size-limit-per-response")  # pages are joined, whatever their size
+    topics = _described(client, options)
+    resources = {topic.name: ConfigResource.topic(topic.name) for topic in topics}
+    configs = client.describe_configs(resources.values())
+    live = frozenset(client.describe_cluster().broker_ids)
+    moves = _moves(client, [partition.topic_partition for topic in topics for partition in topic.partitions])
+    for topic in topics:
+        config = configs[resources[topic.name]]
+        descriptions = [
+            Description(partition, moves.get(partition.topic_partition), min_isr(config))
+            for partition in topic.partitions
+        ]
+        settings = overrides(config)
+        if not _is_report(options) and (settings or not options.has("topics-with-overrides")):
+            print(topic_line(topic, descriptions[0].replication_factor, settings))
+        if not options.has("topics-with-overrides"):
+            for one in descriptions:
+                if _is_wanted(one, options, live):
+                    print(partition_line(one))
+
+
+def _is_report(options: Options) -> bool:
+    names = ("under-replicated-partitions", "under-min-isr-partitions", "at-min-isr-partitions")
+    return any(map(options.has, (*names, "unavailable-partitions")))
+
+
+def _is_wanted(one: Description, options: Options, live_brokers: frozenset[int]) -> bool:
+    return (
+        not _is_report(options)
+        or (options.has("under-replicated-partitions") and one.is_under_replicated)
+        or (options.has("unavailable-partitions") and one.is_unavailable(live_brokers))
+        or (options.has("under-min-isr-partitions") and one.is_under_min_isr)
+        or (options.has("at-min-isr-partitions") and one.is_at_min_isr)
+    )
+
+
+def _described(client: AdminClient, options: Options) -> list[Topic]:
+    topic_id = options.text("topic-id")
+    if topic_id is not None:
+        names = client.list_topics(include_internal=not options.has("exclude-internal"))
+        everything = client.describe_topics(names).ok.values()
+        found = [topic for topic in everything if topic.topic_id is not None and short_id(topic.topic_id) == topic_id]
+        if not found and not options.has("if-exists"):
+            raise ToolError(f"TopicId '{topic_id}' does not exist as expected")
+        return found
+    described = client.describe_topics(_existing(client, options)).raise_if_any()
+    return [described[name] for name in sorted(described)]
+
+
+def _existing(client: AdminClient, options: Options) -> list[str]:
+    """The topics that `--topic` names; raises `ToolError` if it is given and there is none."""
+    names, wanted = _topics(client, options), options.text("topic")
+    if wanted and not names and not options.has("if-exists"):
+        # A listing hides what this client may not see; asked for by its name, Kafka says so.
+        hidden = client.describe_topics([wanted]).failed.get(wanted)
+        raise ToolError(f"Topic '{wanted}' does not exist as expected") from hidden
+    return names
+
+
+def _topics(client: AdminClient, options: Options) -> list[str]:
+    exclude_internal = options.has("exclude-internal")
+    names = client.list_topics(include_internal=not exclude_internal)
+    return topic_options.chosen_topics(names, options.text("topic"), exclude_internal=exclude_internal)
+
+
+def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
+    """What is being reassigned; nothing where the cluster does not support that or denies it."""
+    try:
+        return client.list_partition_reassignments(partitions)
+    except ClusterError as error:
+        if isinstance(error, Unsupported) or (
+            isinstance(error, Rejected) and error.name == "CLUSTER_AUTHORIZATION_FAILED"
+        ):
+            return {}
+        raise
+
+
+# The tool.
 
 CLIENT_ID = "topics-tool"
 _CALLS = {Action.CREATE: "createTopics"}
@@ -63,15 +488,15 @@ def _failed(message: str) -> PlainError:
 def _execute(action: Action, client: AdminClient, options: Options) -> None:
     match action:
         case Action.LIST:
-            actions.list_topics(client, options)
+            list_topics(client, options)
         case Action.DESCRIBE:
-            actions.describe(client, options)
+            describe(client, options)
         case Action.CREATE:
-            actions.create(client, options)
+            create(client, options)
         case Action.ALTER:
-            actions.alter(client, options)
+            alter(client, options)
         case Action.DELETE:
-            actions.delete(client, options)
+            delete(client, options)
         case _:
             assert_never(action)
 

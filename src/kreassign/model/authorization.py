@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.errors import Rejected
-from kreassign.model.config import ConfigResource
+from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from kreassign.model.partition import TopicPartition
 
 # By the number that Kafka gives each operation, with the names that kafka-acls takes.
 _NAMES = {

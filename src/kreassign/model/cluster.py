@@ -1,11 +1,194 @@
-"""Brokers and their log directories."""
+"""A cluster: brokers, log directories, topics and partitions, and their dynamic configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from itertools import islice, pairwise
+from typing import NamedTuple, Self, overload
 
-from kreassign.model.log_dir_replicas import LogDirReplica, LogDirReplicas
+from kreassign.errors import InputError
+from kreassign.model.text import parse_whole, shortened
+
+# A partition and where its copies are.
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; sorts by topic, then number. Printed as `topic-partition`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @classmethod
+    def parse(cls, text: str) -> TopicPartition:
+        """Read `topic-partition`, the form that `str` writes; topics may hold dashes."""
+        topic, dash, number = text.rpartition("-")
+        try:
+            return cls(topic, parse_whole(number if dash and topic else ""))
+        except ValueError:
+            said = f"{shortened(text)!r} is not a partition; write topic-partition, for example orders-3"
+            raise InputError(said) from None
+
+
+class TopicPartitionReplica(NamedTuple):
+    """One copy of a partition on one broker; sorts by **broker** first, as Kafka's tool does."""
+
+    broker: int
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition of which this is a copy."""
+        return TopicPartition(self.topic, self.partition)
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}-{self.broker}"
+
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What the cluster's metadata says of a partition.
+
+    `replicas` is the full ordered list: during a reassignment the target order followed by the replicas being
+    removed; the first is the preferred leader. `leader` is `NO_LEADER` when there is none. `eligible_leaders`
+    and `last_known_eligible_leaders` (KIP-966) are None where the cluster does not report them.
+    """
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = -1
+    offline: tuple[int, ...] = ()
+    eligible_leaders: tuple[int, ...] | None = None
+    last_known_eligible_leaders: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        leader = "none" if self.leader == NO_LEADER else self.leader
+        return f"{self.topic_partition}: replicas {_ids(self.replicas)}, isr {_ids(self.isr)}, leader {leader}"
+
+    @property
+    def preferred_leader(self) -> int:
+        """The first replica, or `NO_LEADER` for a partition without replicas."""
+        return self.replicas[0] if self.replicas else NO_LEADER
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether a replica is out of sync. During a move this counts the adding replicas too."""
+        return not set(self.replicas) <= set(self.isr)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic and its partitions, in order of their number."""
+
+    name: str
+    topic_id: str | None
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+# The copies in a log directory, packed: a broker may have thousands, and a cluster a million.
+
+# What arrays call numbers with a sign, of so many bits.
+_INT8, _INT32, _INT64 = "b", "i", "q"
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirReplica:
+    """A copy of a partition in one log directory.
+
+    `size_bytes` is what its segments take. `is_future` marks the copy that a move between directories is
+    building; only for such a copy does `offset_lag` mean anything (records behind the current copy).
+    """
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirReplicas(Sequence[LogDirReplica]):
+    """Copies by topic, in columns; each one is made when it is looked at. Equal to any sequence of the same copies.
+
+    The copies of `topics[i]` are those from `ends[i]` to `ends[i + 1]` of `partitions`, `sizes_bytes`, `lags` and
+    `is_future`.
+    """
+
+    __slots__ = ("ends", "is_future", "lags", "partitions", "sizes_bytes", "topics")
+
+    def __init__(self) -> None:
+        self.topics: list[str] = []
+        self.ends = array(_INT32, [0])
+        self.partitions = array(_INT32)
+        self.sizes_bytes = array(_INT64)
+        self.lags = array(_INT64)
+        self.is_future = array(_INT8)
+
+    @classmethod
+    def of(cls, copies: Iterable[LogDirReplica]) -> Self:
+        """Copies one by one, packed."""
+        found = cls()
+        for copy in copies:
+            topic, partition = copy.topic_partition
+            found.add(topic, [(partition, copy.size_bytes, copy.offset_lag, copy.is_future)])
+        return found
+
+    def add(self, topic: str, copies: Iterable[tuple[int, int, int, bool]]) -> None:
+        """Copies of a topic: partition, size in bytes, lag, and whether it is a future one."""
+        for partition, size_bytes, lag, is_future in copies:
+            self.partitions.append(partition)
+            self.sizes_bytes.append(size_bytes)
+            self.lags.append(lag)
+            self.is_future.append(is_future)
+        if self.topics and self.topics[-1] == topic:
+            self.ends[-1] = len(self.partitions)
+        else:
+            self.topics.append(topic)
+            self.ends.append(len(self.partitions))
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[LogDirReplica]:
+        rows = zip(self.partitions, self.sizes_bytes, self.lags, self.is_future, strict=True)
+        for topic, (start, end) in zip(self.topics, pairwise(self.ends), strict=True):
+            for partition, size_bytes, lag, is_future in islice(rows, end - start):
+                yield LogDirReplica(TopicPartition(topic, partition), size_bytes, lag, bool(is_future))
+
+    @overload
+    def __getitem__(self, place: int) -> LogDirReplica: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[LogDirReplica, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> LogDirReplica | tuple[LogDirReplica, ...]:
+        return tuple(self)[place]
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, LogDirReplicas | tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"LogDirReplicas.of({tuple(self)!r})"
+
+
+# Brokers and their log directories.
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,3 +251,101 @@ class LogDir:
         if isinstance(self.replicas, LogDirReplicas):  # a cluster may have a million, which are packed by topic
             return frozenset(self.replicas.topics)
         return frozenset(copy.topic_partition.topic for copy in self.replicas)
+
+
+# Dynamic configuration of topics and brokers.
+
+
+class ResourceType(IntEnum):
+    """What a configuration belongs to, with Kafka's number for it."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigResource(NamedTuple):
+    """The owner of configuration: a topic, or a broker by its id in digits; no name stands for all brokers."""
+
+    type: ResourceType
+    name: str
+
+    @classmethod
+    def topic(cls, name: str) -> ConfigResource:
+        """The configuration of a topic."""
+        return cls(ResourceType.TOPIC, name)
+
+    @classmethod
+    def broker(cls, broker_id: int) -> ConfigResource:
+        """The configuration of one broker."""
+        return cls(ResourceType.BROKER, str(broker_id))
+
+    @classmethod
+    def all_brokers(cls) -> ConfigResource:
+        """What holds for every broker that has no value of its own (`--entity-default` of `kafka-configs`)."""
+        return cls(ResourceType.BROKER, "")
+
+    def __str__(self) -> str:
+        return "all brokers" if self == self.all_brokers() else f"{self.type.name.lower()} {self.name}"
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, with Kafka's number for it (DescribeConfigs)."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """The value of one key. `value` is None for secrets and for keys without a value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool = False
+    is_read_only: bool = False
+
+
+class ConfigOperation(IntEnum):
+    """What to do with a key, with Kafka's number for it (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One step of an incremental change; only DELETE has no value."""
+
+    operation: ConfigOperation
+    name: str
+    value: str | None = None
+
+    @classmethod
+    def set(cls, name: str, value: str) -> ConfigChange:
+        """Give the key this value."""
+        return cls(ConfigOperation.SET, name, value)
+
+    @classmethod
+    def delete(cls, name: str) -> ConfigChange:
+        """Take the key back to its default; no error if it has none of its own."""
+        return cls(ConfigOperation.DELETE, name)
+
+    @classmethod
+    def append(cls, name: str, value: str) -> ConfigChange:
+        """Add to a list."""
+        return cls(ConfigOperation.APPEND, name, value)
+
+    @classmethod
+    def subtract(cls, name: str, value: str) -> ConfigChange:
+        """Take out of a list."""
+        return cls(ConfigOperation.SUBTRACT, name, value)

@@ -6,12 +6,284 @@ Anything after the closing brace is ignored, as there.
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, NoReturn
 
 from kreassign.errors import MalformedPlan
-from kreassign.model.jackson import explain, quote
-from kreassign.model.strict_json import is_half
+from kreassign.model.documents import is_half
+
+# The message of Jackson, the JSON parser of Kafka's tools, about a text that is not JSON. Reading is left to the
+# standard library. Only a text that it refuses is scanned again, slowly, for the sentence and the place that operators
+# know. Columns count UTF-16 code units from 1, as Java does.
+
+_UTF_16 = "utf-16-le"
+_JSON = json.JSONEncoder(ensure_ascii=False)
+_SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {line}, column: {column}]"
+_VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+_NAMES = {"{": "Object", "[": "Array"}
+_OPENERS = {"}": "{", "]": "["}
+_CLOSERS = {"{": "}", "[": "]"}
+_BLANKS = " \t\r\n"
+_CONTROLS = frozenset(map(chr, range(0x20)))
+_DEEPEST = 1000
+_LONGEST_NUMBER = 1000
+_LONGEST_TOKEN = 256
+_NUMBER = re.compile(r"(?P<integer>-?\d*)(?P<fraction>\.\d*)?(?P<exponent>[eE][+-]?\d*)?", re.ASCII)
+_STRING_STOP = re.compile(r'["\\\x00-\x1f]')
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def explain(text: str) -> str | None:
+    """Jackson's message about the first fault of `text`, with the place on a second line; None if it finds none."""
+    units = memoryview(text.encode(_UTF_16, "surrogatepass")).cast("H")
+    try:
+        _Scan("".join(map(chr, units))).document()
+    except _JacksonError as fault:
+        return str(fault)
+    return None
+
+
+def quote(value: Any) -> str:
+    """A JSON value as Jackson prints it: compact, with doubles in Java's notation."""
+    if isinstance(value, float):
+        return _java_double(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(quote, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{quote(name)}:{quote(item)}' for name, item in value.items())}}}"
+    return _JSON.encode(value)
+
+
+def _java_double(number: float) -> str:
+    if math.isinf(number):
+        return '"Infinity"' if number > 0 else '"-Infinity"'
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    mantissa = "".join(map(str, digits))
+    return f"{'-' * sign}{mantissa[0]}.{mantissa[1:] or '0'}E{int(exponent) + len(mantissa) - 1}"
+
+
+class _JacksonError(Exception):
+    """The first thing that Jackson would trip over."""
+
+
+class _Scan:
+    """One pass over a text, given as one character per UTF-16 code unit; faults are raised as `_JacksonError`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._open: list[tuple[str, int]] = []  # brackets not closed yet, with their places
+        self._just_opened = False
+
+    def document(self) -> None:
+        """Read one value; what follows it is nobody's business."""
+        self._value()
+        while self._open:
+            bracket, start = self._open[-1]
+            opened = f"(start marker at {self._source(start)})"
+            character = self._token(f": expected close marker for {_NAMES[bracket]} {opened}")
+            if character == _CLOSERS[bracket]:
+                self._at += 1
+                self._open.pop()
+                self._just_opened = False
+            else:
+                self._entry(bracket, character)
+
+    def _entry(self, bracket: str, character: str) -> None:
+        if character in _OPENERS:
+            start = f"(for {_NAMES[bracket]} starting at {self._source(self._open[-1][1])})"
+            self._fail(f"Unexpected close marker '{character}': expected '{_CLOSERS[bracket]}' {start}", self._at)
+        if not self._just_opened:
+            if character != ",":
+                self._unexpected(f"was expecting comma to separate {_NAMES[bracket]} entries")
+            self._at += 1
+        if bracket == "{":
+            self._name()
+        self._value()
+
+    def _name(self) -> None:
+        if self._token() != '"':
+            self._unexpected("was expecting double-quote to start field name")
+        self._string("name", " in field name")
+        if self._token() != ":":
+            self._unexpected("was expecting a colon to separate field name and value")
+        self._at += 1
+
+    def _value(self) -> None:
+        character = self._token()
+        self._just_opened = False
+        if character in _NAMES:
+            self._opener(character)
+        elif character == '"':
+            self._string("string value", ": was expecting closing quote for a string value")
+        elif character == "+":
+            self._plus()
+        elif character in "-0123456789":
+            self._number()
+        elif character.isidentifier() or character == "$":
+            self._word()
+        else:
+            self._no_value(character)
+
+    def _opener(self, bracket: str) -> None:
+        if len(self._open) == _DEEPEST:
+            depth = f"Document nesting depth ({_DEEPEST + 1}) exceeds the maximum allowed ({_DEEPEST}, "
+            raise _JacksonError(f"{depth}from `StreamReadConstraints.getMaxNestingDepth()`)")
+        self._open.append((bracket, self._at))
+        self._at += 1
+        self._just_opened = True
+
+    def _no_value(self, character: str) -> NoReturn:
+        if character in _OPENERS and not self._open:
+            name = _NAMES[_OPENERS[character]]
+            self._fail(f"Unexpected close marker '{character}': no open {name} to close", self._at)
+        if character == "}" and self._open[-1][0] == "[":
+            self._unexpected("expected a value")
+        self._unexpected(f"expected a valid value {_VALUES}")
+
+    def _string(self, kind: str, unfinished: str) -> None:
+        self._at += 1
+        while True:
+            found = _STRING_STOP.search(self._text, self._at)
+            if found is None:
+                self._end(unfinished)
+            self._at = found.start()
+            if found[0] == '"':
+                self._at += 1
+                return
+            if found[0] != "\\":
+                shown = f"Illegal unquoted character ({_shown_character(found[0])})"
+                self._fail(f"{shown}: has to be escaped using backslash to be included in {kind}", self._at)
+            self._escape()
+
+    def _escape(self) -> None:
+        character = self._after_backslash()
+        if character == "u":
+            for _ in range(4):
+                if self._after_backslash() not in "0123456789abcdefABCDEF":
+                    self._unexpected("expected a hex-digit for character escape sequence")
+        elif character not in '"\\/bfnrt':
+            self._fail(f"Unrecognized character escape {_shown_character(character)}", self._at)
+        self._at += 1
+
+    def _after_backslash(self) -> str:
+        self._at += 1
+        if self._at >= len(self._text):
+            self._end(" in character escape sequence")
+        return self._text[self._at]
+
+    def _word(self, sign: str = "") -> None:
+        start = self._at - len(sign)
+        while self._at < len(self._text) and _continues_word(self._text[self._at]):
+            self._at += 1
+        word = self._text[start : self._at]
+        if word.removeprefix("-") in ("NaN", "Infinity"):
+            option = "enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow"
+            self._fail(f"Non-standard token '{word}': {option}", self._at)
+        if word not in ("true", "false", "null"):
+            shown = word if len(word) < _LONGEST_TOKEN else f"{word[:_LONGEST_TOKEN]}..."
+            self._fail(f"Unrecognized token '{shown}': was expecting {_VALUES}", start)
+
+    def _plus(self) -> NoReturn:
+        self._at += 1
+        if self._at == len(self._text):
+            self._end(" in a Number value")
+        option = "enable `JsonReadFeature.ALLOW_LEADING_PLUS_SIGN_FOR_NUMBERS` to allow"
+        comment = f"JSON spec does not allow numbers to have plus signs: {option}"
+        self._fail(f"Unexpected character ('+' (code 43)) in numeric value: {comment}", self._at)
+
+    def _number(self) -> None:
+        found = _NUMBER.match(self._text, self._at)
+        assert found is not None, "called only at a digit or a minus sign"
+        digits = found["integer"].removeprefix("-")
+        if not digits:
+            self._lone_minus()
+            return
+        if digits[0] == "0" and len(digits) > 1:
+            self._fail("Invalid numeric value: Leading zeroes not allowed", found.end("integer") - len(digits) + 1)
+        self._check_fraction_and_exponent(found, starts_with_zero=digits[0] == "0")
+        length = len(digits) + len((found["fraction"] or ".")[1:])
+        if length > _LONGEST_NUMBER:
+            size = f"Number value length ({length}) exceeds the maximum allowed ({_LONGEST_NUMBER}, "
+            raise _JacksonError(f"{size}from `StreamReadConstraints.getMaxNumberLength()`)")
+        self._at = found.end()
+        if not self._open and self._text[self._at : self._at + 1] not in _BLANKS:
+            self._unexpected("Expected space separating root-level values")
+
+    def _lone_minus(self) -> None:
+        self._at += 1
+        if self._at == len(self._text):
+            self._end("No digit following sign")
+        if self._text[self._at] == "I":
+            self._word("-")
+        if self._text[self._at] == ".":
+            self._unexpected(f"expected a valid value {_VALUES}")
+        shown = _shown_character(self._text[self._at])
+        comment = "expected digit (0-9) to follow minus sign, for valid numeric value"
+        self._fail(f"Unexpected character ({shown}) in numeric value: {comment}", self._at)
+
+    def _check_fraction_and_exponent(self, found: re.Match[str], *, starts_with_zero: bool) -> None:
+        if found["fraction"] == ".":
+            stop = min(found.end("fraction"), len(self._text) - 1)
+            comment = "Decimal point not followed by a digit"
+        elif found["exponent"] and not found["exponent"][-1].isdigit():
+            stop = found.end()
+            comment = "Exponent indicator not followed by a digit"
+            if stop == len(self._text):
+                self._end("expected a digit for number exponent")
+        else:
+            return
+        # Jackson points behind the whole part, but reads a number that starts with 0, or ends the text, elsewhere.
+        place = stop if starts_with_zero else found.end("integer")
+        self._fail(f"Unexpected character ({_shown_character(self._text[stop])}) in numeric value: {comment}", place)
+
+    def _token(self, unfinished: str | None = None) -> str:
+        """The next character that is no blank; the end of the text is a fault."""
+        while self._text[self._at : self._at + 1].strip(_BLANKS) == "":
+            if self._at == len(self._text):
+                self._end(unfinished or f" within/between {_NAMES[self._open[-1][0]]} entries")
+            self._at += 1
+        character = self._text[self._at]
+        if character in _CONTROLS:
+            rule = "only regular white space (\\r, \\n, \\t) is allowed between tokens"
+            self._fail(f"Illegal character ({_shown_character(character)}): {rule}", self._at + 1)
+        if character == "/":
+            option = "not recognized as one since Feature 'ALLOW_COMMENTS' not enabled for parser"
+            self._unexpected(f"maybe a (non-standard) comment? ({option})")
+        return character
+
+    def _unexpected(self, comment: str) -> NoReturn:
+        self._fail(f"Unexpected character ({_shown_character(self._text[self._at])}): {comment}", self._at)
+
+    def _end(self, unfinished: str) -> NoReturn:
+        self._fail(f"Unexpected end-of-input{unfinished}", len(self._text))
+
+    def _fail(self, message: str, place: int) -> NoReturn:
+        raise _JacksonError(f"{message}\n at {self._source(place)}")
+
+    def _source(self, place: int) -> str:
+        ends = [found.end() for found in _LINE_END.finditer(self._text, 0, place)]
+        return _SOURCE.format(line=len(ends) + 1, column=place - (ends[-1] if ends else 0) + 1)
+
+
+def _continues_word(character: str) -> bool:
+    return character == "$" or f"a{character}".isidentifier()
+
+
+def _shown_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20 or 0x7F <= code < 0xA0:
+        return f"(CTRL-CHAR, code {code})"
+    shown = "?" if 0xD800 <= code < 0xE000 else character  # half a pair, which Java cannot print either
+    return f"'{shown}' (code {code})" if code < 0x100 else f"'{shown}' (code {code} / 0x{code:x})"
+
+
+# Values by their kinds.
 
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any

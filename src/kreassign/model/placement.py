@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.model.partition import TopicPartition
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, partition_order
-from kreassign.model.plan_json import VERSION
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan, partition_order
 
 _ENTRY = json.JSONEncoder(ensure_ascii=False)
 
@@ -78,7 +77,7 @@ def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
         _ENTRY.encode({"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas})
         for name in sorted(placed, key=partition_order)
     )
-    return f'{{"version": {VERSION}, "partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"
+    return f'{{"version": {PLAN_VERSION}, "partitions": [' + (f"\n{entries}\n" if entries else "") + "]}"
 
 
 def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:

@@ -1,12 +1,18 @@
-"""Where partitions shall go: the value behind Kafka's reassignment JSON."""
+"""Plans: where partitions shall go, and Kafka's JSON files: reassignments, topics, elections (text ↔ model).
+
+Errors in a text are worded as in Kafka's own tool (and Jackson, the parser behind it), because that is what
+operators search for. Unknown fields and anything after the closing brace are ignored, as there.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 
-from kreassign.errors import InputError
-from kreassign.model.partition import TopicPartition, TopicPartitionReplica
+from kreassign.errors import InputError, MalformedPlan
+from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
+from kreassign.model.kafka_json import Json, array, decode, field, integer, json_list, json_object, string
 
 ANY_LOG_DIR = "any"
 _UTF_16 = "utf-16-be"
@@ -104,3 +110,95 @@ def partition_order(partition: TopicPartition) -> tuple[bytes, int]:
 
 def _java_list(items: tuple[int, ...] | tuple[str, ...]) -> str:
     return f"[{', '.join(map(str, items))}]"
+
+
+# Reassignment files and topics files.
+
+PLAN_VERSION = 1
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def parse_plan(text: str) -> Plan:
+    """Read a reassignment file: every entry in its order, duplicates too.
+
+    Raises `MalformedPlan`, or `InputError` for directories that do not match the replicas.
+    """
+    document = json_object(decode(text))
+    _check_version(document)
+    entries = array(document.get("partitions", []))
+    return Plan(tuple(_assignment(json_object(entry)) for entry in entries))
+
+
+def format_plan(plan: Plan) -> str:
+    """Write a reassignment file: compact, sorted by topic and partition, a directory for every replica."""
+    assignments = sorted(plan.assignments, key=lambda assignment: partition_order(assignment.topic_partition))
+    partitions = [
+        {
+            "topic": assignment.topic_partition.topic,
+            "partition": assignment.topic_partition.partition,
+            "replicas": assignment.replicas,
+            "log_dirs": assignment.log_dirs,
+        }
+        for assignment in assignments
+    ]
+    return _COMPACT.encode({"version": PLAN_VERSION, "partitions": partitions})
+
+
+def parse_topics(text: str) -> tuple[str, ...]:
+    """Read a topics file: the names in their order, duplicates too.
+
+    Raises `MalformedPlan`; for text that is not JSON its words are not the parser's, unlike for a plan.
+    """
+    try:
+        decoded = decode(text)
+    except MalformedPlan as error:
+        raise MalformedPlan("The input string is not a valid JSON") from error
+    document = json_object(decoded)
+    _check_version(document)
+    return tuple(string(field(json_object(entry), "topic")) for entry in array(document.get("topics", [])))
+
+
+def _check_version(document: dict[str, Json]) -> None:
+    version = integer(document.get("version", PLAN_VERSION))
+    if version != PLAN_VERSION:
+        raise MalformedPlan(f"Not supported version field value {version}")
+
+
+def _assignment(fields: dict[str, Json]) -> PartitionAssignment:
+    partition = TopicPartition(string(field(fields, "topic")), integer(field(fields, "partition")))
+    replicas = tuple(map(integer, json_list(field(fields, "replicas"))))
+    if "log_dirs" not in fields:
+        return PartitionAssignment(partition, replicas)
+    log_dirs = tuple(map(string, json_list(fields["log_dirs"])))
+    check_log_dirs(partition, replicas, log_dirs)
+    return PartitionAssignment(partition, replicas, log_dirs)
+
+
+# Files that name partitions for a leader election.
+
+
+def parse_election(text: str, *, integer_name: str = "Integer", missing: str, empty: str) -> tuple[TopicPartition, ...]:
+    """The partitions of an election file in their order; none of them twice, or it is `MalformedPlan`.
+
+    `missing` is what is said of a file without partitions, `empty` what is said of one that is no JSON;
+    `integer_name` is how a number is called where something else stands.
+    """
+    if not text:
+        raise MalformedPlan(empty)
+    try:
+        document = decode(text)
+    except MalformedPlan as error:
+        raise MalformedPlan(empty) from error
+    fields = json_object(document)
+    if "partitions" not in fields:
+        raise MalformedPlan(missing)
+    entries = [json_object(entry) for entry in array(fields["partitions"])]
+    return tuple(
+        TopicPartition(string(field(entry, "topic")), integer(field(entry, "partition"), integer_name))
+        for entry in entries
+    )
+
+
+def duplicates(partitions: tuple[TopicPartition, ...]) -> tuple[TopicPartition, ...]:
+    """Those that are named more than once, sorted."""
+    return tuple(sorted(key for key, count in Counter(partitions).items() if count > 1))

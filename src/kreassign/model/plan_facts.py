@@ -1,7 +1,8 @@
-"""What is known about a plan besides its replica lists: the values behind the facts file of a plan.
+"""The facts about a plan besides its replica lists: the values behind the facts file of a plan.
 
-Kafka's reassignment JSON has room for nothing but target replica lists. The facts say what they were made from, why,
-and what it costs to reach them; whoever executes the plan can check that the cluster is still the one it was made for.
+Kafka's reassignment JSON has room for nothing but target replica lists. The facts say what they were made from,
+why, and what it costs to reach them; before a plan is executed they show whether the cluster is still the one it
+was made for. Bytes, and bytes per second; prices are per GB (10^9 bytes).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kreassign.model.amount import format_amount
-from kreassign.model.load_basis import LoadBasis
-from kreassign.model.partition import TopicPartition
-from kreassign.model.plan import Plan
-from kreassign.model.plan_json import format_plan
+from kreassign.errors import InputError
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.documents import finite
+from kreassign.model.load import LoadBasis
+from kreassign.model.plan import Plan, format_plan
+from kreassign.model.text import format_amount, shortened
 
 ID_LENGTH = 16
 MOST_UNEVEN = 20
@@ -303,3 +305,55 @@ class PlanFacts:
 def plan_id(plan: Plan) -> str:
     """The same for the same assignments, whatever file they come from: of the SHA-256 of the plan as written."""
     return hashlib.sha256(format_plan(plan).encode()).hexdigest()[:ID_LENGTH]
+
+
+# Prices of copies from rack to rack, in any currency per GB, as clouds bill traffic between zones.
+
+GIGABYTE = 1_000_000_000
+HIGHEST_PRICE = 1e9
+EXAMPLE_PRICE = "write for example 0.01, or a:b=0.02"
+
+
+@dataclass(frozen=True, slots=True)
+class RackPrices:
+    """Prices per GB (10^9 bytes): `between` any two racks, unless `pairs` names them, from and to; None: unknown.
+
+    Within a rack nothing is paid, unless the pair is named.
+    """
+
+    between: float | None = None
+    pairs: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def cost(self, source: str | None, target: str | None, size_bytes: int) -> float | None:
+        """What so many bytes cost; None where a rack or a price is not known."""
+        if source is None or target is None:
+            return None
+        price = self.pairs.get((source, target), 0.0 if source == target else self.between)
+        return None if price is None or not (self.pairs or self.between is not None) else price * size_bytes / GIGABYTE
+
+
+NO_PRICES = RackPrices()
+
+
+def parse_price(text: str) -> RackPrices:
+    """One price: `0.01` between any two racks, or `a:b=0.02` from rack a to rack b. Raises InputError."""
+    pair, equals, number = text.rpartition("=")
+    source, colon, target = pair.partition(":")
+    try:
+        price = finite(number)
+    except ValueError as error:
+        raise InputError(f"{shortened(text)!r} is no price; {EXAMPLE_PRICE}") from error
+    if (
+        price > HIGHEST_PRICE
+        or price < 0
+        or math.copysign(1.0, price) < 0
+        or (equals and not (colon and source and target))
+    ):
+        raise InputError(f"{shortened(text)!r} is no price; {EXAMPLE_PRICE}")
+    return RackPrices(pairs={(source, target): price}) if equals else RackPrices(price)
+
+
+def joined_prices(one: RackPrices, other: RackPrices) -> RackPrices:
+    """Both; where both name a price, that of the other."""
+    between = one.between if other.between is None else other.between
+    return RackPrices(between, {**one.pairs, **other.pairs})

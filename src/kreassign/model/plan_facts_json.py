@@ -9,10 +9,9 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from kreassign.errors import MalformedPlan
-from kreassign.model import strict_json
-from kreassign.model.amount import LARGEST_AMOUNT
-from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
-from kreassign.model.partition import TopicPartition
+from kreassign.model import documents
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import (
     GoalMean,
@@ -29,7 +28,7 @@ from kreassign.model.plan_facts import (
     UnevenTopic,
     WorstLoss,
 )
-from kreassign.model.printable import shortened
+from kreassign.model.text import LARGEST_AMOUNT, shortened
 
 VERSION = 1
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -114,7 +113,7 @@ def load_fields(basis: LoadBasis) -> dict[str, Json]:
 def parse_facts(text: str) -> PlanFacts:
     """Read a facts file. Raises MalformedPlan; fields that this version does not know are ignored."""
     try:
-        document = strict_json.loads(text)
+        document = documents.read_json(text)
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
         return _facts(document)

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kreassign.errors import MalformedPlan
-from kreassign.model import strict_json
-from kreassign.model.partition import TopicPartition
+from kreassign.model import documents
+from kreassign.model.cluster import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.printable import shortened
-from kreassign.model.whole_number import LARGEST_ID
+from kreassign.model.text import LARGEST_ID, shortened
 
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any
@@ -51,7 +50,7 @@ def has_proposals(text: str) -> bool:
     if not any(f'"{name}"' in text for name in _FIELDS):  # spares large plans a second reading
         return False
     try:
-        document = strict_json.loads(text, takes_nan=True)
+        document = documents.read_json(text, takes_nan=True)
     except ValueError:
         return False
     return isinstance(document, dict) and "partitions" not in document and any(name in document for name in _FIELDS)
@@ -65,7 +64,7 @@ def is_plain_answer(text: str) -> bool:
 def parse_proposals(text: str) -> Proposals:
     """Read proposals in their order. Raises MalformedPlan, which names the entry and the field that is wrong."""
     try:
-        document = strict_json.loads(text, takes_nan=True)
+        document = documents.read_json(text, takes_nan=True)
     except ValueError as error:
         raise MalformedPlan(f"not JSON: {error}") from error
     entries = document.get("proposals") if isinstance(document, dict) else None

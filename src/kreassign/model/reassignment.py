@@ -1,8 +1,18 @@
-"""A partition on its way from one replica list to another: the arithmetic of KIP-455, in one place."""
+"""A reassignment: a partition on its way from one replica list to another (KIP-455).
+
+Also the two checks before one is submitted: what a KRaft controller makes of a second target for a partition that
+moves already, and whether the partition still has the replicas that the plan expects.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from kreassign.errors import Drifted
+from kreassign.model.cluster import TopicPartition
+
+# The arithmetic of KIP-455, in one place.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +92,97 @@ class Reassignment:
 
 def _ids(brokers: tuple[int, ...]) -> str:
     return ",".join(map(str, brokers))
+
+
+# A new target for a partition that is being reassigned: what a KRaft controller makes of it. Pure.
+#
+# Unlike KIP-455 has it, the controller starts from the full list, abandoned copies included, and keeps the former
+# `adding` (or `removing`) where nothing new is added (or removed). A controller of ZooKeeper mode does as the document
+# says, and none of the risks here is one.
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """`target` submitted while a partition is on its way as `ongoing` says."""
+
+    ongoing: OngoingReassignment
+    target: tuple[int, ...]
+
+    @property
+    def listed(self) -> OngoingReassignment:
+        """The lists that the controller stores."""
+        move = Reassignment(self.ongoing.replicas, self.target)
+        return OngoingReassignment(
+            move.replicas, move.adding or self.ongoing.adding, move.removing or self.ongoing.removing
+        )
+
+    @property
+    def can_never_complete(self) -> bool:
+        """Whether Kafka 4.3 would keep the move open for ever."""
+        return self.listed.can_never_complete
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Brokers of the target whose replicas go at its end nevertheless, ascending."""
+        return tuple(sorted(set(self.target) & set(self.listed.removing)))
+
+    @property
+    def left_over(self) -> tuple[int, ...]:
+        """Brokers, ascending, with copies for the former target: they stay until the move ends, even if cancelled."""
+        return tuple(sorted(set(self.listed.sources) - set(self.ongoing.sources)))
+
+    @property
+    def is_risky(self) -> bool:
+        """Whether it would not do what was asked for, or leave what nobody asked for."""
+        return bool(self.can_never_complete or self.dropped or self.left_over)
+
+    def __str__(self) -> str:
+        return "; ".join(self._risks())
+
+    def _risks(self) -> Iterator[str]:
+        if self.can_never_complete:
+            both = set(self.listed.adding) & set(self.listed.removing)
+            yield f"it can never end (Kafka 4.3): {_brokers(both)} would be both added and removed"
+        if self.dropped:
+            yield f"it ends without the target's replicas on {_brokers(self.dropped)}"
+        if self.left_over:
+            yield f"copies for the former target stay on {_brokers(self.left_over)} until it ends, even if cancelled"
+
+
+def _brokers(ids: Collection[int]) -> str:
+    return f"broker{'' if len(ids) == 1 else 's'} {','.join(map(str, sorted(ids)))}"
+
+
+# Compare-and-set for reassignments: the replica lists that a plan was made for, against those that there are.
+#
+# KIP-860 rejected the check of whole lists as too complex for the controller, and settled for their length. On the
+# client it is a comparison right before submitting: a plan made on stale metadata never runs.
+
+Replicas = Mapping[TopicPartition, tuple[int, ...]]
+
+
+def check_expected(
+    expected: Replicas, current: Replicas, ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None
+) -> None:
+    """Raise `Drifted` with a line for each partition that is not as expected: another list, on its way, or gone."""
+    if differences := list(_differences(expected, current, ongoing or {})):
+        raise Drifted("nothing was submitted, because the cluster is not what was expected:\n" + "\n".join(differences))
+
+
+def missing_expectations(expected: Replicas, wanted: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
+    """The partitions of a plan of which it is not said what is expected."""
+    return tuple(sorted(set(wanted) - expected.keys()))
+
+
+def _differences(
+    expected: Replicas, current: Replicas, ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> Iterator[str]:
+    for partition in sorted(expected):
+        wanted = _ids(expected[partition])
+        if partition in ongoing:
+            target = _ids(ongoing[partition].target)
+            yield f"  {partition}: expected at rest on {wanted}, but it is on its way to {target}"
+        elif partition not in current:
+            yield f"  {partition}: expected on {wanted}, but there is no such partition"
+        elif current[partition] != expected[partition]:
+            yield f"  {partition}: expected on {wanted}, but it is on {_ids(current[partition])}"

@@ -1,13 +1,20 @@
-"""A cluster as it was found, as one value: what a snapshot file holds, and a twin can be made of."""
+"""Snapshots: a whole cluster as one value, and as a JSON file (docs/reference/snapshot-file.md).
+
+A twin can be made of a snapshot. What is not known is left out of the file. Larger clusters have their partitions
+in columns, and only the rest, the head, as JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kreassign.errors import InputError
-from kreassign.model.cluster import Broker
-from kreassign.model.partition import TopicPartition
+from kreassign.model.cluster import NO_LEADER, Broker, TopicPartition
+from kreassign.model.documents import KeyedTable
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +115,205 @@ class ClusterSnapshot:
         for topic in self.topics:
             for number, partition in enumerate(topic.partitions):
                 yield TopicPartition(topic.name, number), partition
+
+
+# Snapshot files.
+
+SNAPSHOT_FORMAT = "kreassign-snapshot"
+SNAPSHOT_VERSION = 1
+
+# In lists that go with the replicas, what a broker did not report.
+_NO_SIZE = -1
+_NO_PATH = ""
+
+
+def format_snapshot(snapshot: ClusterSnapshot) -> str:
+    """The text of a snapshot file, a line for each partition."""
+    brokers = ",\n".join(json.dumps(_broker(broker)) for broker in snapshot.brokers)
+    topics = ",\n".join(map(_topic_text, snapshot.topics))
+    return f'{json.dumps(_top(snapshot))[:-1]},\n"brokers": [\n{brokers}\n],\n"topics": [\n{topics}\n]}}\n'
+
+
+def format_head(snapshot: ClusterSnapshot, counts: Sequence[int]) -> str:
+    """All but the partitions, of which each topic has so many."""
+    topics = [_topic(topic) | {"partition_count": count} for topic, count in zip(snapshot.topics, counts, strict=True)]
+    return json.dumps({**_top(snapshot), "brokers": list(map(_broker, snapshot.brokers)), "topics": topics})
+
+
+def parse_snapshot(text: str, name: str) -> ClusterSnapshot:
+    """Read a snapshot file; `name` is what errors call it. Raises InputError."""
+    top = _opened(text, name)
+    with top.taken_whole():
+        return _snapshot(top, tuple(map(_read_topic, top.tables("topics"))))
+
+
+def parse_head(text: str, name: str) -> tuple[ClusterSnapshot, tuple[int, ...]]:
+    """What `format_head` wrote: a snapshot without partitions, and how many each topic has. Raises InputError."""
+    top = _opened(text, name)
+    with top.taken_whole():
+        topics = [_read_counted(table) for table in top.tables("topics")]
+        return _snapshot(top, tuple(topic for topic, _ in topics)), tuple(count for _, count in topics)
+
+
+def _opened(text: str, name: str) -> KeyedTable:
+    top = KeyedTable.from_json(text, name)
+    if top.text("format", "") != SNAPSHOT_FORMAT:
+        raise InputError(f"{name} is not a snapshot file; make one with `kreassign snapshot --out FILE`")
+    if (version := top.whole("version")) != SNAPSHOT_VERSION:
+        raise InputError(f"{name} has version {version} of the format; this kreassign reads version {SNAPSHOT_VERSION}")
+    return top
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _top(snapshot: ClusterSnapshot) -> dict[str, Any]:
+    return {
+        "format": SNAPSHOT_FORMAT,
+        "version": SNAPSHOT_VERSION,
+        "taken_ms": snapshot.taken_ms,
+        "cluster_id": snapshot.cluster_id,
+        "broker_defaults": dict(snapshot.broker_defaults),
+    }
+
+
+def _broker(seen: SnapshotBroker) -> dict[str, Any]:
+    broker = seen.broker
+    known = {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
+    return _known(known) | {
+        "is_fenced": broker.is_fenced,
+        "log_dirs": [_log_dir(log_dir) for log_dir in seen.log_dirs],
+        "configs": dict(seen.configs),
+    }
+
+
+def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
+    sizes = {"total_bytes": log_dir.total_bytes, "usable_bytes": log_dir.usable_bytes}
+    flags = {"is_offline": log_dir.is_offline, "is_cordoned": log_dir.is_cordoned}
+    return {"path": log_dir.path, **_known(sizes), **flags}
+
+
+def _topic_text(topic: SnapshotTopic) -> str:
+    partitions = ",\n ".join(json.dumps(_partition(partition)) for partition in topic.partitions)
+    return f'{json.dumps(_topic(topic))[:-1]}, "partitions": [\n {partitions}]}}'
+
+
+def _topic(topic: SnapshotTopic) -> dict[str, Any]:
+    return {"name": topic.name, **_known({"topic_id": topic.topic_id}), "configs": dict(topic.configs)}
+
+
+def _partition(partition: SnapshotPartition) -> dict[str, Any]:
+    lists = {"isr": partition.isr, "adding": partition.adding, "removing": partition.removing}
+    numbers = {
+        "start_offset": partition.start_offset,
+        "end_offset": partition.end_offset,
+        "write_bytes_per_s": partition.write_bytes_per_s,
+    }
+    return {
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": partition.replicas,
+        **lists,
+        "log_dirs": [path or _NO_PATH for path in partition.log_dirs],
+        "sizes_bytes": [_NO_SIZE if size is None else size for size in partition.sizes_bytes],
+        "future_log_dirs": {str(broker): path for broker, path in partition.future_log_dirs.items()},
+        **_known(numbers),
+    }
+
+
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _snapshot(top: KeyedTable, topics: tuple[SnapshotTopic, ...]) -> ClusterSnapshot:
+    brokers = tuple(map(_read_broker, top.tables("brokers")))
+    _refuse_twice(top, "broker", (one.broker.id for one in brokers))
+    _refuse_twice(top, "topic", (one.name for one in topics))
+    return ClusterSnapshot(
+        top.whole("taken_ms"), top.text("cluster_id"), brokers, topics, top.text_map("broker_defaults")
+    )
+
+
+def _refuse_twice(top: KeyedTable, what: str, names: Iterable[object]) -> None:
+    seen: set[object] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{top.where}: {what} {shortened(str(name))} is there more than once")
+        seen.add(name)
+
+
+def _read_broker(table: KeyedTable) -> SnapshotBroker:
+    with table.taken_whole():
+        rack = table.text("rack") if table.has("rack") else None
+        broker = Broker(
+            table.whole("id", most=LARGEST_ID),
+            table.text("host"),
+            table.whole("port", most=LARGEST_ID),
+            rack,
+            table.flag("is_fenced", default=False),
+        )
+        log_dirs = tuple(map(_read_log_dir, table.tables("log_dirs")))
+        _refuse_twice(table, "log directory", (one.path for one in log_dirs))
+        return SnapshotBroker(broker, log_dirs, table.text_map("configs"))
+
+
+def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
+    with table.taken_whole():
+        return SnapshotLogDir(
+            table.text("path"),
+            table.whole("total_bytes") if table.has("total_bytes") else None,
+            table.whole("usable_bytes") if table.has("usable_bytes") else None,
+            table.flag("is_offline", default=False),
+            table.flag("is_cordoned", default=False),
+        )
+
+
+def _read_topic(table: KeyedTable) -> SnapshotTopic:
+    with table.taken_whole():
+        return _read_topic_with(table, tuple(map(_read_partition, table.tables("partitions"))))
+
+
+def _read_counted(table: KeyedTable) -> tuple[SnapshotTopic, int]:
+    with table.taken_whole():
+        return _read_topic_with(table, ()), table.whole("partition_count", most=LARGEST_ID)
+
+
+def _read_topic_with(table: KeyedTable, partitions: tuple[SnapshotPartition, ...]) -> SnapshotTopic:
+    return SnapshotTopic(
+        table.text("name"),
+        partitions,
+        table.text_map("configs"),
+        table.text("topic_id") if table.has("topic_id") else None,
+    )
+
+
+def _read_partition(table: KeyedTable) -> SnapshotPartition:
+    with table.taken_whole():
+        return SnapshotPartition(
+            table.wholes("replicas"),
+            table.wholes("isr"),
+            table.whole("leader", least=NO_LEADER, most=LARGEST_ID),
+            table.whole("leader_epoch", least=-1, most=LARGEST_ID),
+            tuple(path or None for path in table.texts("log_dirs")),
+            tuple(
+                None if size == _NO_SIZE else size
+                for size in table.wholes("sizes_bytes", least=_NO_SIZE, most=LARGEST_AMOUNT)
+            ),
+            table.wholes("adding"),
+            table.wholes("removing"),
+            {_broker_id(broker): path for broker, path in table.text_map("future_log_dirs").items()},
+            table.whole("start_offset") if table.has("start_offset") else None,
+            table.whole("end_offset") if table.has("end_offset") else None,
+            table.number("write_bytes_per_s") if table.has("write_bytes_per_s") else None,
+        )
+
+
+def _broker_id(text: str) -> int:
+    try:
+        return parse_whole(text)
+    except ValueError:
+        said = f"'future_log_dirs' names broker {shortened(text)!r}; it must be a whole number of at least 0"
+        raise InputError(said) from None

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kreassign.model.config import ConfigChange, ConfigResource
-from kreassign.model.partition import TopicPartition
+from kreassign.model.cluster import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
 
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"

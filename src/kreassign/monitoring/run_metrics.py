@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kreassign.executor.eta import Interval
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.progress.eta_interval import Interval
-from kreassign.executor.progress.meter import BrokerProgress, ProgressMeter
+from kreassign.executor.progress import BrokerProgress, ProgressMeter
 from kreassign.executor.state import AT_REST, MoveStatus, Phase, RunView
 
 

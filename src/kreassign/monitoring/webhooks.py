@@ -1,24 +1,127 @@
-"""Sending messages to a webhook from a thread of its own: whatever happens there, the run goes on.
-
-A message is sent again a few times when nobody answers or the answer may be another one later, then given up. No
-redirection is followed and no proxy asked: what is signed goes to the address that was given and nowhere else.
-"""
+"""Messages of a run to a webhook: their content, their signature, and their delivery, which never delays the run."""
 
 from __future__ import annotations
 
+import hmac
 import http.client
+import json
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from hashlib import sha256
 from http import HTTPStatus
+from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
 from kreassign.clock import Clock
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.monitoring.messages import Message
+from kreassign.executor.state import Phase
+from kreassign.model.text import printable, shortened
+from kreassign.monitoring.run_metrics import RunMetrics
+
+# What a webhook is told of a run, and how it knows that the run said so. Pure.
+#
+# A message is sent when a run is held, and when it comes to rest: done, failed, cancelled or paused. It is a JSON
+# document, signed as Stripe and others do: `HMAC-SHA256(secret, "<timestamp>.<body>")`, in hexadecimal digits. The
+# timestamp is of the attempt, so that a receiver can refuse what somebody sends once more later.
+
+SHOWN = 20
+"""So many verdicts and problems are told; the rest is counted."""
+
+SHORTEST_SECRET = 16
+SIGNATURE = "Kreassign-Signature"
+TIMESTAMP = "Kreassign-Timestamp"
+EVENT = "Kreassign-Event"
+DELIVERY = "Kreassign-Delivery"
+
+
+class News(StrEnum):
+    """What is told."""
+
+    HELD = "held"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+NEWS_OF_PHASE: Mapping[Phase, News] = MappingProxyType({
+    Phase.PAUSED: News.PAUSED,
+    Phase.DONE: News.DONE,
+    Phase.CANCELLED: News.CANCELLED,
+    Phase.FAILED: News.FAILED,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `delivery` is the same whenever it is sent again, so that a receiver can tell."""
+
+    news: News
+    delivery: str
+    body: bytes
+
+    def headers(self, secret: bytes, at_s: int) -> dict[str, str]:
+        """The headers of an attempt at this time, in seconds since the epoch."""
+        return {
+            "Content-Type": "application/json",
+            EVENT: self.news.value,
+            DELIVERY: self.delivery,
+            TIMESTAMP: str(at_s),
+            SIGNATURE: f"v1={signature(secret, at_s, self.body)}",
+        }
+
+
+def message(news: News, run: RunMetrics) -> Message:
+    """What is told of a run. Names and sentences of a cluster are printable, whatever it called them."""
+    delivery = f"{printable(run.run_id)}-{run.at_ms}-{news}"
+    problems = (*run.verdicts, *run.problems)
+    end = None if run.end is None else asdict(run.end)
+    document = {
+        "event": news.value,
+        "delivery": delivery,
+        "run_id": printable(run.run_id),
+        "cluster_id": printable(run.cluster_id),
+        "plan_id": run.plan_id,
+        "phase": run.phase.value,
+        "at_ms": run.at_ms,
+        "started_ms": run.started_ms,
+        "ended_ms": run.ended_ms,
+        "moves": {status.value: count for status, count in run.moves.items()},
+        "copied_bytes": run.copied_bytes,
+        "left_bytes": run.left_bytes,
+        "eta": end,
+        "why_held": None if run.why_held is None else printable(run.why_held),
+        "problems": [printable(problem) for problem in problems[:SHOWN]],
+        "problem_count": len(problems),
+        "open_settings": run.open_settings,
+    }
+    return Message(news, delivery, json.dumps(document).encode())
+
+
+def signature(secret: bytes, at_s: int, body: bytes) -> str:
+    """What a receiver compares with the header, in constant time."""
+    return hmac.new(secret, f"{at_s}.".encode() + body, sha256).hexdigest()
+
+
+def checked_secret(text: str) -> bytes:
+    """A secret without the line end of its file. Raises InputError for one that could be guessed."""
+    secret = text.strip().encode()
+    if len(secret) < SHORTEST_SECRET:
+        raise InputError(
+            f"the secret of the webhook has {len(secret)} bytes; use at least {SHORTEST_SECRET}, for example from "
+            "`openssl rand -hex 32`"
+        )
+    return secret
+
+
+# Sending messages to a webhook from a thread of its own: whatever happens there, the run goes on.
+#
+# A message is sent again a few times when nobody answers or the answer may be another one later, then given up. No
+# redirection is followed and no proxy asked: what is signed goes to the address that was given and nowhere else.
 
 TIMEOUT_S = 10.0
 RETRIES_S = (1.0, 5.0, 25.0)

@@ -14,45 +14,40 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.issue import Issue
+from kreassign.executor.history.findings import Issue
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.progress.meter import Progress
+from kreassign.executor.progress import Progress
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
-from kreassign.model.amount import parse_amount
-from kreassign.model.as_of import AsOf
-from kreassign.model.load_basis import MEASURED_S
+from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
+from kreassign.model.load import MEASURED_S, AsOf, SparkOptions
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.spark_options import SparkOptions
-from kreassign.operations import audit as audits
+from kreassign.model.text import parse_amount
 from kreassign.operations import doctor as diagnoses
-from kreassign.operations import forget as forgetting
-from kreassign.operations import new_partitions as places
 from kreassign.operations import plan as planning
-from kreassign.operations import rehearse as rehearsals
+from kreassign.operations import plan_tasks as places
+from kreassign.operations import report as audits
+from kreassign.operations import report as rehearsals
 from kreassign.operations import report as reports
 from kreassign.operations import rollback as rollbacks
 from kreassign.operations import run as runs
-from kreassign.operations import steer
-from kreassign.operations.forget import Forgotten
-from kreassign.operations.journals import default_state_dir, find_journal
-from kreassign.operations.load_inputs import table_inputs
-from kreassign.operations.new_partitions import ExpectedRates, Placement
+from kreassign.operations import run_journals
+from kreassign.operations import run_journals as forgetting
+from kreassign.operations.plan import table_inputs
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file
-from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf
-from kreassign.operations.rehearse import Rehearsal, Speeds
+from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
+from kreassign.operations.report import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
+from kreassign.operations.run_journals import Forgotten, default_state_dir, find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.twin import faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.planner.problem.policy import PlanPolicy
-from kreassign.planner.results.outcome import Outcome
+from kreassign.planner.results import Outcome
 from kreassign.planner.tasks.what_if import RightSize
 
 Throttle = ThrottleRates | int | str | None
@@ -248,27 +243,27 @@ def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s
 
 def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
     """What became of a run so far, from its journal. Raises InputError if there is none."""
-    return steer.status(find_journal(state_dir or default_state_dir(), run_id))
+    return run_journals.status(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[Progress]:
     """The progress of a run that another process executes, until none does any more. Raises InputError."""
-    return steer.watch(find_journal(state_dir or default_state_dir(), run_id))
+    return run_journals.watch(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def pause(run_id: str, *, state_dir: Path | None = None) -> None:
     """Pause a run that another process executes: it starts no new moves. Raises InputError, ExecutionError."""
-    steer.pause(find_journal(state_dir or default_state_dir(), run_id))
+    run_journals.pause(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def release(run_id: str, *, state_dir: Path | None = None) -> None:
     """Go on with a paused run: it starts moves again. Raises InputError, ExecutionError."""
-    steer.release(find_journal(state_dir or default_state_dir(), run_id))
+    run_journals.release(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def cancel(run_id: str, *, is_now: bool = True, state_dir: Path | None = None) -> None:
     """End a run now, as Kafka cancels; without `is_now` when its moves in flight are done. Raises as `pause` does."""
-    steer.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
+    run_journals.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
 
 
 def set_throttle(
@@ -281,12 +276,12 @@ def set_throttle(
     """Change the throttle of a run, of all brokers or of these. Raises as `pause` does."""
     auto = throttle if isinstance(throttle, AdaptiveThrottle) else None
     limit = None if isinstance(throttle, AdaptiveThrottle) else _rates(throttle).bytes_per_s
-    steer.set_throttle(find_journal(state_dir or default_state_dir(), run_id), limit, brokers, auto)
+    run_journals.set_throttle(find_journal(state_dir or default_state_dir(), run_id), limit, brokers, auto)
 
 
 def change_pace(run_id: str, change: PaceChange, *, state_dir: Path | None = None) -> None:
     """Change order, limits and hours of a run. Raises as `pause` does."""
-    steer.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
+    run_journals.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
 
 
 def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | None = None) -> Forgotten:

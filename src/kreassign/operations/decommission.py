@@ -1,6 +1,6 @@
 """Taking brokers out of a cluster for good: cordon, drain, prove that they are empty, unregister; and calling that off.
 
-What to do next is decided in `executor/brokers/decommission.py`, again each time from what the cluster says, so that
+What to do next is decided in `executor/decommission.py`, again each time from what the cluster says, so that
 whoever calls this again, after a crash, on another machine or as another operator, goes on where it was left. The drain
 is a run like any other, with its journal, its lease and its rollback; one that was interrupted here is resumed.
 """
@@ -16,26 +16,31 @@ from typing import Protocol
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, JournalDamaged, Rejected
-from kreassign.executor.brokers.cordon import CORDONED_LOG_DIRS
-from kreassign.executor.brokers.decommission import Decommission, Drain, Step, Unregister
-from kreassign.executor.brokers.readings import Readings, read_brokers
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, listed
+from kreassign.executor.brokers import (
+    CORDONED_LOG_DIRS,
+    Await,
+    Blocked,
+    Cordon,
+    Finished,
+    Readings,
+    listed_brokers,
+    read_brokers,
+)
 from kreassign.executor.cluster import permissions
-from kreassign.executor.history.interrupted_runs import left_behind
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
+from kreassign.executor.history.run_history import RunHistory, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import cordon, sole_change, uncordon, uncordon_dead
-from kreassign.operations.journals import find_journal
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import DrainBrokers, ReplaceBrokers, Task
-from kreassign.operations.preview import RunPreview, preview_run
 from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll_back
-from kreassign.operations.run import RunContext, RunRequest, prepare_run
+from kreassign.operations.run import RunContext, RunPreview, RunRequest, prepare_run, preview_run
+from kreassign.operations.run_journals import find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 
@@ -179,7 +184,7 @@ def drain_plan(
     outcome = make_plan(inputs_of_snapshot(snapshot, request.policy, "cluster"), _task(request, step.brokers))
     if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
         raise InputError(
-            f"the plan would leave {', '.join(map(str, left))} on {listed(step.brokers)}, for these topics are "
+            f"the plan would leave {', '.join(map(str, left))} on {listed_brokers(step.brokers)}, for these topics are "
             "excluded (goals file); nothing was moved"
         )
     return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
@@ -221,7 +226,7 @@ class Decommissioning:
         self._check()
         cluster_id = self._client.describe_cluster().cluster_id
         for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
-            self._note(f"resume run {run_id}, which drains {listed(self._request.brokers)}")
+            self._note(f"resume run {run_id}, which drains {listed_brokers(self._request.brokers)}")
             if blocked := self._after(self._runs.resume(run_id)):
                 return self._result(blocked)
         last: Step | None = None
@@ -280,7 +285,7 @@ class Decommissioning:
 
     def _refuse_if_lacking(self, brokers: Collection[int], topics: Iterable[str] = (), *, reassigns: bool) -> None:
         if lacking := permissions.lacking_for_brokers(self._client, brokers, reassigns=reassigns, topics=topics):
-            refused = f"the decommission of {listed(self._request.brokers)} cannot go on:"
+            refused = f"the decommission of {listed_brokers(self._request.brokers)} cannot go on:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
     def _await(self, step: Await, last: Step | None) -> Blocked | None:
@@ -351,7 +356,7 @@ class Decommissioning:
         reasons = (*ended.problems, *stuck, *(f"throttle left behind: {one}" for one in ended.throttle_residue))
         said = "; ".join(reasons[:SHOWN_REASONS])
         return Blocked(
-            f"run {ended.run_id}, which drains {listed(self._request.brokers)}, is {ended.state}"
+            f"run {ended.run_id}, which drains {listed_brokers(self._request.brokers)}, is {ended.state}"
             f"{said and f' ({said})'}. See to it (`kreassign status {ended.run_id}`), then give the command again"
         )
 

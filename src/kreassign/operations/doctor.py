@@ -11,25 +11,21 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, JournalDamaged
-from kreassign.executor.brokers.in_maintenance import GROUP_ID as MAINTENANCE_GROUP
-from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
-from kreassign.executor.cluster import queries
+from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.remote_storage import without_records
+from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
-from kreassign.executor.history.disk_findings import fillings
-from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind
-from kreassign.executor.history.issue import Issue
-from kreassign.executor.history.move_findings import NOBODY, Moving
-from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.history.snapshots import read_view
+from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
+from kreassign.executor.history.run_history import RunHistory, UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
 from kreassign.executor.lease import LeaseHolder, OriginalValues, present_holder
 from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.executor.lease.originals import read_record
+from kreassign.executor.lease.record import read_record
+from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.executor.maintenance import MaintenanceRecord
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle.ledger import ConfigValue, throttle_keys
+from kreassign.executor.throttle_ledger import ConfigValue, throttle_keys
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -41,9 +37,9 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model.text import signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.model.whole_number import signed_number
-from kreassign.operations.maintenance_store import MaintenanceStore
+from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
 from kreassign.operations.snapshot import described_cluster
 
@@ -81,7 +77,7 @@ def examine(
     whole = described_cluster(client)
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
     topics = client.describe_topics()
-    settings, unread = queries.read_configs(client, throttle_keys(topics.ok, live))
+    settings, unread = requests.read_configs(client, throttle_keys(topics.ok, live))
     left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, record, lease_problems = _lease(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
@@ -93,7 +89,7 @@ def examine(
     log_dirs = second.log_dirs
     runs = _unfinished(state_dir, whole.cluster_id, [one.run_id for one in left])
     throttles = tuple(present for present in settings if present.value is not None)
-    partitions = queries.partitions_of(topics)
+    partitions = requests.partitions_of(topics)
     moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
     empty = without_records(client, partitions, {one.name: one.move for one in moving if one.is_stuck})
     return ClusterReadings(
@@ -167,7 +163,7 @@ def _moving(
     return Moving(
         name,
         move,
-        next((run.run_id for run in runs if name in run.records), NOBODY),
+        next((run.run_id for run in runs if name in run.records), NO_RUN),
         second.copied.get(name, 0) if is_measured else None,
         first.copied.get(name, 0) if is_measured else None,
         has_leader=known is None or known.leader != NO_LEADER,
@@ -194,7 +190,7 @@ def _settings_and_permissions(
     min_isr: Mapping[str, int] = {}
     allowed = None
     try:
-        min_isr = queries.min_isr_of(client, topics)
+        min_isr = requests.min_isr_of(client, topics)
     except ClusterError as error:
         problems.append(f"min.insync.replicas: {error_text(error)}")
     try:

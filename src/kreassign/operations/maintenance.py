@@ -1,6 +1,6 @@
 """Maintenance of brokers: no leaders on them while they are restarted or repaired, and everything back afterwards.
 
-What to do next is decided in `executor/brokers/maintenance.py`, again each time from what the cluster says and what was
+What to do next is decided in `executor/maintenance.py`, again each time from what the cluster says and what was
 written down (`maintenance_store`), so that whoever calls this again goes on where it was left.
 """
 
@@ -14,7 +14,12 @@ from enum import StrEnum
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import Drifted, InputError
-from kreassign.executor.brokers.maintenance import (
+from kreassign.executor.brokers import Await, Blocked, Cordon, Finished, listed_brokers, read_brokers
+from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.requests import min_isr_of
+from kreassign.executor.history.run_history import RunHistory, left_behind, read_history
+from kreassign.executor.journal import active_run, journal_path
+from kreassign.executor.maintenance import (
     Elect,
     Forget,
     MaintenanceFacts,
@@ -27,18 +32,10 @@ from kreassign.executor.brokers.maintenance import (
     next_to_enter,
     next_to_exit,
 )
-from kreassign.executor.brokers.readings import read_brokers
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished, listed
-from kreassign.executor.cluster import permissions
-from kreassign.executor.cluster.queries import min_isr_of
-from kreassign.executor.history.interrupted_runs import left_behind
-from kreassign.executor.history.run_history import RunHistory, read_history
-from kreassign.executor.journal import active_run, journal_path
 from kreassign.executor.state import ACTIVE
 from kreassign.model import TopicPartition
-from kreassign.operations.broker_changes import cordon, sole_change, uncordon
+from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
 from kreassign.operations.decommission import Tell, tell_nobody
-from kreassign.operations.maintenance_store import MaintenanceStore
 from kreassign.operations.run import RunContext, new_run_id
 
 SYSTEM_CLOCK = SystemClock()
@@ -183,7 +180,7 @@ class Maintenance:
         reassigns = any(isinstance(step, Reorder | Elect) for step in due)
         changed = [broker for step in due if isinstance(step, Cordon | Uncordon) for broker in step.brokers]
         if lacking := permissions.lacking_for_brokers(self.client, changed, reassigns=reassigns):
-            refused = f"the maintenance of {listed(self.brokers)} cannot go on, and nothing was changed:"
+            refused = f"the maintenance of {listed_brokers(self.brokers)} cannot go on, and nothing was changed:"
             raise InputError("\n  - ".join((refused, *lacking)))
 
     # --- steps --------------------------------------------------------------------------------------------------

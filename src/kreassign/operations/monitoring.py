@@ -1,23 +1,23 @@
-"""A run that others watch by machine: its metrics on a port, and messages to a webhook."""
+"""Monitor a run by machine: its metrics on a port, messages to a webhook, and files for Prometheus and Grafana."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 
 from kreassign.clock import Clock, SystemClock
-from kreassign.executor.history.snapshots import read_progress
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.history.run_history import read_progress
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.state import Phase, RunView
-from kreassign.monitoring.endpoint import serving_metrics
-from kreassign.monitoring.messages import NEWS_OF_PHASE, Message, News, message
-from kreassign.monitoring.metrics import exposition
+from kreassign.monitoring.metrics import exposition, serving_metrics
 from kreassign.monitoring.run_metrics import RunMetrics, is_held, run_metrics
-from kreassign.monitoring.webhooks import LAST_S, Webhook, sending
-from kreassign.operations.journals import is_active
+from kreassign.monitoring.webhooks import LAST_S, NEWS_OF_PHASE, Message, News, Webhook, message, sending
 from kreassign.operations.run import Observer, RunContext
+from kreassign.operations.run_journals import is_active
 
 EVERY_MS = 1_000
 """Metrics are as old as this at most; counting them again costs what is in flight and what moves there are."""
@@ -112,3 +112,18 @@ def _metrics_of(path: Path) -> RunMetrics:
     is_executed = is_active(path)
     run, meter = read_progress(path)
     return run_metrics(run if is_executed else run.as_left, meter)
+
+
+# The files for those who monitor runs: alert rules for Prometheus, a dashboard for Grafana.
+
+
+class MonitoringFile(StrEnum):
+    """What there is, and the name of its file."""
+
+    ALERTS = "alerts.yaml"
+    DASHBOARD = "dashboard.json"
+
+
+def monitoring_file(which: MonitoringFile) -> str:
+    """The text of a file that comes with kreassign."""
+    return (files("kreassign.monitoring") / "files" / which).read_text(encoding="utf-8")

@@ -1,27 +1,57 @@
-"""Plans: from the present state of a cluster to what to change, one at a time or many at once."""
+"""Make plans: from the present state of a cluster to what to change, one at a time or many at once.
+
+Besides: whether moving leaders alone is enough, and other destinations for moves whose own are lost during a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
+from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import IllegalPlan, InputError, InvariantBroken
-from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
+from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.observations import replica_locations
+from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, read_configs
+from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
+from kreassign.executor.instructions import ReplanMoves
+from kreassign.executor.preflight import PlanOrigin, read_cluster, violations
+from kreassign.executor.preview import starved
+from kreassign.executor.runner import Replanned
+from kreassign.executor.throttle_ledger import throttle_keys
+from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.model import Cluster, LogDir, Partition, TopicPartition
+from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.text import format_amount
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import Task, WhatIf, described
-from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
-from kreassign.planner import Budget, Problem
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
-from kreassign.planner.results.pareto import ANY_RATE, Choice
-from kreassign.planner.results.pareto import pareto as pareto_choices
+from kreassign.operations.snapshot_files import SPARK_LOG, spark_jobs
+from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
+from kreassign.planner.check.cost import bytes_bound
+from kreassign.planner.problem.build import ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.problem import Assignment
+from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.search.search import unwatched
 from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_subproblems
-from kreassign.planner.tasks import fit_in, ignore_dead_brokers
-from kreassign.planner.tasks.what_if import RightSize, what_if
+from kreassign.planner.tasks import fit_in, ignore_dead_brokers, leaders_only, replace_lost
+from kreassign.planner.tasks.what_if import ANY_RATE, Choice, RightSize, what_if
 from kreassign.planner.tasks.what_if import brokers_needed as right_size
+from kreassign.planner.tasks.what_if import pareto as pareto_choices
+
+# What plans from tables, loaded when there are tables to plan from: they are slow to load, and a file needs none.
+
+
+def table_inputs() -> ModuleType:
+    """From tables to a problem."""
+    from kreassign.operations import table_inputs as found  # noqa: PLC0415 - slow to load, and a file needs no tables
+
+    return found
+
 
 NO_BUDGET = Budget()
 
@@ -48,8 +78,8 @@ class Search:
         if not self.on_spark:
             return [attempt(problem) for problem in problems]
         jobs = spark_jobs("planning on Spark")
-        with jobs.session.spark_session(self.log_file, self.spark_options, name="kreassign plan") as spark:
-            found: list[Answer] = jobs.parallel.map_on_executors(spark, attempt, problems)
+        with jobs.spark_session.spark_session(self.log_file, self.spark_options, name="kreassign plan") as spark:
+            found: list[Answer] = jobs.spark_session.map_on_executors(spark, attempt, problems)
         return found
 
 
@@ -208,3 +238,226 @@ def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ..
         inputs.limits,
         inputs.unknown_goals,
     )
+
+
+# Whether leaders alone bring all brokers into their bands, and how many bytes that saves a rebalance.
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersAlone:
+    """Leaders alone meet all bands, by this plan unless it copies something: then `copied_bytes` need not be.
+
+    `least_bytes` is what any plan copies that meets them too while who stays keeps its role.
+    """
+
+    copied_bytes: int
+    least_bytes: int
+
+    @property
+    def saved_bytes(self) -> int:
+        """How many bytes whoever changes leaders alone does not copy: those of the plan, else no fewer than that."""
+        return self.copied_bytes or self.least_bytes
+
+    def __str__(self) -> str:
+        saved = format_amount(self.saved_bytes, "B")
+        if self.copied_bytes:
+            return f"leaders alone meet all bands too: `kreassign plan leaders` saves the {saved} that are copied here"
+        return f"leaders alone meet all bands, which saves copies of at least {saved}"
+
+
+def leaders_alone(outcome: Outcome) -> LeadersAlone | None:
+    """What a rebalance has to say of leaders: None unless changing them, and nothing else, meets all its bands.
+
+    Where the plan copies something, that is searched once more, but only if no band is missed that leaders do not
+    change. Goals that are no bands, such as failover, may want copies all the same: then nothing is said.
+    """
+    problem, found = outcome.problem, outcome.evaluation
+    rules, missed = problem.rules, {one.goal for one in found.misses(before=True)}
+    if rules.failover is not None or rules.topic_spread is not None or not missed or found.misses():
+        return None
+    if found.moves and not _suffice(problem, missed):
+        return None
+    if found.log_dir_moves:
+        return None
+    return LeadersAlone(found.moved_bytes, bytes_bound(problem, leaders_stay=True).total)
+
+
+def _suffice(problem: Problem, missed: set[str]) -> bool:
+    """Whether other leaders alone meet what is missed now, and miss nothing else."""
+    if not missed <= {band.goal.name for band in problem.failover_bands}:
+        return False
+    posed = leaders_only(problem)
+    return not evaluate(posed, solve(posed).assignment).misses()
+
+
+# Other destinations for moves of a run whose own are lost: what the planner says, checked like a plan.
+#
+# What has to be known is asked of the cluster, for a run has no snapshot. Brokers that the plan empties take nothing,
+# and no replica goes back to a broker that the plan takes it from: what the plan was for is not known, but that it
+# wanted. Nor does a broker take any whose throttle somebody else has set since the run began: that is theirs.
+
+GONE = "it is not there any more"
+
+
+def replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
+    """New targets for moves whose destinations are lost, or why there are none. Raises ClusterError."""
+    try:
+        targets, refused = _planned(client, question)
+    except (IllegalPlan, InputError) as error:
+        return Replanned(refused=tuple(Refusal(move.topic_partition, str(error)) for move in question.moves))
+    refused |= _objections(client, question, targets)
+    return Replanned(
+        tuple(
+            NewTarget(move.topic_partition, move.target, targets[move.topic_partition])
+            for move in question.moves
+            if move.topic_partition not in refused
+        ),
+        tuple(Refusal(name, reason) for name, reason in refused.items()),
+    )
+
+
+# --- planning ------------------------------------------------------------------------------------------------------
+
+
+def _planned(
+    client: AdminClient, question: ReplanMoves
+) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
+    """New lists of the moves, and why some have none."""
+    cluster = client.describe_cluster()
+    theirs = _of_others(client, question, cluster)
+    problem = _problem_of_lost(client, question, cluster, theirs)
+    moves = {move.topic_partition: move for move in question.moves}
+    leaving = {name: set(question.lost).intersection(move.adding) for name, move in moves.items()}
+    barred = {name: (*move.original, *question.lost) for name, move in moves.items()}
+    targets, refused = replace_lost(problem, leaving, barred)
+    if theirs:
+        left_out = (
+            f"brokers {sorted(theirs)} were left out, whose throttle is not this run's: {'; '.join(theirs.values())}"
+        )
+        refused = {name: f"{reason}; {left_out}" for name, reason in refused.items()}
+    for name in moves.keys() - targets.keys() - refused.keys():
+        refused[name] = "a copy that is there already was to go to another log directory" if not leaving[name] else GONE
+    return targets, refused
+
+
+def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> dict[int, str]:
+    """Brokers with a throttle that is not for this run to change, or that do not tell, and what they have, or why."""
+    keys = throttle_keys((), cluster.broker_ids) if question.rates.is_limited else ()
+    values, unread = read_configs(client, (key for key in keys if key not in question.known))
+    found = {int(resource.name): f"{resource} {problem}" for resource, problem in unread}
+    return found | {int(one.key.resource.name): str(one) for one in values if one.value is not None}
+
+
+def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluster, barred: Collection[int]) -> Problem:
+    """The cluster as it will be when the run is over, with the brokers that are lost still in its lists."""
+    topics = client.describe_topics()
+    concerned = {move.topic_partition.topic for move in question.moves}
+    for topic, error in topics.failed.items():
+        if topic in concerned and not is_unknown_topic(error):
+            raise error
+    found = partitions_of(topics)
+    log_dirs = client.describe_log_dirs().ok
+    wanted = {move.topic_partition: move.target for move in question.plan}
+    known = {move.topic_partition: move.size_bytes for move in question.plan}
+    sizes = Counter(known)
+    for replica, place in replica_locations(log_dirs).items():
+        name = TopicPartition(replica.topic, replica.partition)
+        sizes[name] = max(sizes[name], place.current_bytes)
+    rows = (
+        ReplicaRow(
+            *name, broker, position, is_reassigning=False, size_bytes=sizes[name], write_bytes_per_s=None, log_dir=None
+        )
+        for name, partition in found.items()
+        for position, broker in enumerate(wanted.get(name, partition.replicas))
+    )
+    hosts = [*_live(cluster, log_dirs, question, barred), *_absent(cluster, question, found)]
+    return problem_from(hosts, columns_of(rows))
+
+
+def _live(
+    cluster: Cluster, log_dirs: Mapping[int, tuple[LogDir, ...]], question: ReplanMoves, barred: Collection[int]
+) -> Iterator[BrokerFacts]:
+    closed = {*barred, *_emptied(question.plan)}
+    rooms = {broker: _room(dirs, question.disk_reserve) for broker, dirs in log_dirs.items()}
+    is_known = all(rooms.get(broker.id) is not None for broker in cluster.brokers)
+    for broker in cluster.brokers:
+        dirs, room = log_dirs.get(broker.id, ()), rooms.get(broker.id)
+        takes = any(one.error is None and not one.is_cordoned for one in dirs) if log_dirs else True
+        yield BrokerFacts(
+            broker.id,
+            broker.rack,
+            {"disk": room} if is_known and room is not None else {},
+            may_receive=takes and broker.id not in closed,
+        )
+
+
+def _absent(
+    cluster: Cluster, question: ReplanMoves, partitions: Mapping[TopicPartition, Partition]
+) -> Iterator[BrokerFacts]:
+    """Those that are down, for however long. Nobody knows their racks, so they add none to those that there are."""
+    named = {broker for one in partitions.values() for broker in one.replicas}
+    named |= {broker for move in question.plan for broker in move.target}
+    for absent in sorted(named.difference(cluster.broker_ids)):
+        yield BrokerFacts(absent, may_receive=False, must_empty=True)
+
+
+def _room(dirs: Iterable[LogDir], reserve: float) -> float | None:
+    """Bytes that a broker may hold; None where its file systems are not known (before Kafka 3.3)."""
+    totals = [one.total_bytes for one in dirs if one.error is None]
+    known = [total for total in totals if total is not None]
+    return sum(known) * (1 - reserve) if known and len(known) == len(totals) else None
+
+
+def _emptied(plan: Iterable[PlannedMove]) -> frozenset[int]:
+    """Brokers from which the plan takes and to which it gives nothing: drained, or too full."""
+    moves = tuple(plan)
+    taken = {broker for move in moves for broker in move.reassignment.removing}
+    return frozenset(taken.difference(broker for move in moves for broker in move.adding))
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _objections(
+    client: AdminClient, question: ReplanMoves, targets: Mapping[TopicPartition, tuple[int, ...]]
+) -> dict[TopicPartition, str]:
+    """What speaks against each of the new targets, as against a plan before a run: its first reason."""
+    assignments = [PartitionAssignment(name, target) for name, target in targets.items()]
+    if not assignments:
+        return {}
+    view = read_cluster(client, Plan(tuple(assignments)), {})
+    # What this run has under way is cancelled before anything else is sent.
+    ongoing = {name: one for name, one in view.ongoing.items() if name not in question.in_flight}
+    view = replace(view, ongoing=ongoing)
+    origin = PlanOrigin(view.cluster.cluster_id, topic_ids_of_moves(question.moves))
+    found = {
+        one.topic_partition: wrong[0].removeprefix(f"{one.topic_partition}: ")
+        for one in assignments
+        if (wrong := violations(Plan((one,)), view, NO_THROTTLE, origin))
+    }
+    return {**_of_permissions(client, question, targets), **_of_rates(question, targets), **found}
+
+
+def _of_permissions(
+    client: AdminClient, question: ReplanMoves, targets: Mapping[TopicPartition, tuple[int, ...]]
+) -> dict[TopicPartition, str]:
+    topics: set[str] = set()
+    brokers: set[int] = set()
+    if question.rates.is_limited:
+        topics = {name.topic for name in targets}
+        chosen = {broker for target in targets.values() for broker in target}
+        brokers = chosen.intersection(client.describe_cluster().broker_ids)
+    lacking = permissions.lacking(client, sorted(topics), sorted(brokers))
+    return dict.fromkeys(targets, "; ".join(lacking)) if lacking else {}
+
+
+def _of_rates(question: ReplanMoves, targets: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, str]:
+    """Copies that the throttle would never let end at their new brokers."""
+    moves = [
+        replace(move, target=targets[move.topic_partition])
+        for move in question.moves
+        if move.topic_partition in targets
+    ]
+    names = {str(name): name for name in targets}
+    hopeless = (one for one in starved(moves, question.writes, question.rates) if one.is_certain)
+    return {names[one.subject]: str(one) for one in hopeless if one.subject in names}

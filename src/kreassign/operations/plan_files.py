@@ -1,18 +1,24 @@
-"""Plans on disk: Kafka's reassignment JSON, the facts file with the facts about it, and Cruise Control's proposals."""
+"""Plans on disk: Kafka's reassignment JSON, the facts beside it, assignments of other tools, and approvals.
+
+Cruise Control's proposals are read as well. Asks no cluster.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from kreassign.errors import InputError, MalformedPlan
+from kreassign.errors import InputError, KreassignError, MalformedPlan
 from kreassign.model import TopicPartition
-from kreassign.model.plan import Plan
+from kreassign.model.documents import read_json
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan, parse_plan, partition_order
 from kreassign.model.plan_facts import PlanFacts, plan_id
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.model.plan_json import format_plan, parse_plan
-from kreassign.model.proposals import has_proposals, parse_proposals
+from kreassign.model.proposals import ASK_AGAIN, has_proposals, is_plain_answer, parse_proposals
+from kreassign.model.text import printable, shortened
 
 FACTS_SUFFIX = ".facts.json"
 
@@ -102,3 +108,277 @@ def replace_file(path: Path, text: str) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     unfinished.write_text(text + "\n", encoding="utf-8")
     unfinished.replace(path)
+
+
+# Assignments that others made, in files: Cruise Control's proposals, and Kafka's JSON, also one file for each topic.
+#
+# What several files say is joined. A partition may stand in two of them if both say the same, as in topicmappr's
+# combined map and the one of its topic.
+
+NAMED = 5
+"""How many partitions a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """What files say together, sorted: a plan, the lists that it was made from as far as they say, and what it lacks.
+
+    `unsaid` are sentences on what their maker wanted and these files cannot tell.
+    """
+
+    plan: Plan
+    source: str
+    expected: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    unsaid: tuple[str, ...] = ()
+
+
+def read_assignments(paths: Sequence[Path]) -> Assignments:
+    """What files say together, and all `*.json` in directories. Raises InputError, which names the file."""
+    entries: dict[TopicPartition, tuple[PartitionAssignment, Path]] = {}
+    expected: dict[TopicPartition, tuple[int, ...]] = {}
+    unsaid: list[str] = []
+    for path in _files(paths):
+        found = _read_assignment(path)
+        expected |= found.expected
+        unsaid += found.unsaid
+        for entry in found.plan.assignments:
+            before, place = entries.setdefault(entry.topic_partition, (entry, path))
+            if before != entry:
+                raise MalformedPlan(
+                    f"says {entry}, but {place.name} says {before}; leave out one of the two files", path=str(path)
+                )
+    ordered = sorted(entries, key=partition_order)
+    source = ", ".join(path.name or str(path) for path in paths)
+    return Assignments(Plan(tuple(entries[name][0] for name in ordered)), source, expected, tuple(unsaid))
+
+
+def named(partitions: Sequence[TopicPartition]) -> str:
+    """Some partitions by name, and how many more there are."""
+    more = len(partitions) - NAMED
+    shown = ", ".join(shortened(str(one)) for one in sorted(partitions, key=partition_order)[:NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(one for one in path.glob("*.json") if not one.name.endswith(FACTS_SUFFIX))
+        if not inside:
+            raise InputError(f"no file in {path} has a name that ends in .json; name the files, or another directory")
+        yield from inside
+
+
+def _read_assignment(path: Path) -> Assignments:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedPlan(f"not a text in UTF-8: {error}", path=str(path)) from error
+    try:
+        return _proposed(text, path) if has_proposals(text) else _kafkas(text, path)
+    except InputError as error:
+        raise (
+            error if isinstance(error, MalformedPlan) and error.path else MalformedPlan(str(error), path=str(path))
+        ) from error
+
+
+def _proposed(text: str, path: Path) -> Assignments:
+    found = parse_proposals(text)
+    unsaid = []
+    if found.violated:
+        unsaid.append(f"Cruise Control says that its plan violates {', '.join(map(shortened, found.violated))}")
+    if found.log_dir_moves:
+        unsaid.append(
+            f"{named(found.log_dir_moves)}: Cruise Control moves copies between log directories of a broker, but "
+            "does not name them; `kreassign plan disks` plans such moves"
+        )
+    if found.elections:
+        unsaid.append(
+            f"{named(found.elections)}: only the leader is to change, which `kafka-leader-election --election-type "
+            "preferred` does"
+        )
+    return Assignments(_once_each(found.plan), path.name, found.expected, tuple(unsaid))
+
+
+def _kafkas(text: str, path: Path) -> Assignments:
+    if is_plain_answer(text):
+        raise MalformedPlan(f"this is what Cruise Control answers to people; {ASK_AGAIN}")
+    plan = parse_plan(text)
+    if not len(plan) and '"partitions"' not in text:  # which Kafka's own reader takes as none
+        raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
+    return Assignments(_once_each(plan), path.name)
+
+
+def _once_each(plan: Plan) -> Plan:
+    if twice := plan.duplicate_partitions:
+        raise MalformedPlan(f"{named(twice)}: named more than once")
+    return plan
+
+
+# Approval of plans: a file beside the plan says who has approved it, and of which content that holds.
+#
+# It is for teams in which one proposes and another agrees: `kreassign run --require-approval` refuses a plan that
+# nobody has approved, or that was changed since. Whoever may write into the directory can approve; the file is not
+# signed.
+
+APPROVAL_SUFFIX = ".approval.json"
+LONGEST_NAME = 100
+LONGEST_NOTE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Who approved which plan, when (ms since the epoch), with which note."""
+
+    plan_id: str
+    approved_by: str
+    approved_ms: int
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.approved_by.strip():
+            raise InputError("an approval needs the name of who approves")
+        if len(self.approved_by) > LONGEST_NAME or len(self.note) > LONGEST_NOTE:
+            raise InputError(f"a name has up to {LONGEST_NAME} characters, and a note up to {LONGEST_NOTE}")
+
+
+def approval_path(plan: Path) -> Path:
+    """Where the approval of a plan is: `plan.approval.json` for `plan.json`."""
+    return plan.with_name(plan.name.removesuffix(".json") + APPROVAL_SUFFIX)
+
+
+def approve(plan: Path, expected_id: str, approved_by: str, note: str, now_ms: int) -> Approval:
+    """Approve a plan as somebody saw it. Raises InputError where its file says something else by now."""
+    found = plan_id(read_plan_file(plan).plan)
+    if found != expected_id:
+        raise InputError(f"{plan.name} is plan {found} by now, and not {expected_id}, which was looked at; look again")
+    approval = Approval(found, approved_by.strip(), now_ms, note.strip())
+    path = approval_path(plan)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    unfinished.write_text(json.dumps(asdict(approval)) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+    return approval
+
+
+def revoke(plan: Path) -> None:
+    """Take the approval of a plan back. Raises InputError where there is none."""
+    try:
+        approval_path(plan).unlink()
+    except FileNotFoundError:
+        raise InputError(f"{plan.name} is not approved") from None
+
+
+def approval_of(plan: Path) -> Approval | None:
+    """The approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan."""
+    path = approval_path(plan)
+    if not path.exists():
+        return None
+    try:
+        found = read_json(path.read_text(encoding="utf-8"))
+        return Approval(
+            _approval_text(found["plan_id"]),
+            _approval_text(found["approved_by"]),
+            int(found["approved_ms"]),
+            _approval_text(found["note"]),
+        )
+    except (InputError, ValueError, KeyError, TypeError) as error:
+        raise MalformedPlan(f"is no approval of a plan: {error}", path=str(path)) from error
+
+
+def require_approval(path: Path, file: PlanFile) -> Approval:
+    """The approval of a plan as it was read. Raises InputError where there is none, or one of another content."""
+    found, wanted = approval_of(path), plan_id(file.plan)
+    if found is None:
+        raise InputError(
+            f"nobody has approved {path.name} (plan {wanted}); approve it with `kreassign approve {path}`, or on the "
+            "page of `kreassign web`"
+        )
+    if found.plan_id != wanted:
+        raise InputError(
+            f"{path.name} was changed: {printable(found.approved_by)} approved plan {found.plan_id}, and by now it is "
+            f"{wanted}; approve it again"
+        )
+    return found
+
+
+def _approval_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+# The plans of a directory: a line for each, and one of them found by its name.
+
+BESIDE = (FACTS_SUFFIX, APPROVAL_SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """A plan in one line.
+
+    `task` is what it was made for, None without facts. `approval` is one of just this content. `problem` says why a
+    file could not be read as a plan; then the figures are 0.
+    """
+
+    name: str
+    plan_id: str
+    cluster_id: str | None
+    task: str | None
+    partition_count: int
+    moved_bytes: int | None
+    approval: Approval | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDirectory:
+    """A directory with plans."""
+
+    folder: Path
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the files, sorted."""
+        found = (path for path in self.folder.glob("*.json") if path.is_file())
+        return tuple(sorted(path.name for path in found if not path.name.endswith(BESIDE)))
+
+    def path(self, name: str) -> Path:
+        """The file of a plan; no other file than a listed one is ever opened. Raises InputError."""
+        if name not in self.names():
+            raise InputError(f"there is no plan {name}")
+        return self.folder / name
+
+    def summaries(self) -> tuple[PlanSummary, ...]:
+        """All plans."""
+        return tuple(map(self.summary, self.names()))
+
+    def summary(self, name: str) -> PlanSummary:
+        """One plan. Raises InputError where there is none of this name."""
+        try:
+            return plan_summary(name, self.read(name), self.approval(name))
+        except (KreassignError, OSError) as error:
+            if name not in self.names():
+                raise
+            return PlanSummary(name, "", None, None, 0, None, None, str(error))
+
+    def read(self, name: str) -> PlanFile:
+        """One plan, with its facts. Raises InputError."""
+        return read_plan_file(self.path(name))
+
+    def approval(self, name: str) -> Approval | None:
+        """The approval of a plan, of whatever content. Raises InputError."""
+        return approval_of(self.path(name))
+
+
+def plan_summary(name: str, file: PlanFile, approval: Approval | None) -> PlanSummary:
+    """The line of a plan."""
+    facts, found = file.facts, plan_id(file.plan)
+    return PlanSummary(
+        name=name,
+        plan_id=found,
+        cluster_id=None if facts is None else facts.cluster_id,
+        task=None if facts is None else facts.task,
+        partition_count=len(file.plan.replicas),
+        moved_bytes=None if facts is None else facts.totals.moved_bytes,
+        approval=approval if approval is not None and approval.plan_id == found else None,
+    )

@@ -1,4 +1,8 @@
-"""From a snapshot to the problem that the tasks begin with; `table_inputs.py` does the same from the tables."""
+"""Pose the problem that planning tasks begin with: from a snapshot, or from a live cluster in seconds.
+
+A live cluster needs neither tables nor Spark. `table_inputs.py` does the same from the tables, which are slow to
+load.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kreassign.admin import AdminClient
+from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
-from kreassign.model.load_basis import LoadBasis
-from kreassign.model.plan_facts import Limit
-from kreassign.model.rack_prices import NO_PRICES, RackPrices
+from kreassign.model.load import MEASURED_S, LoadBasis
+from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
+from kreassign.operations.connect import Warn, warn_program
+from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.pipeline.load.doubt import ReplicaLoads, heed
 from kreassign.pipeline.tables.snapshot_columns import SeenReplicas, SnapshotColumns, columns_of, seen_replicas
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.problem.coordinators import with_coordinated
-from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, problem_from
-from kreassign.planner.problem.policy import CORES, PlanPolicy, with_policy
+from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from
+from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
 
 PART_OF_CPU = "of a CPU"
 """The unit of CPU as brokers measure it: 1 is all that a broker has."""
@@ -182,3 +188,23 @@ def _replicas(columns: SeenReplicas) -> ReplicaColumns:
         paths=columns.paths,
         log_dirs=columns.log_dirs,
     )
+
+
+# From a cluster as it is now, without tables and without Spark.
+
+SYSTEM_CLOCK = SystemClock()
+
+
+def inputs_of_cluster(
+    client: AdminClient,
+    policy: PlanPolicy,
+    *,
+    measure_for_s: float = MEASURED_S,
+    clock: Clock = SYSTEM_CLOCK,
+    warn: Warn = warn_program,
+) -> Inputs:
+    """What the planner needs, from a cluster whose write rates are measured for so long. Raises ClusterError."""
+    seen = observe(client, clock.now_ms(), warn)
+    columns = whole_columns_of(client, seen, clock, measure_for_s, warn)
+    found = inputs_of_columns(columns, policy, seen.snapshot_id)
+    return replace(found, loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s))

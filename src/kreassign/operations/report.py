@@ -1,32 +1,418 @@
-"""Pages for people: of a plan, of a rehearsal, of a run, and of what an audit found. One HTML file each."""
+"""Rehearse plans, audit runs and records, and write pages: of a plan, a rehearsal, a run, or an audit.
+
+An audit compares what a run promised with what happened, or proves that a move lost no record: both are jobs of
+Spark. Each page is one HTML file.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from kreassign.errors import DataError, InputError, MalformedPlan
-from kreassign.executor.events import Event, RunStarted
-from kreassign.executor.history.audit_trail import audit_trail
-from kreassign.executor.history.timeline import timeline
+from kreassign.admin import AdminClient, client_settings
+from kreassign.admin.properties import read_properties
+from kreassign.clock import SystemClock
+from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan
+from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
+from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded
+from kreassign.executor.history.audit_trail import AuditTrail, audit_trail, timeline
+from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
-from kreassign.model import TopicPartition
+from kreassign.executor.preflight import prepare
+from kreassign.executor.runner import Runner
+from kreassign.executor.state import MoveRecord, RunView, left_by_destination
+from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
+from kreassign.model.authorization import missing_permission
+from kreassign.model.load import LOCAL_SPARK, SparkOptions
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.operations import steer
+from kreassign.operations import run_journals
+from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.plan_files import PlanFile, facts_path
-from kreassign.operations.rehearse import Recording, Rehearsal
-from kreassign.operations.run_facts import kept_facts
-from kreassign.operations.warnings import Warn, warn_program
+from kreassign.operations.run import RunRequest
+from kreassign.operations.run_journals import kept_facts
+from kreassign.operations.snapshot import observe
+from kreassign.operations.snapshot_files import spark_jobs, spark_log
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
-from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.access import by_reference
+from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.parquet import read_rows, refuse_former, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
-from kreassign.report.html import AuditView, render
 from kreassign.report.plan_page import render_plan
 from kreassign.report.records import RunRecord, RunTrail, SnapshotRows
+from kreassign.report.run_page import AuditView, render_run, report_view
 from kreassign.report.text import format_bytes, format_duration
-from kreassign.report.view import report_view
+from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.faults import PlannedFault, schedule_faults
+from kreassign.twin.transport import TwinTransport
+
+__all__ = [
+    "CLEANUP_POLICY",
+    "LONGEST_POLL_S",
+    "POLLS",
+    "POLLS_AT_MOST",
+    "TYPICAL",
+    "Observer",
+    "Reading",
+    "ReadingRequest",
+    "Recording",
+    "Rehearsal",
+    "Speeds",
+    "audit_page",
+    "audit_runs",
+    "compare_readings",
+    "found_of",
+    "labels_of_readings",
+    "origin_of",
+    "plan_page",
+    "planned_s",
+    "read_records",
+    "rehearsal_page",
+    "rehearse",
+    "report_page",
+    "snapshots_around",
+    "trail_of",
+    "write_audit_trail",
+    "write_rates",
+]
+
+# A run on the twin of a cluster, in virtual time: the same machine, with nothing at stake.
+#
+# What is learnt: how long it takes, what the brokers bear meanwhile, and what guards would say.
+
+POLLS = 300
+"""So often a copy that goes at its full rate is polled: enough to see peaks, few enough to be quick."""
+
+LONGEST_POLL_S = 60.0
+POLLS_AT_MOST = 10_000
+"""A rehearsal that has not come to its end after so many polls is left: it may never end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a rehearsal showed.
+
+    `seconds` is None when it was left before its end. Peaks are per destination broker: moves under way at
+    the same time, and bytes still to come in for them. `verdicts` is everything that guards said, in order.
+    """
+
+    history: RunHistory
+    seconds: float | None
+    peak_moves: dict[int, int]
+    peak_bytes: dict[int, int]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Recording:
+    """All that happens in a rehearsal, for its page: its events, and the cluster before and after. Begins empty."""
+
+    events: list[Event] = field(default_factory=list)
+    before: Observation | None = None
+    after: Observation | None = None
+
+
+@dataclass(slots=True)
+class Observer:
+    """Follows a rehearsal; in place of a journal it forgets everything, unless somebody wants the events `kept`."""
+
+    peak_moves: dict[int, int] = field(default_factory=dict)
+    peak_bytes: dict[int, int] = field(default_factory=dict)
+    verdicts: dict[str, None] = field(default_factory=dict)
+    runner: Runner | None = None
+    polls: int = 0
+    kept: list[Event] | None = None
+
+    def append(self, event: Event) -> None:
+        """Keep the event where it is wanted."""
+        if self.kept is not None:
+            self.kept.append(event)
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        """Nobody asks for anything."""
+        del number
+        return ()
+
+    def follow(self, event: Event, run: RunView) -> None:
+        """Note peaks and verdicts, and leave when it takes too long."""
+        if isinstance(event, VerdictsRecorded):
+            self.verdicts |= dict.fromkeys(map(str, event.verdicts))
+        if isinstance(event, MovesObserved):
+            self._note_peaks(run.in_flight)
+            self.polls += 1
+            if self.polls > POLLS_AT_MOST and self.runner is not None:
+                self.runner.request_stop()
+
+    def _note_peaks(self, in_flight: Iterable[MoveRecord]) -> None:
+        records = tuple(in_flight)
+        moves = Counter(broker for record in records for broker in record.lagging)
+        for peaks, now in ((self.peak_moves, moves), (self.peak_bytes, left_by_destination(records))):
+            for broker, amount in now.items():
+                peaks[broker] = max(peaks.get(broker, 0), amount)
+
+
+def rehearse(
+    request: RunRequest,
+    snapshot: ClusterSnapshot,
+    speeds: Speeds = TYPICAL,
+    recording: Recording | None = None,
+    faults: Iterable[PlannedFault] = (),
+) -> Rehearsal:
+    """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
+
+    `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all that happens.
+    `faults` happen to it, counted from the start. Raises IllegalPlan when that cluster is not what the plan needs,
+    InputError for a fault that it cannot have.
+    """
+    blueprint = blueprint_of(snapshot, speeds)
+    settings = request.settings("rehearsal", snapshot.taken_ms)
+    twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
+    schedule_faults(twin, faults)
+    transport, observer = TwinTransport(twin), Observer(kept=None if recording is None else recording.events)
+    live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
+    bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
+    chosen = client_settings(bootstrap_servers=bootstrap)
+    with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
+        if recording is not None:
+            recording.before = observe(client, settings.at_ms)
+        started = prepare(client, request.plan.plan, settings, expected=request.plan.expected)
+        if recording is not None:
+            recording.events.append(started)  # which whoever makes a journal writes into it
+        pause_s = _pause(started, blueprint)
+        observer.runner = Runner(client, transport, observer, listener=observer.follow, poll_s=pause_s)
+        found = observer.runner.start(started)
+        if recording is not None:
+            recording.after = observe(client, found.ended_ms or transport.now_ms())
+    return Rehearsal(
+        history=found,
+        seconds=None if found.ended_ms is None else (found.ended_ms - settings.at_ms) / 1000,
+        peak_moves=dict(sorted(observer.peak_moves.items())),
+        peak_bytes=dict(sorted(observer.peak_bytes.items())),
+        verdicts=tuple(observer.verdicts),
+    )
+
+
+def _pause(started: RunStarted, blueprint: Blueprint) -> float:
+    """Seconds between two polls: by how long the fullest destination takes at its full rate."""
+    incoming: dict[int, int] = {}
+    for move in started.moves:
+        for broker in move.adding:
+            incoming[broker] = incoming.get(broker, 0) + move.size_bytes
+    fastest = max(hardware.net_in_bytes_per_s for hardware in blueprint.hardware.values())
+    rate = started.rates.slowest_bytes_per_s or fastest
+    return min(LONGEST_POLL_S, max(1.0, max(incoming.values(), default=0) / rate / POLLS))
+
+
+# What a run promised against what happened; and proof that a move lost no record.
+
+CLEANUP_POLICY = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRequest:
+    """Which records to read, from which cluster, and the name under which their hashes are kept.
+
+    `topics` are regular expressions, all topics without any. `jars` is a folder with those of Spark's Kafka source,
+    unless spark-submit brings them.
+    """
+
+    label: str
+    bootstrap_server: str
+    command_config: Path | None = None
+    topics: tuple[str, ...] = ()
+    jars: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How many records of how many partitions were read."""
+
+    records: int
+    partitions: int
+
+
+def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
+    """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
+
+    Writes what the journals have into the tables of runs first. Raises JournalDamaged, and DataError, before anything
+    is written, for a directory with tables by the names of an older kreassign.
+    """
+    refuse_former(data, RUN_TABLES)
+    trails = [audit_trail(read_events(journal)) for journal in journals]
+    for one in trails:
+        write_audit_trail(one, data)
+    jobs = spark_jobs("an audit")
+    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+        tables = jobs.run_audit.write_run_audit(spark, data)
+    runs = {one.history.run_id: one.history for one in trails}
+    found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
+    return [row | origin_of(runs[row["run_id"]]) for row in found]
+
+
+def write_audit_trail(trail: AuditTrail, data: Path | str) -> None:
+    """Write what a journal has into the tables of runs: one file in each; `runs` comes last and seals the others."""
+    head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
+    parts: list[list[Row]] = [
+        [_run_row(trail.history)],
+        [_move_row(move, head) for move in trail.history.moves],
+        *(
+            [_row(one, head) for one in part]
+            for part in (trail.copy_progress, trail.eta_history, trail.calls, trail.breaches)
+        ),
+    ]
+    for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
+        write_rows(data, table, rows, file_stem=trail.history.run_id)
+
+
+def origin_of(run: RunHistory) -> Row:
+    """Which plan a run executed, and who started and resumed it, by which commands."""
+    return {"plan_id": run.plan_id, "operators": [asdict(operator) for operator in run.operators]}
+
+
+def found_of(row: Row, brokers: Iterable[Row]) -> Row:
+    """The row of a run with its brokers and with what is wrong, in sentences."""
+    its = [broker for broker in brokers if broker["run_id"] == row["run_id"]]
+    return {**row, "brokers": its, "findings": [*_findings(row, its)]}
+
+
+def read_records(
+    client: AdminClient,
+    request: ReadingRequest,
+    data: Path | str,
+    spark_options: SparkOptions = LOCAL_SPARK,
+    warn: Warn = warn_program,
+) -> Reading:
+    """Read every record of topics and keep its hash; a reading of the same label is replaced.
+
+    Warns of topics that this client may not see, which are not read. Raises InputError, also where it may not read
+    those that it sees, before Spark is started.
+    """
+    jobs = spark_jobs("an audit")
+    taken_ms = SystemClock().now_ms()
+    names = _to_read(client, request.topics, warn)
+    partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
+    file = request.command_config
+    properties = {} if file is None else by_reference(read_properties(file), file)
+    paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
+    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths) as spark:
+        found: int = jobs.data_audit.read_records(
+            spark,
+            data,
+            request.label,
+            partitions,
+            client={**properties, "bootstrap.servers": request.bootstrap_server},
+            taken_ms=taken_ms,
+        )
+    return Reading(found, len(partitions))
+
+
+def labels_of_readings(data: Path | str) -> tuple[str, ...]:
+    """The labels of the readings that were stored, the earliest first."""
+    taken = {row["label"]: row["taken_ms"] for row in read_rows(data, AUDITED_PARTITIONS)}
+    return tuple(sorted(taken, key=lambda label: (taken[label], label)))
+
+
+def compare_readings(before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
+    """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
+    jobs = spark_jobs("an audit")
+    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+        rows: list[Row] = jobs.data_audit.compare_readings(spark, data, before, after)
+    return rows
+
+
+def _run_row(run: RunHistory) -> Row:
+    known = {name: getattr(run, name) for name in RUNS.column_names if hasattr(run, name)}
+    return known | {"unrestored_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
+
+
+def _move_row(move: MoveHistory, head: Row) -> Row:
+    known = _row(move, head) | {"rearranging": [change.broker for change in move.log_dirs if change.is_move]}
+    return {name: known[name] for name in RUN_MOVES.column_names}
+
+
+def _row(value: Any, head: Row) -> Row:
+    """A dataclass as a row: its fields are named as the columns are."""
+    return head | {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
+
+
+def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
+    if row["state"] != "done":
+        yield f"the run is {row['state']}: {row['complete_count']} of {row['move_count']} moves are complete"
+    if row["off_target_count"]:
+        yield f"{row['off_target_count']} complete moves are elsewhere in the snapshot after: table audit_moves"
+    if row["unrestored_count"]:
+        yield f"{row['unrestored_count']} throttle settings were not restored: see `kreassign doctor`"
+    for broker in brokers:
+        if broker["is_within_throttle"] is False:
+            yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"
+
+
+def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list[str]:
+    """The topics to read. Raises InputError for those whose records this client may not read."""
+    listed = client.list_topics()
+    log_dirs = (one for dirs in _log_dirs(client).values() for one in dirs)
+    if unseen := _matching(unseen_topics(client, listed, log_dirs), patterns):
+        warn(
+            f"topics that this client may not see are not read, though brokers have replicas of {len(unseen)}: "
+            f"{missing_permission('Read', unseen)}"
+        )
+    names = _chosen(listed, patterns)
+    if lacking := lacking_to_read(client, names):
+        raise InputError("\n  - ".join(("the records cannot be read:", *lacking)))
+    return names
+
+
+def _log_dirs(client: AdminClient) -> Mapping[int, tuple[LogDir, ...]]:
+    """Nothing of brokers that do not tell, as without Describe on the cluster."""
+    try:
+        return client.describe_log_dirs().ok
+    except ClusterError:
+        return {}
+
+
+def _partitions(client: AdminClient, names: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Topic, partition, first and next offset, cleanup policy and topic id of all that is to be read."""
+    topics = client.describe_topics(names).raise_if_any()
+    keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
+    # Of a tiered topic the records in remote storage are read too: a move must lose none of them.
+    starts, ends = (client.list_offsets(keys, spec).raise_if_any() for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
+    policies = _policies(client, names)
+    for key in sorted(keys):
+        yield *key, starts[key], ends[key], policies[key.topic], _text(topics[key.topic].topic_id)
+
+
+def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
+    found = _matching(names, patterns)
+    if not found:
+        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
+    return found
+
+
+def _matching(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
+    try:
+        wanted = [re.compile(pattern) for pattern in patterns]
+    except re.error as error:
+        raise InputError(f"--topics: not a regular expression: {error}") from error
+    return sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
+
+
+def _policies(client: AdminClient, names: list[str]) -> dict[str, str]:
+    resources = {name: ConfigResource.topic(name) for name in names}
+    configs = client.describe_configs(resources.values(), names=(CLEANUP_POLICY,)).raise_if_any()
+    return {name: str(configs[resource][CLEANUP_POLICY].value) for name, resource in resources.items()}
+
+
+def _text(topic_id: object) -> str | None:
+    return None if topic_id is None else str(topic_id)
+
+
+# Pages: of a plan, of a rehearsal, of a run, and of the findings of an audit.
 
 
 def plan_page(plan: PlanFile, name: str) -> str:
@@ -46,10 +432,10 @@ def report_page(
 
     With what an `audit` found of the run, it says that, too. Bound and reasons come from the facts of the run's plan.
     """
-    run, events = steer.status(journal), read_events(journal)
+    run, events = run_journals.status(journal), read_events(journal)
     before, after, rates = (None, None, {}) if data is None else _around(run, data, warn)
     view = report_view(run, before, after, rates, trail_of(events), _facts(journal, run.plan_id, warn))
-    return render(view, f"Audit of reassignment {run.run_id}" if audit else None, audit)
+    return render_run(view, f"Audit of reassignment {run.run_id}" if audit else None, audit)
 
 
 def rehearsal_page(
@@ -63,7 +449,7 @@ def rehearsal_page(
     known = rates if any(rate is not None for rate in rates.values()) else {}
     before, after = _observed(recording.before), _observed(recording.after)
     view = report_view(shown.history, before, after, known, trail_of(recording.events), facts)
-    return render(view, f"Rehearsal of {name}")
+    return render_run(view, f"Rehearsal of {name}")
 
 
 def audit_page(row: Row, journal: Path, data: Path | str, warn: Warn = warn_program) -> str:

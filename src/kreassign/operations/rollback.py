@@ -8,33 +8,31 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.executor.cluster.log_dirs import replica_locations
-from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, topic_ids_of
+from kreassign.executor.cluster.observations import replica_locations
+from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, topic_ids_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.rollback_plan import Present, RollbackPlan, rollback_plan
-from kreassign.executor.history.run_history import RunHistory, read_history
+from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
 from kreassign.executor.journal import first_event
-from kreassign.executor.preflight.checks import PlanOrigin, hindrances
-from kreassign.executor.preflight.others import agreed, read_others
-from kreassign.executor.preflight.prepare import prepare, read_cluster
+from kreassign.executor.preflight import PlanOrigin, agreed, hindrances, prepare, read_cluster, read_others
 from kreassign.executor.scheduling import PaceChange, Schedule
-from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
-from kreassign.operations import steer
-from kreassign.operations.journals import find_journal, is_active
+from kreassign.operations import run_journals
+from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.preview import RunPreview, preview_run
 from kreassign.operations.run import (
     RunContext,
+    RunPreview,
     RunRequest,
     cancel_interrupted_run,
     new_run_id,
+    preview_run,
     refuse_unless_free,
     start_run,
 )
-from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
+from kreassign.operations.run_journals import find_journal, is_active
 
 NO_CHANGE = PaceChange()
 SYSTEM_CLOCK = SystemClock()
@@ -159,9 +157,9 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
     """The run at its end: cancelled at once if it goes on or was interrupted."""
     if is_active(path):
-        steer.cancel(path, is_now=True)
+        run_journals.cancel(path, is_now=True)
         with context.watch(path.stem, None) as show:
-            for progress in steer.watch(path):
+            for progress in run_journals.watch(path):
                 if show is not None:
                     show(progress)
         return read_history(path)

@@ -1,10 +1,14 @@
-"""A run: checked and measured before anything is sent, executed, resumed, cancelled."""
+"""Check, preview, execute, resume and cancel a run, under the lease of its cluster.
+
+Everything is checked and measured before anything is sent. The lease is taken before the journal is begun and
+released when the run is at rest.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,41 +17,254 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import IllegalPlan, InputError
-from kreassign.executor.brokers.in_maintenance import InMaintenance, nobody
+from kreassign.errors import ClusterError, IllegalPlan, InputError, Rejected
 from kreassign.executor.cluster import permissions
-from kreassign.executor.cluster.queries import topic_ids_of
+from kreassign.executor.cluster.measurements import TrafficMeter
+from kreassign.executor.cluster.requests import topic_ids_of
 from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted, topic_ids_of_moves
-from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
-from kreassign.executor.history.run_history import RunHistory, history, read_history
-from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_view
+from kreassign.executor.guards import GuardName, Reaction, guard_settings
+from kreassign.executor.history.run_history import (
+    RunHistory,
+    SnapshotKeeper,
+    history,
+    latest_start,
+    read_history,
+    read_view,
+    refuse_if_interrupted_runs,
+)
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.journal import Journal, first_event, post_request, refuse_second_run
-from kreassign.executor.lease import Lease, LeasePolicy
-from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
-from kreassign.executor.preflight.others import agreed, read_others
-from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.preflight.starvation import measure_writes, rate_advice, starved
-from kreassign.executor.progress.meter import Progress, ProgressMeter
-from kreassign.executor.replanner import Replanned
-from kreassign.executor.runner import POLL_S, Runner
+from kreassign.executor.journal import Journal, active_run, first_event, journal_path, post_request, refuse_second_run
+from kreassign.executor.lease import (
+    NO_LEASE,
+    ClusterLease,
+    Forgone,
+    Held,
+    Lease,
+    LeaseHolder,
+    LeasePolicy,
+    LeaseStatus,
+    Taken,
+    present_holder,
+)
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, SESSION_MS
+from kreassign.executor.lease.record import left_settings, present_values, read_record, throttle_settings, write_record
+from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
+from kreassign.executor.preflight import UNKNOWN_ORIGIN, PlanOrigin, RunSettings, agreed, prepare, read_others
+from kreassign.executor.preview import (
+    ASSUMED_NETWORK_BYTES_PER_S,
+    USED_AT_MOST,
+    Proposal,
+    RunPreview,
+    measure_writes,
+    preview,
+    propose,
+    rate_advice,
+    starved,
+)
+from kreassign.executor.progress import Progress, ProgressMeter
+from kreassign.executor.runner import POLL_S, Replanned, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
-from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigValue, FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import Cluster, ConfigResource, TopicPartition
-from kreassign.model.load_basis import MEASURED_S
+from kreassign.model.authorization import refused_permission
+from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import PlanFacts
-from kreassign.operations.journals import default_state_dir, this_operator
-from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
+from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.run_facts import keep_facts
-from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
+from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
+
+__all__ = [
+    "ASSUMED_NETWORK_BYTES_PER_S",
+    "NO_RECORD",
+    "POLL_INTERVAL_S",
+    "SYSTEM_CLOCK",
+    "USED_AT_MOST",
+    "LeaseRequest",
+    "Observer",
+    "RunContext",
+    "RunPreview",
+    "RunRequest",
+    "Show",
+    "Watch",
+    "cancel_interrupted_run",
+    "leased",
+    "measured",
+    "new_run_id",
+    "originals_of",
+    "prepare_run",
+    "preview_run",
+    "refuse_if_leased",
+    "refuse_unless_free",
+    "resume_run",
+    "run",
+    "start_run",
+    "unwatched",
+    "warn_of_outlook",
+]
+
+# The lease of a cluster around a run: taken before its journal is begun, released when the run is at rest.
 
 SYSTEM_CLOCK = SystemClock()
+NO_RECORD = NoRecord()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings.
+
+    `scope` are the topics and brokers whose throttles a new run may change, and `originals` what it will leave there
+    where that is not what it found. One that `is_resumed` has changed some already: its scope is what it may change
+    besides from now on, if there is anything.
+    """
+
+    run_id: str
+    cluster_id: str
+    state_dir: Path
+    policy: LeasePolicy
+    operator: Operator
+    warn: Warn
+    scope: frozenset[ConfigResource] | None = None
+    originals: tuple[ConfigValue, ...] = ()
+    is_resumed: bool = False
+
+
+@contextmanager
+def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOCK) -> Iterator[Lease]:
+    """Hold the lease of the cluster within a `with` statement.
+
+    Raises InputError if another run holds it, or none can be had and it is required; ClusterError if it is required
+    and the cluster does not answer.
+    """
+    if wanted.policy is LeasePolicy.OFF:
+        yield NO_LEASE
+        return
+    holder = LeaseHolder(wanted.run_id, wanted.operator.user, wanted.operator.host, clock.now_ms())
+    lease = ClusterLease(client, clock, holder, wanted.policy)
+    try:
+        _take(client, lease, wanted)
+        _keep_record(client, lease, wanted, clock)
+        yield lease
+        _clear_record(client, lease)
+    finally:
+        lease.release()
+
+
+def refuse_if_leased(client: AdminClient, wanted: LeaseRequest) -> None:
+    """Raise InputError if another run holds the lease now; whoever cannot be asked is asked again when it is taken."""
+    if wanted.policy is LeasePolicy.OFF:
+        return
+    try:
+        holder = present_holder(client)
+    except ClusterError:
+        return
+    if holder is not None and holder.run_id != wanted.run_id and not _is_dead(holder, wanted):
+        raise _refusal(f"{holder} holds the lease of the cluster")
+
+
+def _take(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> None:
+    status = _taken(client, lease, wanted)
+    if isinstance(status, Taken):
+        raise _refusal(status.reason)
+    if isinstance(status, Forgone) and not status.is_usual:
+        wanted.warn(f"this run goes on without the lease of the cluster: {status.reason}")
+
+
+def _taken(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> LeaseStatus:
+    try:
+        status = lease.take()
+        if isinstance(status, Taken) and (holder := present_holder(client)) and _is_dead(holder, wanted):
+            _expel(client, holder)
+            status = lease.take()
+    except ClusterError as error:
+        if wanted.policy is LeasePolicy.REQUIRE:
+            raise
+        status = lease.status = Forgone(f"its coordinator does not answer: {error}")
+    return status
+
+
+def _is_dead(holder: LeaseHolder, wanted: LeaseRequest) -> bool:
+    """Whether a holder is a run of this host and state directory that no process executes any more."""
+    journal = journal_path(wanted.state_dir, wanted.cluster_id, holder.run_id)
+    is_ours = holder.host == wanted.operator.host and journal.exists()
+    return is_ours and active_run(wanted.state_dir, wanted.cluster_id) is None
+
+
+def _expel(client: AdminClient, holder: LeaseHolder) -> None:
+    try:
+        client.leave_group(GROUP_ID, holder.run_id)
+    except Rejected:
+        return  # its session was over just now
+
+
+def _refusal(reason: str) -> InputError:
+    return InputError(
+        f"{reason}; one run at a time may change a cluster, whatever the machine. Wait for its end, or end it there "
+        f"(`kreassign cancel`). A process that is gone loses the lease {SESSION_MS // 1000} s later; `--lease off` "
+        "does not ask"
+    )
+
+
+# --- what was set before anyone's run ------------------------------------------------------------------------------
+
+
+def _keep_record(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest, clock: Clock) -> None:
+    """Write down what is set. Where an earlier run did not restore everything, its record holds for what it knows."""
+    if lease.membership is None or wanted.scope is None:
+        return
+    try:
+        found, _ = throttle_settings(client)
+        present = {one.key: one for one in found} | {one.key: one for one in wanted.originals}
+        record = read_record(client)
+        if wanted.is_resumed and record is None:
+            return  # What is set now is the run's own, and no record of what was before.
+        if record is None or not (wanted.is_resumed or left_settings(record, found)):
+            record = present_values(wanted.run_id, clock.now_ms(), present.values(), wanted.scope)
+        write_record(client, lease.membership, record.extended(present.values(), wanted.scope))
+    except (ClusterError, InputError) as error:
+        if wanted.policy is LeasePolicy.REQUIRE:
+            raise
+        wanted.warn(f"what throttles were set before this run is not recorded in the cluster: {_with_remedy(error)}")
+
+
+def originals_of(client: AdminClient, policy: LeasePolicy) -> OriginalSettings:
+    """What the cluster's own record tells of throttles that earlier runs, of any machine, left."""
+    if policy is LeasePolicy.OFF or OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
+        return NO_RECORD
+    try:
+        return read_record(client) or NO_RECORD
+    except ClusterError:
+        return NO_RECORD
+
+
+def _clear_record(client: AdminClient, lease: ClusterLease) -> None:
+    """Remove the record once everything is as it says. What cannot be told now is told to the next run."""
+    if lease.membership is None or not isinstance(lease.confirm(), Held):
+        return
+    try:
+        record = read_record(client)
+        present, unread = throttle_settings(client)
+        if record is not None and not unread and not left_settings(record, present):
+            write_record(client, lease.membership, None)
+    except (ClusterError, InputError):
+        return
+
+
+def _with_remedy(error: ClusterError | InputError) -> str:
+    if named := refused_permission(error):
+        return named
+    if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+        return f"permission is missing: READ on the topic __consumer_offsets ({error})"
+    if has_code(error, GROUP_AUTHORIZATION_FAILED):
+        return f"permission is missing: READ on the group {GROUP_ID} ({error})"
+    return str(error)
+
+
+# A run: checked and measured before anything is sent, executed, resumed, cancelled.
+
 POLL_INTERVAL_S = POLL_S
 """Seconds from one poll of the cluster to the next."""
 Show = Callable[[Progress], None]
@@ -119,7 +336,7 @@ class RunRequest:
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """The same for the executor, with the id of the run and the time at which it begins."""
-        return RunSettings(run_id, at_ms, self.throttle, settings(self.guards), self.pace)
+        return RunSettings(run_id, at_ms, self.throttle, guard_settings(self.guards), self.pace)
 
 
 def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
@@ -355,7 +572,7 @@ class _Listener:
 
 
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
-    from kreassign.operations.replan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
+    from kreassign.operations.plan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
 
     return replanned(client, question)
 
@@ -373,9 +590,42 @@ def _execute(
         controllers=context.controllers,
         lease=lease,
         replanner=partial(_replanned, client),
-        in_maintenance=nobody if context.lease is LeasePolicy.OFF else InMaintenance(client),
+        in_maintenance=none_in_maintenance if context.lease is LeasePolicy.OFF else InMaintenance(client),
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:
         drive(runner)
     return history(runner.run)
+
+
+# What a run that was prepared will do: read and measured, and nothing changed.
+
+
+def preview_run(
+    client: AdminClient, started: RunStarted, request: RunRequest, clock: Clock = SYSTEM_CLOCK
+) -> RunPreview:
+    """What this run will do; where it has no throttle, one is proposed, from the traffic of `measure_for_s` seconds.
+
+    What cannot be read or measured is left out. Raises ClusterError where nobody answers at all.
+    """
+    receivers = sorted({broker for move in started.moves for broker in move.receiving})
+    log_dirs = client.describe_log_dirs(receivers, partitions=()).ok if receivers else {}
+    planned = {move.topic_partition for move in started.moves}
+    others = len(client.list_partition_reassignments().keys() - planned)
+    proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
+    return preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
+
+
+def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:
+    """A throttle for a run that has none; None where that was not to be measured, or could not."""
+    if seconds <= 0 or not any(move.adding for move in started.moves):
+        return None
+    meter = TrafficMeter(client)
+    names = [move.topic_partition for move in started.moves]
+    try:
+        meter.measure(clock.now_ms(), names)
+        clock.sleep(seconds)
+        traffic, writes = meter.measure(clock.now_ms(), names)
+    except ClusterError:
+        return None
+    return propose(started.moves, traffic, {one.topic_partition: one.bytes_per_s for one in writes})

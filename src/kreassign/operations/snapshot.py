@@ -1,4 +1,7 @@
-"""What a cluster looks like now: what the tables hold, and the whole with configuration, offsets and write rates."""
+"""Read the present state of a cluster: rows for the tables, a whole snapshot, or a few figures.
+
+A whole snapshot has configuration, offsets and write rates besides.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +12,33 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, Unsupported
+from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.write_rates import sample_offsets
-from kreassign.model import (
-    Batch,
-    Broker,
-    Cluster,
-    ConfigEntry,
-    ConfigResource,
-    ConfigSource,
-    LogDir,
-    Topic,
-)
+from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.history.findings import FULL
+from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.authorization import missing_permission
-from kreassign.model.config import ResourceType
-from kreassign.model.load_basis import MEASURED_S
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotTopic,
-)
-from kreassign.operations.slow_modules import table_files
-from kreassign.operations.snapshot_files import write_snapshot
-from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
-from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
-from kreassign.pipeline.ingest.whole_snapshot import ObservedOffsets, whole_columns
+from kreassign.model.cluster import ResourceType
+from kreassign.model.load import MEASURED_S
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
+from kreassign.operations.connect import Warn, warn_of_failures, warn_program
+from kreassign.operations.snapshot_files import table_files, write_snapshot
+from kreassign.pipeline.ingest.snapshots import Observation, ObservedOffsets, snapshot_tables, whole_columns
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
 
 __all__ = [
+    "DEFAULTS",
+    "OWN",
+    "SYSTEM_CLOCK",
+    "TOPICS_AT_ONCE",
     "Observation",
+    "Overview",
     "SnapshotOutputs",
     "described_cluster",
     "observe",
+    "overview",
     "store_snapshot",
+    "warn_of_unread",
     "whole_columns_of",
     "whole_snapshot",
 ]
@@ -181,3 +177,53 @@ def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBro
 def _topic(topic: Topic, configs: _Configs) -> SnapshotTopic:
     set_values = _set_values(configs.get(ConfigResource.topic(topic.name), {}))
     return SnapshotTopic(topic.name, (), set_values, topic.topic_id)
+
+
+# A few figures of the cluster, for an operator who comes back to it.
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A cluster: who answers, who does not (as far as the cluster names them), and its partitions by their state.
+
+    `fullest_dir` is the used part of the fullest log directory; None where no broker tells.
+    """
+
+    cluster_id: str
+    brokers: int
+    fenced: tuple[int, ...]
+    topics: int
+    partitions: int
+    offline: int
+    under_replicated: int
+    reassigned: int
+    fullest_dir: float | None = None
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether anything is worth a look by `doctor`."""
+        return bool(self.fenced or self.offline or self.under_replicated or (self.fullest_dir or 0.0) >= FULL)
+
+
+def overview(client: AdminClient) -> Overview:
+    """The cluster as it is now. Raises ClusterError."""
+    cluster = described_cluster(client)
+    topics = client.describe_topics()
+    partitions = partitions_of(topics).values()
+    ongoing = client.list_partition_reassignments()
+    lagging = sum(
+        one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions
+    )
+    dirs = (one for found in client.describe_log_dirs(partitions=()).ok.values() for one in found if not one.error)
+    used = (1 - one.usable_bytes / one.total_bytes for one in dirs if one.total_bytes and one.usable_bytes is not None)
+    return Overview(
+        fullest_dir=max(used, default=None),
+        cluster_id=cluster.cluster_id,
+        brokers=sum(not broker.is_fenced for broker in cluster.brokers),
+        fenced=tuple(broker.id for broker in cluster.brokers if broker.is_fenced),
+        topics=len(topics.ok),
+        partitions=len(partitions),
+        offline=sum(one.leader == NO_LEADER for one in partitions),
+        under_replicated=lagging,
+        reassigned=len(ongoing),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kreassign.model.as_of import AsOf
+from kreassign.model.load import AsOf
 from kreassign.model.snapshot import SnapshotLogDir
 from kreassign.operations.plan_inputs import Inputs, Whence, heeded, host_facts, limited, posed_inputs
 from kreassign.pipeline.load.plan_inputs import (
@@ -16,14 +16,15 @@ from kreassign.pipeline.load.plan_inputs import (
     read_plan_columns,
     read_topic_ids,
 )
-from kreassign.pipeline.tables.parquet import has_table, read_rows
-from kreassign.pipeline.tables.published import tables_at
+from kreassign.pipeline.tables.parquet import has_table, read_rows, tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
-from kreassign.planner.problem.cores import with_cores
-from kreassign.planner.problem.from_columns import ReplicaColumns, problem_from
+from kreassign.planner.problem.build import ReplicaColumns, problem_from, with_cores
 from kreassign.planner.problem.policy import PlanPolicy
 
-__all__ = ["inputs_of_tables", "planned_clusters", "tables_at"]
+__all__ = [
+    "inputs_of_tables",
+    "planned_clusters",
+]
 
 
 def inputs_of_tables(

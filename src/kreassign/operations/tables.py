@@ -1,34 +1,64 @@
-"""The tables of a directory: load per partition, compaction."""
+"""Keep the tables of a directory: compute and show the load per partition, compact, convert, and define for catalogs.
+
+To show the load takes no Spark, and changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from kreassign.clock import SystemClock
 from kreassign.errors import DataError
-from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
-from kreassign.operations.spark_jobs import spark_jobs, spark_log
-from kreassign.pipeline.load.quality import quality_lines
-from kreassign.pipeline.load.results import backtest_results, partition_counts
+from kreassign.model.load import LOCAL_SPARK, AsOf, LoadBefore, LoadNumber, LoadSummary, PartitionLoad, SparkOptions
+from kreassign.operations.snapshot_files import spark_jobs, spark_log
+from kreassign.pipeline.load.rules import load_accounts, quality_lines
+from kreassign.pipeline.load.summary import (
+    LoadColumns,
+    backtest_results,
+    busiest_partitions,
+    charts,
+    load_columns,
+    loaded_clusters,
+    partition_counts,
+    summary,
+    totals,
+    windows,
+)
+from kreassign.pipeline.tables.access import dbt_sources, ddl
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
-from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
 from kreassign.pipeline.tables.convert import Converted, convert
-from kreassign.pipeline.tables.parquet import has_table, read_rows
+from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY, METRIC_TABLES, TABLES, Table, date_of
+from kreassign.report.page import render_load
 
 __all__ = [
+    "ALL_TABLES",
+    "CHARTED",
+    "DAY_MS",
+    "SCHEMA",
+    "SHOWN",
     "Compacted",
-    "Converted",
+    "DefinitionForm",
+    "LoadNumber",
     "compact_tables",
     "convert_tables",
+    "define_tables",
     "load",
+    "load_page",
+    "partition_rows",
+    "quality_text",
+    "show_load",
     "spark_log",
 ]
+
+# The tables of a directory: load per partition, compaction.
 
 DAY_MS = 86_400_000
 ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
@@ -73,12 +103,12 @@ def load(
     """
     jobs = spark_jobs("the load job")
     now_ms = SystemClock().now_ms()
-    is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.session.SMALL_ROWS
-    with jobs.session.spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
-        if pages := jobs.session.pages_of(spark):
+    is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.spark_session.SMALL_ROWS
+    with jobs.spark_session.spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
+        if pages := jobs.spark_session.pages_of(spark):
             say(f"Spark's pages: {pages}")
         how = {"horizon_days": horizon_days, "window_days": window_days, "now_ms": now_ms, "is_full": is_full}
-        with _watched(jobs.watching, spark, watch) as on_begin:
+        with _watched(jobs.spark_session, spark, watch) as on_begin:
             jobs.job.run_load(spark, data, say, **how, on_begin=on_begin)
     for sentence in backtest_results(data):
         say(sentence)
@@ -130,3 +160,117 @@ def convert_tables(data: Path | str) -> Iterator[Converted]:
     for table in ALL_TABLES:
         if (converted := convert(data, table)) is not None:
             yield converted
+
+
+# The tables for others' catalogs: statements of SQL, and sources of dbt.
+
+SCHEMA = "kreassign"
+
+
+class DefinitionForm(StrEnum):
+    """What the definitions are written for."""
+
+    DDL = "ddl"
+    DBT = "dbt"
+
+
+def define_tables(
+    location: str, form: DefinitionForm = DefinitionForm.DDL, schema: str = SCHEMA, *, with_columns: bool = True
+) -> str:
+    """The definitions of every table below an address, in a schema of a catalog. Reads nothing and changes nothing.
+
+    Statements without columns leave them to the log of each table.
+    """
+    if form is DefinitionForm.DBT:
+        return dbt_sources(ALL_TABLES, location, schema)
+    return ddl(ALL_TABLES, location, schema, with_columns=with_columns)
+
+
+# What the tables of the last load say, against the load before it. Reads them without Spark, and changes nothing.
+#
+# `data` is a directory, or an address of an object store. All tables are read as of one finished load.
+
+_ShowLoadall__ = ["CHARTED", "SHOWN", "LoadNumber", "load_page", "partition_rows", "quality_text", "show_load"]
+
+SHOWN = 5
+"""How many partitions and topics a list has."""
+CHARTED = 8
+"""How many of them have a chart on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The load that is shown, with its tables; None for tables that were never part of a finished load."""
+
+    load: Load | None
+    tables: TablesAt
+
+
+def show_load(
+    data: Path | str, cluster: str | None = None, top: int = SHOWN, *, as_of: AsOf | None = None
+) -> tuple[LoadSummary, ...]:
+    """What the last load says of each cluster, or of one; lists have `top` entries at most.
+
+    With `as_of` it is the last load that had begun by then, ms since the epoch, or the load of a number. Raises
+    DataError when there is none, or when its tables are missing, or hold nothing of the cluster.
+    """
+    shown = _last(data, as_of)
+    return tuple(_summary(shown, loads, top) for loads in _loads(shown.tables, cluster))
+
+
+def partition_rows(
+    data: Path | str, cluster: str | None = None, top: int | None = None, *, as_of: AsOf | None = None
+) -> Iterator[tuple[str, PartitionLoad]]:
+    """Id of the cluster and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
+    # Now, not when the first row is asked for: an error comes before any output.
+    loads = _loads(_last(data, as_of).tables, cluster)
+    return ((each.cluster_id, one) for each in loads for one in busiest_partitions(each, top))
+
+
+def quality_text(data: Path | str, as_of: AsOf | None = None) -> Iterator[str]:
+    """How the rows of the last loads were treated, as a table of text. Raises DataError when the table is missing."""
+    return quality_lines(read_rows(_last(data, as_of).tables, LOAD_QUALITY))
+
+
+def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of: AsOf | None = None) -> str:
+    """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
+
+    Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
+    """
+    shown = _last(data, as_of)
+    loads = _loads(shown.tables, cluster)
+    has_accounts = has_table(shown.tables, LOAD_QUALITY)
+    accounts = load_accounts(read_rows(shown.tables, LOAD_QUALITY)) if has_accounts else ()
+    found = [(_summary(shown, each, top), charts(shown.tables, each, top)) for each in loads]
+    return render_load(found, accounts)
+
+
+def _last(data: Path | str, as_of: AsOf | None) -> _Shown:
+    """The last finished load, or the one that is asked for. One that is finished meanwhile is not mixed in."""
+    load = last_load(data, as_of)
+    return _Shown(load, tables_at(data, as_of) if load is None else tables_of(data, load))
+
+
+def _loads(tables: TablesAt, cluster: str | None) -> tuple[LoadColumns, ...]:
+    return tuple(load_columns(tables, each) for each in (loaded_clusters(tables) if cluster is None else (cluster,)))
+
+
+def _summary(shown: _Shown, loads: LoadColumns, top: int) -> LoadSummary:
+    load, measured = shown.load, windows(shown.tables, loads)
+    if load is None:
+        return replace(summary(shown.tables, loads, top, load_ms=None, before=None), windows=measured)
+    before = _before(shown.tables.data_dir, load.number - 1, loads.cluster_id)
+    found = summary(shown.tables, loads, top, load_ms=load.load_ms, before=before)
+    return replace(found, load_number=load.number, windows=measured)
+
+
+def _before(data: Path | str, number: int, cluster_id: str) -> LoadBefore | None:
+    """The totals of the load of this number; None if there is none with this cluster, or its files are gone."""
+    load = last_load(data, LoadNumber(number))
+    if load is None:
+        return None
+    tables = tables_of(data, load)
+    try:
+        return LoadBefore(load.number, load.load_ms, totals(tables, load_columns(tables, cluster_id)))
+    except DataError:
+        return None

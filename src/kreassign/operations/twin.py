@@ -8,18 +8,15 @@ from itertools import islice
 from pathlib import Path
 
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
+from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.strict_toml import read_toml
-from kreassign.model.whole_number import LARGEST_PORT, parse_whole
-from kreassign.twin.access.endpoints import Address
-from kreassign.twin.blueprint import Blueprint, small_cluster
+from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
+from kreassign.twin.access import Address
+from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
-from kreassign.twin.network.control import LOOPBACK, send_order
-from kreassign.twin.network.server import ServerThread, TwinServer
-from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
-from kreassign.twin.setup.scenario import Scenario, parse_scenario
-from kreassign.twin.setup.serving import ON_FREE_PORTS, Serving, serve_scenario, serving_scenario
+from kreassign.twin.scenario import Scenario, parse_scenario
+from kreassign.twin.server import ServerThread, TwinServer
+from kreassign.twin.serving import LOOPBACK, ON_FREE_PORTS, Serving, send_order, serve_scenario, serving_scenario
 from kreassign.twin.version import DEFAULT, RELEASES, kafka_version
 
 __all__ = [
@@ -27,6 +24,9 @@ __all__ = [
     "DEFAULT_CONTROL",
     "DEFAULT_RELEASE",
     "RELEASE_NAMES",
+    "SCENARIOS",
+    "SHOWN_ADDRESSES",
+    "SUFFIX",
     "TYPICAL",
     "Described",
     "PlannedFault",

@@ -1,21 +1,36 @@
-"""Whether the cluster is as a plan says, or as a run was to leave it, and whether any throttle is left."""
+"""Compare the cluster with a plan, with a run, or with a placement that files declare.
+
+A plan or a run is verified with its throttles: none may be left. A declared placement is kept in files, as in a
+repository: the check tells the drift, and what to write there.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.executor.cluster import queries
-from kreassign.executor.cluster.verify import Expectations, Facts, Finding
-from kreassign.executor.cluster.verify import verify as compare
+from kreassign.errors import MalformedPlan
+from kreassign.executor.cluster import requests
+from kreassign.executor.cluster.observations import Expectations, Facts, Finding
+from kreassign.executor.cluster.observations import verify as compare
 from kreassign.executor.events import topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import RunView
-from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
+from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
+from kreassign.model import OngoingReassignment, Topic, TopicPartition, TopicPartitionReplica
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
+from kreassign.model.placement import Drift, Placed, drifts, format_placement, undeclared_topics
 from kreassign.model.plan import Plan
-from kreassign.operations.plan_files import PlanFile
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
+from kreassign.operations.connect import Warn, warn_of_failures, warn_program
+from kreassign.operations.plan_files import PlanFile, read_assignments, replace_file
+
+# Whether the cluster is as a plan says, or as a run was to leave it, and whether any throttle is left.
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +86,129 @@ def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, 
 
 
 def _verified(client: AdminClient, expected: Expectations) -> Verification:
-    facts = queries.read_facts(client, expected)
+    facts = requests.read_facts(client, expected)
     return Verification(expected, facts, compare(expected, facts))
 
 
 def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
     return tuple(ConfigValue(key, None) for key in throttle_keys(plan.topics, brokers))
+
+
+# A placement that is kept in files: does the cluster drift from it, and what to write there.
+
+PlacedPartitions = Mapping[TopicPartition, Placed]
+"""Where a cluster has its partitions."""
+
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementCheck:
+    """What was declared, every difference of the cluster, and the topics of which nothing is declared."""
+
+    declared: Plan
+    drifts: tuple[Drift, ...]
+    undeclared_topics: tuple[str, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the cluster is as declared."""
+        return not self.drifts
+
+
+def read_placement(paths: Sequence[Path]) -> Plan:
+    """What files and directories declare. Raises InputError, which names the file or the partition."""
+    declared = read_assignments(paths).plan
+    for entry in declared.assignments:
+        if not entry.replicas or entry.duplicate_replicas:
+            why = f"names broker {entry.duplicate_replicas[0]} more than once" if entry.replicas else "names no broker"
+            raise MalformedPlan(f"the placement of {entry.topic_partition} {why}")
+    return declared
+
+
+def check_placement(declared: Plan, found: PlacedPartitions, topics: Iterable[str] = ()) -> PlacementCheck:
+    """Compare the cluster with a declaration; only topics that match one of the patterns `topics`, if there are any."""
+    chosen = _chooser(topics)
+    plan = Plan(tuple(entry for entry in declared.assignments if chosen(entry.topic_partition.topic)))
+    here = {name: one for name, one in found.items() if chosen(name.topic)}
+    return PlacementCheck(plan, drifts(plan, here), undeclared_topics(plan, (name.topic for name in here)))
+
+
+def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] = ()) -> int:
+    """Declare the cluster as it is, and return how many partitions that are; a file that is there is replaced."""
+    chosen = _chooser(topics)
+    here = {name: one for name, one in found.items() if chosen(name.topic)}
+    replace_file(path, format_placement(here))
+    return len(here)
+
+
+def placement_of_cluster(
+    client: AdminClient, declared: Plan | None = None, warn: Warn = warn_program
+) -> PlacedPartitions:
+    """Where the cluster has its partitions; log directories only if some are declared.
+
+    Raises ClusterError where a declared topic cannot be read: it is not known to be missing.
+    """
+    declared = declared or Plan()
+    # A move that begins or ends between the two answers would look like a drift.
+    for _ in range(ATTEMPTS):
+        ongoing, found = client.list_partition_reassignments(), client.describe_topics()
+        if client.list_partition_reassignments() == ongoing:
+            break
+    unseen = [name for name in declared.topics if name not in found.ok]
+    named = client.describe_topics(unseen)
+    for name, error in named.failed.items():
+        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+            named[name]  # raises it
+    others = {name: error for name, error in found.failed.items() if name not in declared.topics}
+    warn_of_failures(warn, "topic metadata", others)
+    return _placed(chain(found.ok.values(), named.ok.values()), ongoing, _log_dirs(client, declared))
+
+
+def placement_of_snapshot(snapshot: ClusterSnapshot) -> PlacedPartitions:
+    """Where a snapshot has the partitions."""
+    return {name: _snapshotted(partition) for name, partition in snapshot.partitions}
+
+
+def _placed(
+    topics: Iterable[Topic],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    log_dirs: Mapping[TopicPartitionReplica, str],
+) -> PlacedPartitions:
+    placed = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            name, move = partition.topic_partition, ongoing.get(partition.topic_partition)
+            replicas = partition.replicas if move is None else move.target
+            here = ((broker, log_dirs.get(TopicPartitionReplica(broker, *name))) for broker in replicas)
+            paths = {broker: path for broker, path in here if path is not None}
+            placed[name] = Placed(replicas, move is not None, () if move is None else move.removing, paths)
+    return placed
+
+
+def _snapshotted(found: SnapshotPartition) -> Placed:
+    target = OngoingReassignment(found.replicas, found.adding, found.removing).target
+    paths = {broker: path for broker, path in zip(found.replicas, found.log_dirs, strict=True) if path is not None}
+    return Placed(target, found.is_moving, found.removing, paths)
+
+
+def _log_dirs(client: AdminClient, declared: Plan) -> dict[TopicPartitionReplica, str]:
+    if not declared.log_dirs:
+        return {}
+    asked = {replica.broker for replica in declared.log_dirs}
+    partitions = {replica.topic_partition for replica in declared.log_dirs}
+    live = asked.intersection(client.describe_cluster().broker_ids)
+    answers = client.describe_log_dirs(sorted(live), partitions=sorted(partitions)).raise_if_any()
+    return {
+        TopicPartitionReplica(broker, *copy.topic_partition): log_dir.path
+        for broker, found in answers.items()
+        for log_dir in found
+        for copy in log_dir.replicas
+        if not copy.is_future
+    }
+
+
+def _chooser(patterns: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a topic is one of those that match; all are without a pattern."""
+    compiled = [re.compile(one) for one in patterns]
+    return lambda topic: not compiled or any(one.fullmatch(topic) for one in compiled)

@@ -19,11 +19,11 @@ ENTRY_POINT_GROUP = "kreassign.goals"
 """Packages name their goals in this group: `weight = "my_goals:WEIGHT"`, where WEIGHT is a Goal."""
 
 TOPIC_SPREAD = "topic-spread"
-"""Named among the goals, but no load of a broker: see `search/topic_spread.py`."""
+"""Named among the goals, but no load of a broker: see `search/spread.py`."""
 
 
 TOPIC_LEADERS = "topic-leaders"
-"""Named among the goals, but no load of a broker: see `search/topic_leaders.py`."""
+"""Named among the goals, but no load of a broker: see `search/spread.py`."""
 
 FAILOVER = "failover"
 """Named among the goals, but no load of a broker: see `search/failover.py`."""

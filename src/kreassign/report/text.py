@@ -1,11 +1,12 @@
-"""PURE. Amounts, times and lists as text."""
+"""PURE. Amounts, times, lists, the state of a run and the limits of a plan as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from kreassign.model.amount import format_amount
+from kreassign.model.plan_facts import Limit, Totals, UnevenTopic
+from kreassign.model.text import format_amount
 
 
 def format_bytes(count: float | None) -> str:
@@ -54,3 +55,60 @@ def format_change(now: float | None, before: float | None, text: Callable[[float
 def format_replicas(brokers: tuple[int, ...]) -> str:
     """A replica list as Kafka's tools print it: `1,2,3`."""
     return ",".join(map(str, brokers))
+
+
+# PURE. How a run is, in words: the same ones in `status`, in a live view and on the page.
+
+_AS_IT_IS = frozenset({"awaiting lease", "unreadable"})
+"""States that no process is missing of."""
+
+
+def run_state(state: str, *, is_active: bool, is_held: bool, has_ended: bool, in_flight: int) -> str:
+    """What an operator paused is paused, though moves that are in flight go on; a run without a process was left.
+
+    `state` is the phase of the run.
+    """
+    if has_ended or state in _AS_IT_IS:
+        return state
+    if is_held or state == "paused":
+        if not in_flight:
+            return "paused"
+        return f"paused, {in_flight} move{'s' if in_flight > 1 else ''} in flight go{'' if in_flight > 1 else 'es'} on"
+    return state if is_active else f"{state} (its process is gone)"
+
+
+# PURE. What limits a plan, whence that is known, and what it could not heed, in words.
+
+
+def limit_amount(limit: Limit) -> str:
+    """What a limit allows, from broker to broker, and of how many brokers it is."""
+    least, most = (format_amount(value, limit.unit) for value in (limit.least, limit.most))
+    amount = least if least == most else f"{least} to {most}"
+    return f"{limit.goal} {amount}, {limit.brokers} broker{'s' if limit.brokers > 1 else ''}"
+
+
+def bound_sentence(totals: Totals) -> str:
+    """How near a plan is to the least that any plan copies."""
+    if totals.gap is not None:
+        least = format_amount(totals.least_bytes, "B")
+        return f"any plan that brings about as much copies at least {least}: {totals.gap:+.1%}"
+    if totals.moved_bytes:
+        return "some balance targets are missed, so there is no lower bound"
+    return "nothing has to be copied"
+
+
+def uneven_parts(topic: UnevenTopic) -> tuple[str, str]:
+    """A topic with partitions of unequal size, in two parts of one sentence."""
+    largest, others = (format_amount(size, "B") for size in (topic.size_bytes, topic.other_bytes))
+    return (
+        f"unequal partitions: {topic.partition} has {largest},",
+        f"the {topic.partitions - 1} others of its topic {others} on the average",
+    )
+
+
+def unheeded_sentences(unknown_goals: Iterable[str], uneven_topics: Iterable[UnevenTopic]) -> Iterator[str]:
+    """Goals of which no load is known, and topics whose partitions are of unequal size, a sentence each."""
+    if goals := ", ".join(unknown_goals):
+        yield f"not balanced, no load is known: {goals}"
+    for one in uneven_topics:
+        yield " ".join(uneven_parts(one))

@@ -3,9 +3,9 @@
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import kafka_version
 
 __all__ = [

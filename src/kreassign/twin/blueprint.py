@@ -1,16 +1,29 @@
-"""What a twin begins with: brokers, topics, where copies lie, how much is in them."""
+"""The initial state of a twin: brokers, topics, placement of replicas, and their sizes.
+
+A blueprint is written by hand, by a scenario, or made from the snapshot of a real cluster. A snapshot has the
+replicas but not the speed of disks and networks; the caller gives those as `Speeds`, in bytes per second.
+"""
 
 from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.errors import InputError
-from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition, TopicPartitionReplica
-from kreassign.twin.access.endpoints import Address
-from kreassign.twin.metadata.records import (
+from kreassign.model import (
+    NO_LEADER,
+    Broker,
+    ConfigResource,
+    OngoingReassignment,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
+from kreassign.twin.access import Address
+from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerRegistered,
     BrokerUnfenced,
@@ -20,9 +33,8 @@ from kreassign.twin.metadata.records import (
     Record,
     TopicCreated,
 )
-from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
-from kreassign.twin.replication.partition_logs import EMPTY, Traffic
-from kreassign.twin.replication.retention import tiering_of
+from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
+from kreassign.twin.replication.partition_logs import EMPTY, Traffic, tiering_of
 
 PORT = 9092
 # Shared by the many partitions that are not being moved.
@@ -258,3 +270,92 @@ def _topic_records(
             adding=plan.adding,
             removing=plan.removing,
         )
+
+
+# The blueprint of a real cluster, from its snapshot.
+
+_Directory = tuple[int, str]
+_RECORD_BYTES = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Bytes per second that each disk reads or writes, and that each broker sends or receives."""
+
+    disk_bytes_per_s: float = FAST_DISK
+    network_bytes_per_s: float = TEN_GIGABIT
+
+
+TYPICAL = Speeds()
+"""Those of fast disks and of ten gigabits per second."""
+
+
+def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
+    """The twin of a cluster as it was found, with its moves under way.
+
+    Every log directory has a disk of its own, as large as what it holds and what was free. One that was offline is
+    left out; so its copies, which are out of sync, are brought back to other directories. A broker that is only known
+    from replica lists is down. Raises InputError if the snapshot contradicts itself.
+    """
+    held = _held(snapshot)
+    known = {seen.broker.id for seen in snapshot.brokers}
+    absent = {broker for _, partition in snapshot.partitions for broker in partition.replicas} - known
+    seen = (*snapshot.brokers, *(SnapshotBroker(Broker(broker, "", 0, is_fenced=True)) for broker in sorted(absent)))
+    brokers = tuple(_broker_plan(one, held, speeds) for one in seen)
+    paths = {(broker.id, log_dir.path) for broker in brokers for log_dir in broker.hardware.log_dirs}
+    topics = tuple(
+        TopicPlan(topic.name, tuple(_partition_plan(partition, paths) for partition in topic.partitions), topic.configs)
+        for topic in snapshot.topics
+    )
+    configs: dict[int | None, Mapping[str, str]] = {one.broker.id: one.configs for one in seen if one.configs}
+    configs |= {None: snapshot.broker_defaults} if snapshot.broker_defaults else {}
+    return Blueprint(brokers, topics, configs, snapshot.cluster_id)
+
+
+def _held(snapshot: ClusterSnapshot) -> Counter[_Directory]:
+    """Bytes of all copies by directory."""
+    held: Counter[_Directory] = Counter()
+    for _, partition in snapshot.partitions:
+        for broker, path, size in zip(partition.replicas, partition.log_dirs, partition.sizes_bytes, strict=True):
+            if path is not None:
+                held[broker, path] += size or 0
+    return held
+
+
+def _broker_plan(seen: SnapshotBroker, held: Counter[_Directory], speeds: Speeds) -> BrokerPlan:
+    broker, disk, network = seen.broker, speeds.disk_bytes_per_s, speeds.network_bytes_per_s
+    log_dirs = tuple(
+        LogDirHardware(log_dir.path, _capacity(log_dir.usable_bytes, held[broker.id, log_dir.path]), disk, disk)
+        for log_dir in seen.log_dirs
+        if not log_dir.is_offline
+    )
+    hardware = BrokerHardware(log_dirs or (LogDirHardware("/data/d0"),), network, network)
+    return BrokerPlan(broker.id, hardware, broker.rack, is_down=broker.is_fenced)
+
+
+def _capacity(usable: int | None, held: int) -> int:
+    return max(TWO_TERABYTES, 2 * held) if usable is None else max(1, usable + held)
+
+
+def _partition_plan(seen: SnapshotPartition, paths: set[_Directory]) -> PartitionPlan:
+    places = zip(seen.replicas, seen.log_dirs, strict=True)
+    sizes = zip(seen.replicas, seen.sizes_bytes, strict=True)
+    futures = seen.future_log_dirs.items()
+    return PartitionPlan(
+        seen.replicas,
+        _traffic(seen),
+        seen.isr,
+        tuple(path if path is not None and (broker, path) in paths else None for broker, path in places),
+        seen.adding,
+        seen.removing,
+        {broker: size for broker, size in sizes if broker not in seen.isr and size is not None},
+        seen.leader,
+        max(0, seen.leader_epoch),
+        {broker: path for broker, path in futures if (broker, path) in paths},
+    )
+
+
+def _traffic(seen: SnapshotPartition) -> Traffic:
+    size, start, end = seen.size_bytes or 0, seen.start_offset or 0, seen.end_offset or 0
+    record_bytes = size / (end - start) if size and end > start else _RECORD_BYTES
+    return Traffic(size, seen.write_bytes_per_s or 0.0, record_bytes, start)

@@ -1,27 +1,137 @@
-"""The twin: a simulated cluster with its nodes, their connections, and everything that an operator can do to them."""
+"""The twin: a simulated cluster, its nodes and connections, and everything that an operator can do to them.
+
+`Twin` works with any controller that fits `ControllerPort`: `KRaftController` is here, the one of ZooKeeper mode in
+`twin/zookeeper`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from kreassign.errors import InputError
-from kreassign.twin.access.endpoints import Address, Listener, Node
-from kreassign.twin.api.connection import Connection
-from kreassign.twin.api.response_faults import Reply, ResponseFaults
+from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.twin.access import Address, Listener, Node
+from kreassign.twin.api.connection import Connection, Reply, ResponseFaults
 from kreassign.twin.blueprint import Blueprint, seeded_random
-from kreassign.twin.brokers.lifecycle import BrokerLifecycle
-from kreassign.twin.brokers.reports import DirectoryReports, report
-from kreassign.twin.controller.configs import first_records
-from kreassign.twin.controller.context import TIERED_SERVER
-from kreassign.twin.controller.elections import elect_unclean_leaders, restore_preferred_leaders
+from kreassign.twin.brokers import BrokerLifecycle, DirectoryReports, report_replica_event
+from kreassign.twin.controller.brokers import assign_directories, unregister
+from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs, first_records
+from kreassign.twin.controller.decision import TIERED_SERVER, Outcome
+from kreassign.twin.controller.leader_and_isr import (
+    ElectLeaders,
+    LeadersElected,
+    elect_leaders,
+    elect_unclean_leaders,
+    restore_preferred_leaders,
+)
 from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered, alter_reassignments
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    CreateTopics,
+    TopicCreation,
+    TopicDeletion,
+    TopicReference,
+    create_partitions,
+    create_topics,
+    delete_topics,
+)
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
-from kreassign.twin.kraft import KRaftController
-from kreassign.twin.metadata.records import BrokerRegistered
+from kreassign.twin.metadata import BrokerRegistered, Record
 from kreassign.twin.version import Endpoint
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES
+
+# The controllers of a cluster in KRaft mode: a quorum whose members all know the metadata log; one is active.
+
+FIRST_ID = 100
+
+
+class KRaftController:
+    """The active controller of a quorum. Others take over in the order of their ids, and after the last the first."""
+
+    def __init__(self, core: TwinCore) -> None:
+        first = max(FIRST_ID, max(core.processes.ids) + 1)
+        self._core = core
+        self._node_ids = tuple(range(first, first + core.settings.controller_count))
+        self._active = first
+        self._epoch = 1
+
+    @property
+    def active_id(self) -> int:
+        """The active controller."""
+        return self._active
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The members of the quorum."""
+        return self._node_ids
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch of the quorum."""
+        return self._epoch
+
+    def takes_requests_at(self, node_id: int) -> bool:
+        """Brokers forward requests to the active controller; the others refuse."""
+        return node_id == self._active or node_id not in self._node_ids
+
+    def advertised_id(self, live_brokers: Sequence[int]) -> int:
+        """A live broker drawn at random: clients of brokers cannot reach controllers."""
+        return self._core.random.choice(live_brokers) if live_brokers else NO_LEADER
+
+    def fail_over(self) -> None:
+        """Make the next controller the active one; a single one resigns and is elected again."""
+        self._active = self._node_ids[(self._node_ids.index(self._active) + 1) % len(self._node_ids)]
+        self._epoch += 1
+
+    # --- requests ---------------------------------------------------------------------------------------------
+
+    def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
+        """Create topics."""
+        return self._core.commit(create_topics(self._core.context, command, self._core.random))
+
+    def delete_topics(
+        self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
+    ) -> tuple[TopicDeletion, ...]:
+        """Delete topics."""
+        return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
+
+    def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
+        """Add partitions."""
+        return self._core.commit(create_partitions(self._core.context, command, self._core.random))
+
+    def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
+        """Change dynamic configuration."""
+        return self._core.commit(alter_configs(self._core.context, command))
+
+    def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
+        """Start, override and cancel moves."""
+        return self._core.commit(alter_reassignments(self._core.context, command))
+
+    def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
+        """Hold elections."""
+        return self._core.commit(elect_leaders(self._core.context, command))
+
+    def unregister_broker(self, broker_id: int) -> Outcome:
+        """Take a broker out of the cluster."""
+        return self._core.commit(unregister(self._core.context, broker_id))
+
+    def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
+        """Take note of the directory ids of a broker's replicas (KIP-858)."""
+        self._core.commit(assign_directories(self._core.context, broker_id, directories))
+
+    # --- records ----------------------------------------------------------------------------------------------
+
+    def before_apply(self, records: tuple[Record, ...]) -> None:
+        """Nothing to do: brokers read the metadata log themselves."""
+
+    def after_apply(self, records: tuple[Record, ...]) -> None:
+        """Nothing to do: brokers read the metadata log themselves."""
+
+
+# The cluster and its nodes.
 
 CONTROLLER_PORT = 9093
 
@@ -55,7 +165,7 @@ class Twin(TwinCore):
         self.on_record = reports.note
         self._lifecycle = BrokerLifecycle(self, reports)
         self._connection_count = 0
-        self.on_event = partial(report, self, self._lifecycle.fail_log_dir)
+        self.on_event = partial(report_replica_event, self, self._lifecycle.fail_log_dir)
         is_new = not records
         if is_new:
             records = [*first_records(self.context), *blueprint.records(random)]

@@ -1,8 +1,8 @@
-"""The core of a twin: metadata and its log, the copies on brokers, broker processes, the clock, and a controller.
+"""The core of a twin: metadata and its log, copies on brokers, broker processes, the clock, and a controller.
 
 Every part of the twin works on the core; the core works on none of them. Whatever changes the metadata goes through
-`commit`: the records of a decision are written to the log, applied, and followed by the brokers. Whatever time brings
-goes through `advance_to`: replication reports what happened to copies, and the brokers decide what follows.
+`commit`: the records of a decision are written to the log, applied, and followed by the brokers. Whatever time
+brings goes through `advance_to`: replication reports what happened to copies, and the brokers decide what follows.
 """
 
 from __future__ import annotations
@@ -17,21 +17,59 @@ from uuid import UUID
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
-from kreassign.twin.access.permissions import Permissions
-from kreassign.twin.client_clock import ClientClock
-from kreassign.twin.controller.context import ControllerContext, ServerSettings
-from kreassign.twin.controller.decision import Decision
+from kreassign.twin.access import Permissions
+from kreassign.twin.controller.decision import ControllerContext, Decision, ServerSettings
 from kreassign.twin.controller.port import ControllerPort
-from kreassign.twin.groups.coordinator import GroupCoordinator
-from kreassign.twin.metadata.broker_views import StaleViews
-from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
-from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.events import ReplicaEvent
-from kreassign.twin.replication.hardware import BrokerHardware
+from kreassign.twin.groups import GroupCoordinator
+from kreassign.twin.metadata import (
+    ClusterMetadata,
+    PartitionChanged,
+    PartitionCreated,
+    PartitionState,
+    Record,
+    StaleViews,
+    TopicDeleted,
+)
+from kreassign.twin.replication.hardware import BrokerHardware, ReplicationSettings
 from kreassign.twin.replication.replication import Replication
-from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.replication.timers import EventQueue
+from kreassign.twin.replication.state import EventQueue, ReplicaEvent
 from kreassign.twin.version import DEFAULT, KafkaVersion
+
+# The clocks of a client's machine in the twin's own time. They may be wrong, or stand still.
+
+
+class ClientClock:
+    """How that machine's clocks differ from the twin's time."""
+
+    def __init__(self) -> None:
+        self._stepped_ms = 0
+        self._missed_ms = 0
+        self._suspended_ms = 0
+
+    def step(self, by_ms: int) -> None:
+        """Let the wall clock jump."""
+        self._stepped_ms += by_ms
+
+    def suspend(self, for_ms: int) -> None:
+        """Let the machine be suspended from the next moment on in which it waits or asks something."""
+        self._suspended_ms += for_ms
+
+    def take_suspension(self) -> int:
+        """For how long the machine is to be suspended now; whoever asks lets so much time pass."""
+        suspended_ms, self._suspended_ms = self._suspended_ms, 0
+        self._missed_ms += suspended_ms
+        return suspended_ms
+
+    def wall_ms(self, twin_ms: int) -> int:
+        """What the wall clock shows."""
+        return twin_ms + self._stepped_ms
+
+    def monotonic_s(self, twin_ms: int) -> float:
+        """What the monotonic clock shows, which does not count the time of a suspension."""
+        return (twin_ms - self._missed_ms) / 1000
+
+
+# The core.
 
 Answer = TypeVar("Answer")
 

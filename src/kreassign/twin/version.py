@@ -13,9 +13,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.twin.controller.rules import ZOOKEEPER, Rules, rules_of
-from kreassign.wire import api, kip_179
+from kreassign.model.text import shortened
+from kreassign.twin.controller.decision import ZOOKEEPER_RULES, Rules, rules_of
+from kreassign.wire import api
 
 
 class Endpoint(Enum):
@@ -70,7 +70,7 @@ class KafkaVersion:
 
     def with_kip_179(self) -> KafkaVersion:
         """The same release, as if it had the requests of KIP-179, which no Kafka has."""
-        added = {known.key: Versions(known.min_version, known.max_version) for known in kip_179.APIS}
+        added = {known.key: Versions(known.min_version, known.max_version) for known in api.KIP_179_APIS}
         return replace(self, offered={**self.offered, **added})
 
 
@@ -82,8 +82,8 @@ CONTROLLER_KEYS = frozenset(
         api.DESCRIBE_CONFIGS, api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
         api.DESCRIBE_USER_SCRAM_CREDENTIALS, api.UNREGISTER_BROKER,
         api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
-        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER, kip_179.ALTER_PARTITION_COUNTS,
-        kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS,
+        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER, api.ALTER_PARTITION_COUNTS,
+        api.ALTER_REPLICATION_FACTORS, api.REASSIGN_PARTITIONS,
     )
 )  # fmt: skip
 
@@ -171,7 +171,7 @@ KAFKA_3_9_ZOOKEEPER = replace(
         if key not in (api.DESCRIBE_QUORUM.key, api.UNREGISTER_BROKER.key, api.DESCRIBE_TOPIC_PARTITIONS.key)
     },
     features=(),
-    rules=ZOOKEEPER,
+    rules=ZOOKEEPER_RULES,
     uses_zookeeper=True,
 )
 """Kafka 3.9 with its metadata in ZooKeeper, the last that could."""

@@ -18,10 +18,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from kreassign.model.whole_number import LARGEST_PORT, parse_whole
-from kreassign.web.problems import HttpError
-from kreassign.web.sessions import Sessions
-from kreassign.web.settings import WebSettings
+from kreassign.model.text import LARGEST_PORT, parse_whole
+from kreassign.web.settings import HttpError, Sessions, WebSettings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kreassign.errors import InputError
-from kreassign.executor.progress.meter import MoveProgress
+from kreassign.executor.progress import MoveProgress
 from kreassign.executor.scheduling import EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.model.plan_facts import Limit as PlanLimit
 from kreassign.model.plan_facts import UnevenTopic
-from kreassign.model.printable import printable, shortened
-from kreassign.operations.approvals import Approval
-from kreassign.operations.cluster_names import NamedCluster
-from kreassign.operations.live_runs import LiveRun, interesting
-from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.plan_list import PlanSummary
-from kreassign.operations.run_list import RunSummary, summary_of
+from kreassign.model.text import printable, shortened
+from kreassign.operations.plan_files import Approval, PlanFile, PlanSummary
+from kreassign.operations.run_journals import LiveRun, NamedCluster, RunSummary, interesting, run_summary
 
 SHOWN_MOVES = 100
 SHOWN_CHANGES = 500
@@ -276,7 +272,7 @@ def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
     found, metrics, progress = live.history, live.metrics, live.progress
     end = progress.end
     return Run(
-        summary=summary_of(found, active=live.is_active),
+        summary=run_summary(found, active=live.is_active),
         phase=progress.phase.value,
         at_ms=progress.at_ms,
         moves_by_state={status.value: count for status, count in metrics.moves.items()},

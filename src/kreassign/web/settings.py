@@ -1,15 +1,22 @@
-"""How the page is served: where, to whom, and what it allows. What is not safe is refused before anything is served."""
+"""How the page is served: where, to whom, and what it allows; sessions of browsers; and problems as answers.
+
+What is not safe is refused before anything is served. Needs no package of the extra, for the command reads it first.
+"""
 
 from __future__ import annotations
 
 import hmac
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 
-from kreassign.errors import InputError
-from kreassign.operations.cluster_names import NamedCluster
+from kreassign.clock import Clock
+from kreassign.errors import ExecutionError, InputError, KreassignError
+from kreassign.operations.run_journals import NamedCluster
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
@@ -108,3 +115,70 @@ class WebSettings:
 
 def _host_of_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
+
+
+# Sessions of browsers that may read: random names, kept in memory, for half a day.
+
+LONGEST_S = 12 * 3_600
+MOST = 100
+
+
+class Sessions:
+    """The sessions that are open. Only the hashes of their names are kept."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._opened: dict[bytes, float] = {}
+
+    def begin(self) -> str:
+        """Begin a session; its name. The oldest ones end where there are too many."""
+        name = secrets.token_urlsafe(32)
+        self._opened[_key(name)] = self._clock.monotonic_s()
+        while len(self._opened) > MOST:
+            del self._opened[next(iter(self._opened))]
+        return name
+
+    def is_open(self, name: str | None) -> bool:
+        """Whether there is a session of this name. Looked up by its hash: how long that takes tells nothing of it."""
+        opened_s = None if name is None else self._opened.get(_key(name))
+        return opened_s is not None and self._clock.monotonic_s() - opened_s < LONGEST_S
+
+    def close(self, name: str | None) -> None:
+        """End a session, if there is one of this name."""
+        if name is not None:
+            self._opened.pop(_key(name), None)
+
+
+def _key(name: str) -> bytes:
+    return sha256(name.encode(errors="surrogatepass")).digest()
+
+
+# What goes wrong with a request, as an answer: a document of RFC 9457 for programs, a page for people.
+
+
+class HttpError(Exception):
+    """A request that is not answered as it was meant."""
+
+    def __init__(self, status: int, title: str, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.title, self.detail = status, title, detail
+
+
+@contextmanager
+def not_found() -> Iterator[None]:
+    """What an address names is not there: an InputError within the block becomes 404."""
+    try:
+        yield
+    except InputError as error:
+        raise HttpError(404, "not found", str(error)) from error
+
+
+def problem_of(error: KreassignError | OSError) -> HttpError:
+    """The answer to an error of an operation."""
+    if isinstance(error, ExecutionError):
+        return HttpError(409, "the run cannot do that now", str(error))
+    if isinstance(error, InputError):
+        return HttpError(422, "that cannot be done", str(error))
+    if isinstance(error, KreassignError):
+        return HttpError(502, "an operation failed", str(error))
+    return HttpError(500, "a file could not be read or written", error.strerror or type(error).__name__)

@@ -1,7 +1,7 @@
 """The Kafka APIs that kreassign speaks, with the message classes and versions of each.
 
 The classes are kafka-python's, generated from Kafka's published message definitions; they encode and decode both
-ways. Nothing outside this package imports them.
+ways. No other package imports them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.consumer import group as _group
 
 from kreassign.wire import messages
+
+# Kafka's own APIs.
 
 Message = Any
 """A request or response of kafka-python, which ships no types; its fields are Kafka's, in snake case."""
@@ -105,3 +107,32 @@ UNREGISTER_BROKER = _own(64, "UnregisterBroker", (0, 0))
 LIST_TRANSACTIONS = _api(66, "ListTransactions", (0, 2))
 LIST_CONFIG_RESOURCES = _api(74, "ListConfigResources", (0, 1))
 DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))
+
+
+# The four requests of KIP-179, which Kafka never shipped.
+#
+# The document leaves fields, versions and API keys open. The definitions in `messages/` fill them in, with flexible
+# versions from the start, and with keys that Kafka does not use: 179 for the document, and two digits. A cluster that
+# offers them says so in its answer to ApiVersions, like any other API; Kafka's own clients ignore keys that they do not
+# know.
+
+
+def _kip_179_api(key: int, name: str) -> Api:
+    request, response = (_own_message(f"{name}{kind}") for kind in ("Request", "Response"))
+    assert request.API_KEY == response.API_KEY == key
+    return Api(key, name, request, response, 0, request.max_version)
+
+
+def _own_message(name: str) -> Any:
+    """The class of the definition `messages/<name>.json`."""
+    return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
+
+
+ALTER_PARTITION_COUNTS = _kip_179_api(17900, "AlterPartitionCounts")
+ALTER_REPLICATION_FACTORS = _kip_179_api(17901, "AlterReplicationFactors")
+REASSIGN_PARTITIONS = _kip_179_api(17902, "ReassignPartitions")
+REPLICA_STATUS = _kip_179_api(17903, "ReplicaStatus")
+
+KIP_179_CHANGES = (ALTER_PARTITION_COUNTS, ALTER_REPLICATION_FACTORS, REASSIGN_PARTITIONS)
+"""Those for the controller."""
+KIP_179_APIS = (*KIP_179_CHANGES, REPLICA_STATUS)

@@ -1,4 +1,4 @@
-from kreassign.admin.translate.grouping import by_topic
+from kreassign.admin.call import by_topic
 from kreassign.model import TopicPartition
 
 

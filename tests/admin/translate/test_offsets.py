@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.translate import list_offsets
-from kreassign.admin.translate.offsets import CONSUMER, DEBUGGING_REPLICA
+from kreassign.admin.translate.partitions import CONSUMER, DEBUGGING_REPLICA
 from kreassign.errors import ProtocolViolation, Rejected
 from kreassign.model import OffsetSpec, TopicPartition
 from kreassign.wire import api

@@ -1,7 +1,6 @@
 import pytest
 
-from kreassign.admin.call import raise_if_failed
-from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes, readings
+from kreassign.admin.call import NOT_NAMED, outcomes, raise_if_failed, readings
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected
 from kreassign.wire import api
 

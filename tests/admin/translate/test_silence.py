@@ -10,7 +10,7 @@ import pytest
 
 from kreassign.admin import translate
 from kreassign.admin.call import Call
-from kreassign.admin.translate import kip_179
+from kreassign.admin.translate import partitions
 from kreassign.errors import ProtocolViolation, Rejected
 from kreassign.model import (
     Batch,
@@ -23,7 +23,7 @@ from kreassign.model import (
     OffsetSpec,
     TopicPartition,
 )
-from kreassign.model.group import CommittedOffset, Membership
+from kreassign.model.requests import CommittedOffset, Membership
 from kreassign.wire import api
 from tests.admin import answers
 from tests.admin.listener import Listener, join
@@ -66,10 +66,10 @@ ASKING = (
     ),
     Asking(translate.elect_leaders([T0, U0], ElectionType.PREFERRED), (T0, U0)),
     Asking(translate.alter_replica_log_dirs({T0: "/a", U0: "/b"}), (T0, U0)),
-    Asking(kip_179.alter_partition_counts({"t": 3}, validate_only=False), ("t",)),
-    Asking(kip_179.alter_replication_factors({"t": 3}, validate_only=False, may_undercut_min_in_sync=False), ("t",)),
-    Asking(kip_179.reassign_partitions({T0: (1,)}, validate_only=False), (T0,)),
-    Asking(kip_179.replica_status([T0, U0], leader=1), (T0, U0)),
+    Asking(partitions.alter_partition_counts({"t": 3}, validate_only=False), ("t",)),
+    Asking(partitions.alter_replication_factors({"t": 3}, validate_only=False, may_undercut_min_in_sync=False), ("t",)),
+    Asking(partitions.reassign_partitions({T0: (1,)}, validate_only=False), (T0,)),
+    Asking(partitions.replica_status([T0, U0], leader=1), (T0, U0)),
 )
 
 
@@ -139,11 +139,11 @@ def test_a_topic_that_no_page_is_about_fails(node: Listener, connect: Connect) -
 
 
 def test_only_one_module_makes_batches_of_answers() -> None:
-    """It cannot make one without having been told what was asked. `leaders` makes one of another batch."""
+    """It cannot make one without having been told what was asked. Elections make one of another batch."""
     homes = {
         source.path
-        for source in read("src/kreassign/admin/translate/*.py")
+        for source in read("src/kreassign/admin/call.py", "src/kreassign/admin/translate/*.py")
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Batch"
     }
-    assert homes == {f"src/kreassign/admin/translate/{name}.py" for name in ("outcomes", "leaders")}
+    assert homes == {"src/kreassign/admin/call.py", "src/kreassign/admin/translate/partitions.py"}

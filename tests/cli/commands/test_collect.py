@@ -9,19 +9,19 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.commands.collect import line
+from kreassign.cli.commands.tables import line
 from kreassign.cli.main import kreassign
 from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.operations.collect import Round, paced, store_round, survived, take_round
+from kreassign.operations.ingest import Round, paced, store_round, survived, take_round
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving as serving_twin
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.server import serving as serving_twin
+from kreassign.twin.transport import TwinTransport
 from testbed.fork_server import fork_server
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.cli.commands.test_twin import serving
@@ -80,7 +80,7 @@ class Collecting:
 
     def __init__(self, bootstrap: str, data: Path, *options: str) -> None:
         words = ["collect", "--bootstrap-server", bootstrap, "--out", str(data), "--interval", "1ms", *options]
-        self.process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.collect"])
+        self.process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.tables"])
 
     def kill(self) -> None:
         """Kill it at whatever it is doing."""

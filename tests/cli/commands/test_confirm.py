@@ -19,7 +19,7 @@ from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.waiting import PATIENCE_S
 from tests.approved import approve
 from tests.cli.commands.test_lost_terminal import PROGRAM

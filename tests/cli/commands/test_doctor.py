@@ -11,10 +11,10 @@ import pytest
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.connect import connect
-from kreassign.twin.access.permissions import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.approved import approve
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.twin.asking import cluster

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.operations.imports import LOCK, import_samples
+from kreassign.operations.ingest import LOCK, import_samples
 from kreassign.operations.tables import compact_tables
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.approved import approve
 from tests.twin.asking import cluster
 

@@ -11,13 +11,7 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotPartition,
-    SnapshotTopic,
-)
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.snapshot_files import write_snapshot
 from tests.approved import approve

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.log_dirs import replica_locations
+from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kreassign.cli.load_text import print_load
+from kreassign.cli.commands.show_load import print_load
 from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
-from kreassign.operations.show_load import load_page, show_load
+from kreassign.operations.tables import load_page, show_load
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, Row
 from tests.approved import approve

@@ -19,7 +19,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from testbed.fork_server import Forked, fork_server
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.options.values import data_option
 
 
 @click.command()

@@ -7,9 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.options.throttle import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.cli.options.pace import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
+from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 
 
 def read(**given: Any) -> ThrottleRates:

@@ -15,7 +15,7 @@ from kreassign.model import TopicPartition
 from kreassign.operations.connect import connect
 from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import serving
+from kreassign.twin.server import serving
 from tests.approved import approve
 from tests.twin.asking import cluster
 

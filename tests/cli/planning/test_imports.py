@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import parse_plan
 from kreassign.operations.plan_files import read_plan, read_plan_file
 from tests.approved import DAYS, approve
 from tests.cli.test_plan_tasks import cluster, flat, run

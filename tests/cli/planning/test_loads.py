@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 
 import kreassign
 from kreassign.cli.main import kreassign as command
-from kreassign.cli.planning.loads import load_lines
+from kreassign.cli.plan_text import load_lines
 from kreassign.errors import InputError
 from kreassign.model import Broker, TopicPartition
-from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
+from kreassign.model.load import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file

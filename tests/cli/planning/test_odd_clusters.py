@@ -9,13 +9,7 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.model import Broker
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotPartition,
-    SnapshotTopic,
-)
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.operations.snapshot_files import write_snapshot
 
 pytestmark = pytest.mark.thorough

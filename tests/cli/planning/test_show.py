@@ -7,13 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
-from kreassign.cli.planning.broker_tables import evaluated_tables, plan_tables
-from kreassign.cli.planning.show import shown_gap
-from kreassign.model.amount import format_load
+from kreassign.cli.plan_text import evaluated_tables, plan_tables, shown_gap
+from kreassign.model.text import format_load
 from kreassign.planner import Band, Problem, evaluate
 from kreassign.planner.goals import CPU, DISK, GOALS, LEADERS, NET_OUT, POTENTIAL_NET_OUT
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.problem.problem import Assignment
+from kreassign.planner.results import Origin, outcome_of
 from tests.planner.small_problems import brokers, partition, posed
 
 EVERY_GOAL = (*GOALS, POTENTIAL_NET_OUT)

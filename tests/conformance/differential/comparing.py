@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kreassign.twin.cluster import Twin
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.hardware import ReplicationSettings
 from testbed import ClusterSpec, KafkaCluster
 from tests.conformance.clusters import Cluster, InProcess, RealKafka, small_twin
 from tests.conformance.differential.generator import Generator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.executor.brokers.cordon import CORDON, is_closed, is_ours
+from kreassign.executor.brokers import CORDON, is_closed, is_our_cordon
 from kreassign.model import LogDir
 
 
@@ -24,4 +24,4 @@ def test_a_broker_that_has_just_taken_our_value_is_closed_whatever_it_tells_yet(
 
 
 def test_a_list_of_directories_is_not_ours() -> None:
-    assert [is_ours(value) for value in (CORDON.value, "/d0", "/d0,/d1", None)] == [True, False, False, False]
+    assert [is_our_cordon(value) for value in (CORDON.value, "/d0", "/d0,/d1", None)] == [True, False, False, False]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.executor.brokers.decommission import Decommission, Drain, Step, Unregister
-from kreassign.executor.brokers.readings import BrokerReading, CordonReading, Readings
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
+from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
+from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.model import LogDir, OngoingReassignment, TopicPartition
 from tests.approved import approve
 

@@ -9,21 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.executor.brokers.maintenance import (
+from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
+from kreassign.executor.maintenance import (
     Elect,
     Forget,
     Lists,
     MaintenanceFacts,
+    MaintenanceRecord,
+    Order,
     Remember,
     Reorder,
     Step,
     Uncordon,
+    format_record,
     next_to_enter,
     next_to_exit,
+    parse_record,
 )
-from kreassign.executor.brokers.maintenance_record import MaintenanceRecord, Order, format_record, parse_record
-from kreassign.executor.brokers.readings import BrokerReading, CordonReading, Readings
-from kreassign.executor.brokers.steps import Await, Blocked, Cordon, Finished
 from kreassign.model import LogDir, OngoingReassignment, Partition, TopicPartition
 from tests.approved import approve
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.traffic_meter import Reading, TrafficMeter, record_bytes, written
+from kreassign.executor.cluster.measurements import Reading, TrafficMeter, record_bytes, written
 from kreassign.model import LogDir, LogDirReplica
 from tests.executor.twin_runs import TwinRig, tp
 

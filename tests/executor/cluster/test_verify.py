@@ -1,7 +1,7 @@
 import pytest
 
-from kreassign.executor.cluster.verify import Expectations, Facts, FindingKind, verify
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.cluster.observations import Expectations, Facts, FindingKind, verify
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 
 T0 = TopicPartition("t", 0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.write_rates import OffsetSamples, mean_record_bytes, sample_offsets, write_rate
+from kreassign.executor.cluster.measurements import OffsetSamples, mean_record_bytes, sample_offsets, write_rate
 from kreassign.model import TopicPartition
 from tests.executor.twin_runs import TwinRig, tp
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
+from kreassign.executor.guards import offline, under_min_isr, under_replicated
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition
 
 T0 = TopicPartition("t", 0)

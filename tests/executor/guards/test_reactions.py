@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import (
     CopyProgress,
     Event,
@@ -22,14 +21,13 @@ from kreassign.executor.events import (
     TimePassed,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.guards.verdicts import STALL_MS
+from kreassign.executor.guards import STALL_MS, GuardName, Health, LogDirSpace, Reaction, Troubled, guard_settings
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
+from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import RunView, WindDown
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.run_events import A0, A1, LIVE, look, replayed, seen
 
@@ -65,7 +63,7 @@ def started(guard: GuardName, reaction: Reaction) -> RunStarted:
     """A run with this guard and one that finds nothing here, so that the cluster is inspected in any case."""
     quiet = GuardName.OFFLINE if guard is not GuardName.OFFLINE else GuardName.MIN_ISR
     chosen = {**dict.fromkeys(GuardName, Reaction.OFF), quiet: Reaction.WARN, guard: reaction}
-    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), NO_THROTTLE, LIVE, settings(chosen), PACE)
+    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), NO_THROTTLE, LIVE, guard_settings(chosen), PACE)
 
 
 def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
@@ -90,7 +88,7 @@ def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     (order,) = replayed(*events)[1]
     assert isinstance(order, RecordVerdicts)
     noted = VerdictsRecorded(LATER, order.verdicts)
-    read_back = from_json("VerdictsRecorded", to_json(noted))
+    read_back = event_from_json("VerdictsRecorded", event_to_json(noted))
     assert read_back == noted
     return (*events, read_back)
 

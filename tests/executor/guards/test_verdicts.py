@@ -8,6 +8,8 @@ import pytest
 
 from kreassign.executor.guards import (
     DEFAULTS,
+    GUARDS,
+    STALL_MS,
     GuardInputs,
     GuardName,
     Health,
@@ -15,11 +17,11 @@ from kreassign.executor.guards import (
     Reaction,
     Troubled,
     evaluate,
+    guard_settings,
+    reactions,
 )
-from kreassign.executor.guards.settings import reactions, settings
-from kreassign.executor.guards.verdicts import GUARDS, STALL_MS
-from kreassign.executor.throttle.demand import CopiedPartition
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import ConfigResource, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -163,7 +165,7 @@ def test_a_directory_that_is_full_is_not_minded_where_all_copies_go_into_others(
 
 
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:
-    chosen = reactions(settings({GuardName.CORDONED: Reaction.OFF, GuardName.BROKER: Reaction.CANCEL}))
+    chosen = reactions(guard_settings({GuardName.CORDONED: Reaction.OFF, GuardName.BROKER: Reaction.CANCEL}))
     now = GuardInputs(Health((0, 1), cordoned=(2,)), WELL, (), (2,), 0)
     (verdict,) = evaluate(now, chosen)
     assert (verdict.guard, verdict.reaction) == (GuardName.BROKER, Reaction.CANCEL)

@@ -14,8 +14,7 @@ from kreassign.executor.events import (
     Refusal,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
-from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict, guard_settings
 from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
 from kreassign.executor.journal import read_events
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
@@ -57,7 +56,7 @@ def test_calls_have_their_question_where_it_was_written_down_and_their_trouble()
 def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
     told = audit_trail(
         [
-            replace(started(throttle=None), guards=settings()),
+            replace(started(throttle=None), guards=guard_settings()),
             *checked(40_000, STALL),
             *checked(80_000, STALL, RACE),
             *checked(120_000, RACE),

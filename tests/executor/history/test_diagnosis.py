@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.brokers.maintenance_record import Entered, MaintenanceRecord
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
-from kreassign.executor.history.interrupted_runs import UnreadableJournal
-from kreassign.executor.history.move_findings import Moving
+from kreassign.executor.history.findings import Moving
+from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder, OriginalValues
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.maintenance import Entered, MaintenanceRecord
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
 
 HOLDER = LeaseHolder("run-1", "alice", "ops-1", 1)

@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose, notes
-from kreassign.executor.history.disk_findings import disk_issues, fillings
-from kreassign.executor.history.issue import Issue
-from kreassign.executor.history.move_findings import Moving
-from kreassign.executor.history.permission_findings import NEEDS, permission_issues
-from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
+from kreassign.executor.history.findings import (
+    NEEDS,
+    Issue,
+    Moving,
+    PlacementReadings,
+    disk_issues,
+    fillings,
+    permission_issues,
+    placement_issues,
+)
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,

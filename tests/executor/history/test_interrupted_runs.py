@@ -9,8 +9,7 @@ import pytest
 
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.events import HoldRequested
-from kreassign.executor.history.interrupted_runs import left_behind, refuse_if_interrupted_runs
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.history.run_history import RunHistory, left_behind, refuse_if_interrupted_runs
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}

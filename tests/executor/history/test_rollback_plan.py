@@ -1,9 +1,8 @@
 from dataclasses import replace
 
-from kreassign.executor.cluster.log_dirs import ReplicaLocation
+from kreassign.executor.cluster.observations import ReplicaLocation
 from kreassign.executor.events import LogDirTarget
-from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.history.run_history import MoveHistory
+from kreassign.executor.history.run_history import MoveHistory, rollback_plan
 from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 
 ORIGINAL, TARGET = (0, 1), (2, 1)

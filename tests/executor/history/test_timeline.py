@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kreassign.executor.event_words import MarkKind
 from kreassign.executor.events import (
     CancelRequested,
     Event,
@@ -20,11 +19,10 @@ from kreassign.executor.events import (
     ThrottleRequested,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
-from kreassign.executor.guards.health import Troubled
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.timeline import InSync, ThrottleStep, timeline
+from kreassign.executor.guards import GuardName, Health, Reaction, Troubled, Verdict, guard_settings
+from kreassign.executor.history.audit_trail import InSync, ThrottleStep, timeline
 from kreassign.executor.journal import read_events
+from kreassign.executor.progress import MarkKind
 from tests.approved import approve
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
 from tests.executor.twin_runs import RATE as TWIN_RATE
@@ -71,7 +69,7 @@ def checked(at_ms: int, health: Health, *verdicts: Verdict) -> tuple[Event, ...]
 
 def guarded(*checks: tuple[Event, ...]) -> list[Event]:
     """A run with guards, and what they said."""
-    return [replace(started(throttle=None), guards=settings()), *(event for check in checks for event in check)]
+    return [replace(started(throttle=None), guards=guard_settings()), *(event for check in checks for event in check)]
 
 
 def test_guards_are_marked_when_they_begin_and_when_all_are_content() -> None:

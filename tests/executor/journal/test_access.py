@@ -12,8 +12,8 @@ import pytest
 
 from kreassign.executor.events import Operator, RunStarted, StopRequested
 from kreassign.executor.journal import Journal, active_run, find_journals, journal_path, read_events
-from kreassign.executor.throttle.rates import NO_THROTTLE
-from kreassign.operations.journals import find_journal, is_active, this_operator
+from kreassign.executor.throttle_rates import NO_THROTTLE
+from kreassign.operations.run_journals import find_journal, is_active, this_operator
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import started
 

@@ -20,8 +20,12 @@ import pytest
 
 from kreassign.errors import ExecutionError, InputError, JournalDamaged
 from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
-from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind, refuse_if_interrupted_runs
-from kreassign.executor.history.run_history import read_history
+from kreassign.executor.history.run_history import (
+    UnreadableJournal,
+    left_behind,
+    read_history,
+    refuse_if_interrupted_runs,
+)
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -34,8 +38,7 @@ from kreassign.executor.journal import (
     set_aside,
     stored_snapshots,
 )
-from kreassign.executor.journal.file import chained, decompressed, unstored
-from kreassign.executor.journal.reader import first_event
+from kreassign.executor.journal.file import chained, decompressed, first_event, unstored
 from tests.executor.deaths import Died, Dying
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, started

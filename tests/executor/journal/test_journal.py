@@ -25,7 +25,7 @@ from kreassign.executor.journal import (
     read_events,
     stopped_process_in,
 )
-from kreassign.executor.throttle.rates import NO_THROTTLE
+from kreassign.executor.throttle_rates import NO_THROTTLE
 from testbed.waiting import wait_until
 from tests.executor.run_events import WHOLE, started
 

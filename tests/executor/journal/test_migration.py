@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 
 from kreassign.errors import JournalDamaged
-from kreassign.executor.event_json import KINDS, from_json
 from kreassign.executor.events import (
     HealthObserved,
     HoldRequested,
@@ -23,10 +22,10 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import LogDirSpace
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, JournalReader, journal_path, post_request, read_events
+from kreassign.executor.journal.file import KINDS, event_from_json
 from kreassign.executor.journal.migration import CURRENT_VERSION, EVENTS_OF_2, migrated
 from kreassign.executor.scheduling import Order
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerCapacity, BrokerRate, ThrottleRates
 from tests.executor.twin_runs import TwinRig
 
 DUMPS = Path(__file__).with_name("fixtures")
@@ -89,7 +88,7 @@ def test_resuming_rewrites_the_journal_and_loses_nothing(old_journal: Path) -> N
         assert journal.requests_after(0) == ()  # they were asked of another process
         journal.append(StopRequested(50_000))
     with closing(sqlite3.connect(old_journal)) as connection:
-        rewritten = [from_json(*row) for row in connection.execute("SELECT kind, body FROM requests")]
+        rewritten = [event_from_json(*row) for row in connection.execute("SELECT kind, body FROM requests")]
     assert len(rewritten) == 5
     assert events == before
     assert read_events(old_journal) == (*before, StopRequested(50_000))
@@ -132,14 +131,14 @@ def test_every_name_of_version_2_leads_to_an_event_of_today() -> None:
 def test_placements_are_renamed(old: str, new: str) -> None:
     sighting = {"topic_partition": ["t", 0], "whereabouts": old, "replicas": [], "isr": [], "leader": -1}
     kind, body = migrated(2, "ClusterSeen", json.dumps({"at_ms": 1, "sightings": [sighting]}))
-    event = from_json(kind, body)
+    event = event_from_json(kind, body)
     assert event.observations[0].placement == new
 
 
 def test_the_free_space_of_version_3_is_still_known() -> None:
     space = {"broker": 1, "path": "/d", "total_bytes": 9, "usable_bytes": 5}
     kind, body = migrated(3, "HealthObserved", json.dumps({"at_ms": 1, "health": {"live": [1], "room": [space]}}))
-    event = from_json(kind, body)
+    event = event_from_json(kind, body)
     assert isinstance(event, HealthObserved)
     assert event.health.log_dir_space == (LogDirSpace(1, "/d", 9, 5),)
 

@@ -9,15 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor import tagged_json
 from kreassign.executor.events import Event, HoldRequested, ReleaseRequested, ThrottleRequested
-from kreassign.executor.history.run_history import fold, history, read_history
-from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_progress
+from kreassign.executor.history.run_history import (
+    SnapshotKeeper,
+    fold,
+    history,
+    latest_start,
+    read_history,
+    read_progress,
+)
 from kreassign.executor.journal import Journal, Position, read_events, stored_snapshots
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.state import Machine, RunView
+from kreassign.executor.state import Machine, RunView, machine
 from tests.executor.deaths import Died, Dying
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, fold_with_progress
@@ -160,7 +165,7 @@ def test_a_snapshot_with_classes_that_have_other_fields_now_is_not_used() -> Non
 
 def test_only_classes_of_a_run_have_a_place_in_a_snapshot() -> None:
     with pytest.raises(TypeError, match="Path has no place in a snapshot"):
-        tagged_json.dumps(Path("/"))
+        machine.to_tagged_json(Path("/"))
 
 
 def test_progress_is_known_from_a_snapshot_as_it_is_from_all_events(tmp_path: Path) -> None:

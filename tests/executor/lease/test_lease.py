@@ -8,11 +8,16 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS
-from kreassign.executor.lease.originals import read_record, throttle_settings, write_record
-from kreassign.executor.lease.port import GroupPort
-from kreassign.executor.lease.record import OriginalValues, left_settings, present_values
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS, GroupPort
+from kreassign.executor.lease.record import (
+    OriginalValues,
+    left_settings,
+    present_values,
+    read_record,
+    throttle_settings,
+    write_record,
+)
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.error_codes import (
     GROUP_MAX_SIZE_REACHED,
@@ -21,9 +26,9 @@ from kreassign.model.error_codes import (
     UNKNOWN_MEMBER_ID,
 )
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
-from kreassign.twin.access.permissions import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.transport import TwinTransport
 from tests.executor.odd_port import OddPort, refused
 from tests.twin.asking import twin
 

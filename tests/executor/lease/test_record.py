@@ -6,15 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.lease.pieces import MOST_BYTES, PIECE_CHARACTERS, cut, whole
 from kreassign.executor.lease.record import (
+    MOST_BYTES,
+    PIECE_CHARACTERS,
     OriginalValues,
-    joined,
+    cut_into_pieces,
     left_settings,
-    pieces,
+    pieces_of_record,
     present_values,
+    record_of_pieces,
+    text_of_pieces,
 )
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 
@@ -39,7 +42,7 @@ records = st.builds(
 
 @given(records)
 def test_a_record_is_read_back_as_it_was_written(record: OriginalValues) -> None:
-    assert joined(dict(enumerate(pieces(record)))) == record
+    assert record_of_pieces(dict(enumerate(pieces_of_record(record)))) == record
 
 
 def long_record() -> OriginalValues:
@@ -52,17 +55,17 @@ def long_record() -> OriginalValues:
 
 
 def test_a_long_record_is_cut_into_pieces_that_a_broker_keeps() -> None:
-    found = pieces(long_record())
+    found = pieces_of_record(long_record())
     assert len(found) > 2
     assert max(map(len, found)) <= PIECE_CHARACTERS + HEAD_CHARACTERS
-    assert joined(dict(enumerate(found))) == long_record()
+    assert record_of_pieces(dict(enumerate(found))) == long_record()
 
 
 def test_a_record_that_somebody_forged_to_fill_the_memory_is_refused() -> None:
-    found = cut("0" * (MOST_BYTES + 1))
+    found = cut_into_pieces("0" * (MOST_BYTES + 1))
     assert sum(map(len, found)) < MOST_BYTES // 100
     with pytest.raises(ValueError, match=f"more than {MOST_BYTES} bytes"):
-        whole(dict(enumerate(found)))
+        text_of_pieces(dict(enumerate(found)))
 
 
 def test_what_a_record_does_not_name_was_not_set() -> None:
@@ -87,13 +90,13 @@ def test_a_later_run_adds_what_it_may_change_itself_and_keeps_the_rest() -> None
 
 @pytest.mark.parametrize("found", [{}, {0: ""}, {1: "kreassign-1 1 2 00000000 eA=="}])
 def test_without_a_first_piece_there_is_no_record(found: dict[int, str]) -> None:
-    assert joined(found) is None
+    assert record_of_pieces(found) is None
 
 
 @pytest.mark.parametrize("damage", ["missing", "another", "shortened", "older"])
 def test_a_record_that_is_not_whole_is_refused(damage: str) -> None:
-    found = dict(enumerate(pieces(long_record())))
-    other = dict(enumerate(pieces(OriginalValues("run-2", 2, long_record().values))))
+    found = dict(enumerate(pieces_of_record(long_record())))
+    other = dict(enumerate(pieces_of_record(OriginalValues("run-2", 2, long_record().values))))
     match damage:
         case "missing":
             del found[1]
@@ -104,7 +107,7 @@ def test_a_record_that_is_not_whole_is_refused(damage: str) -> None:
         case "older":
             found[0] = found[0].replace("kreassign-1", "kreassign-0")
     with pytest.raises(ValueError, match=r"piece 2|form|checksum"):
-        joined(found)
+        record_of_pieces(found)
 
 
 @pytest.mark.parametrize(
@@ -118,4 +121,4 @@ def test_a_record_that_is_not_whole_is_refused(damage: str) -> None:
 )  # fmt: skip
 def test_a_record_that_somebody_else_wrote_is_refused(forged: str) -> None:
     with pytest.raises(ValueError, match="it holds what this version does not write"):
-        joined(dict(enumerate(cut(forged))))
+        record_of_pieces(dict(enumerate(cut_into_pieces(forged))))

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.preflight.checks import ClusterView, violations
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.preflight import ClusterView, violations
+from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.preflight.preview import FreeSpace, RunPreview, preview, propose
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.executor.preview import FreeSpace, RunPreview, preview, propose
+from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerRate, BrokerTraffic, ThrottleRates
 from kreassign.model import LogDir, TopicPartition
 
 MB = 1_000_000

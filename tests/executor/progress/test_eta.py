@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
+from kreassign.executor.eta import Estimate, Sample, estimate, recent, total
 
 
 def steady(rate: int, writes: int, size: int, seconds: int) -> list[Sample]:

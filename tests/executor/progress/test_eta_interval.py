@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.executor.progress.eta_interval import UNCERTAIN, Interval, ProgressSample, Side, interval
+from kreassign.executor.eta import UNCERTAIN, Interval, ProgressSample, Side, interval
 
 
 def _side(

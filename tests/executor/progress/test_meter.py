@@ -12,7 +12,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.state import Phase
 from kreassign.executor.state.move import MoveStatus
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
 from tests.executor.run_events import MOVES, SUBMITTED, fold_with_progress, look, seen, started
 

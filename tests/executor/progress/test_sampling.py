@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState
-from kreassign.executor.progress.sampling import BURST_BYTES, BYTES_PER_S, ProgressSampling
+from kreassign.executor.runner import BURST_BYTES, BYTES_PER_S, ProgressSampling
 from kreassign.model import TopicPartition
 
 COUNT = 100

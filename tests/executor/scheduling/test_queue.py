@@ -19,7 +19,7 @@ from kreassign.executor.scheduling import (
     choose_from,
     ranking,
 )
-from kreassign.executor.scheduling.candidate import named_log_dirs
+from kreassign.executor.scheduling.limits import named_log_dirs
 from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
 from tests.executor.scheduling.test_choice import MOVES

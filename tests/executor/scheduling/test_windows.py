@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.executor.scheduling import Candidate, Order, Schedule, TimeLeft, Window, choose, forecast
-from kreassign.executor.scheduling.windows import longest_s, moment, open_interval, open_intervals, shortfalls
+from kreassign.executor.scheduling.windows import local_time, longest_s, open_interval, open_intervals, shortfalls
 from kreassign.model import TopicPartition
 
 BERLIN = "Europe/Berlin"
@@ -26,7 +26,7 @@ def at(text: str, zone: str = BERLIN, *, fold: int = 0) -> float:
 def shown(hours: Schedule, at_ms: float) -> tuple[str, str]:
     found = open_interval(hours, at_ms)
     assert found is not None
-    begins, ends = (moment(hours, time).split()[1] for time in (found.begins_ms, found.ends_ms))
+    begins, ends = (local_time(hours, time).split()[1] for time in (found.begins_ms, found.ends_ms))
     return begins, ends
 
 

@@ -12,7 +12,7 @@ from kreassign.executor.events import Event, PartitionObservation, PlacementStat
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import Machine, MoveStatus, RunView
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import TopicPartition
 from tests.executor.run_events import KNOWN, LISTS, LIVE, OVERRIDES, RATE, RATES, seen, started
 

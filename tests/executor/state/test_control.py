@@ -31,9 +31,8 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase, WindDown
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.ledger import ConfigValue
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigValue
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
 from tests.executor.run_events import A0, A1, ARRIVED, LIVE, PREPARED, RATE, SUBMITTED, look, started
 from tests.executor.state.played import LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded

@@ -6,8 +6,8 @@ import pytest
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.scheduling import Candidate, Saturation, SaturationThreshold
-from kreassign.executor.state.copy_speed import FADING, LEAST_BYTES, MEASURED_OVER_MS, POLLS, CopySpeed
 from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.run import FADING, LEAST_BYTES, MEASURED_OVER_MS, POLLS, CopySpeed
 from kreassign.model import TopicPartition
 from tests.executor.run_events import A0
 

@@ -27,12 +27,11 @@ from kreassign.executor.events import (
     Unwritten,
     VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict
-from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Verdict, guard_settings
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import WindDown
-from kreassign.executor.state.health_watch import CHECK_EVERY_MS, FRESH_MS
-from kreassign.executor.throttle.ledger import ConfigValue
+from kreassign.executor.state.admission import CHECK_EVERY_MS, FRESH_MS
+from kreassign.executor.throttle_ledger import ConfigValue
 from kreassign.model import ConfigResource
 from tests.executor.run_events import A0, A1, LIVE, MOVES, PREPARED, RATE, look, seen
 from tests.executor.state.played import FOLLOWER_3, LEADER_0, MOVING, UNTOUCHED, Played, begun, guarded
@@ -162,7 +161,7 @@ SAID = (
 
 
 def test_guards_judge_all_that_is_known_of_the_run() -> None:
-    begin = begun(guards={one.guard: one.reaction for one in settings()}, pace=Pace(disk_reserve=0.25))
+    begin = begun(guards={one.guard: one.reaction for one in guard_settings()}, pace=Pace(disk_reserve=0.25))
     run = Played(begin).go("wait").on(look(5_000, MOVING, done=100))
     space = (LogDirSpace(2, "/a", 1_000, 249), LogDirSpace(3, "/a", 1_000, 649), LogDirSpace(4, "/a", 1_000, 0))
     found = Health((0, 1, 2, 3), log_dir_space=space, cordoned=(2, 4), foreign_configs=(ODD,))

@@ -17,8 +17,8 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.state import Phase
-from kreassign.executor.state.lease import ASK_EVERY_MS
-from kreassign.executor.throttle.ledger import ConfigValue
+from kreassign.executor.state.control import ASK_EVERY_MS
+from kreassign.executor.throttle_ledger import ConfigValue
 from tests.executor.run_events import RATE, SUBMITTED
 from tests.executor.state.played import FOLLOWERS, LEADER_0, Played, begun, guarded
 

@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 
 from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
-from kreassign.executor.state.attempts import LAST_WORD_MS, PATIENCE_MS, Attempts, delay_ms
 from kreassign.executor.state.move import (
     DOUBT_MS,
+    LAST_WORD_MS,
     LEADERLESS_MS,
     PACE_MS,
+    PATIENCE_MS,
+    Attempts,
     MoveRecord,
     MoveStatus,
     NextAction,
     Pace,
     Replan,
     conclude,
+    delay_ms,
+    move_steps,
 )
-from kreassign.executor.state.move_steps import move_steps
-from kreassign.executor.throttle.demand import CopiedPartition
+from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
 from tests.executor.state.played import ARRIVED, MOVING, UNTOUCHED
 

@@ -9,7 +9,7 @@ import pytest
 from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlannedMove
 from kreassign.executor.scheduling import Candidate
 from kreassign.executor.state.move import MoveRecord, MoveStatus, NextAction
-from kreassign.executor.state.move_index import MoveIndex, candidate, left_by_destination, left_of
+from kreassign.executor.state.run import MoveIndex, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition
 from tests.executor.state.played import MOVING
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.executor.events import LogDirTarget, PlannedMove
-from kreassign.executor.state.move_steps import move_steps
+from kreassign.executor.state.move import move_steps
 from kreassign.model import TopicPartition
 
 WHOLE = PlannedMove(TopicPartition("t", 0), (1, 2), (4, 2, 5), 7, 3.0, is_urgent=True)

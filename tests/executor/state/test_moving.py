@@ -34,13 +34,11 @@ from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, SubmitMoves
 from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.executor.state import Phase
-from kreassign.executor.state.attempts import delay_ms
-from kreassign.executor.state.health_watch import FRESH_MS
-from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS
+from kreassign.executor.state.admission import FRESH_MS
+from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS, delay_ms
 from kreassign.executor.state.moving import CHECKED_AT_ONCE, OUT_OF_REACH_MS, UNSET_PATIENCE_MS
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.ledger import ConfigValue
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigValue
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.authorization import missing_permission
 from tests.executor.run_events import (

@@ -27,11 +27,11 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.state.move_steps import move_steps
+from kreassign.executor.state.move import move_steps
 from kreassign.executor.state.preparing import CONFIG_PATIENCE_MS
-from kreassign.executor.state.throttle_watch import PROPAGATION_MS
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.run_events import (

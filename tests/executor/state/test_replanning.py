@@ -30,9 +30,8 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, Health, Reaction
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, PartitionWrites
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import AdaptiveThrottle, PartitionWrites, ThrottleRates
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from tests.executor.run_events import A0, A1, LIVE, MOVES, RATE, look, seen

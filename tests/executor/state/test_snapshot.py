@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor import tagged_json
 from kreassign.executor.events import MovesObserved
-from kreassign.executor.state import Machine
-from kreassign.executor.state.move_index import MoveIndex
-from kreassign.executor.state.snapshot import snapshot_of
+from kreassign.executor.state import Machine, machine
+from kreassign.executor.state.machine import snapshot_of
+from kreassign.executor.state.run import MoveIndex
 from kreassign.model import TopicPartition
 from tests.executor.run_events import MOVES, WHOLE, look, machine_after, seen, started
 from tests.executor.state.played import MOVING, UNTOUCHED
@@ -42,4 +41,4 @@ def test_a_snapshot_of_a_move_that_its_run_does_not_have_cannot_be_read(place: s
     where: dict[str, Any] = dict.fromkeys(("queued", "in_flight", "unsettled"), ())
     where[place] = (TopicPartition("b", 7),)
     with pytest.raises(ValueError, match="a snapshot of a run without its move"):
-        snapshot_of(tagged_json.dumps(replace(found, run=without, **where)))
+        snapshot_of(machine.to_tagged_json(replace(found, run=without, **where)))

@@ -18,9 +18,15 @@ from kreassign.executor.events import (
     TrafficMeasured,
 )
 from kreassign.executor.guards import Health
-from kreassign.executor.state.throttle_rates import MEASURE_EVERY_MS, STALE_MS
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity, BrokerTraffic, PartitionWrites
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.state.throttling import MEASURE_EVERY_MS, STALE_MS
+from kreassign.executor.throttle_rates import (
+    AdaptiveThrottle,
+    BrokerCapacity,
+    BrokerRate,
+    BrokerTraffic,
+    PartitionWrites,
+    ThrottleRates,
+)
 from tests.executor.run_events import A0, A1, LIVE, MOVES, look, seen
 from tests.executor.state.played import MOVING, Played, begun, word_of
 

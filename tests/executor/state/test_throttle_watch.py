@@ -22,8 +22,8 @@ from kreassign.executor.events import (
     ThrottleSet,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction
-from kreassign.executor.state.throttle_watch import PROPAGATION_MS
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.state.throttling import PROPAGATION_MS
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import TopicPartition
 from tests.executor.run_events import LIVE, MOVES, RATE, look
 from tests.executor.state.played import (

@@ -18,11 +18,9 @@ from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
 from kreassign.executor.state.machine import handle
 from kreassign.executor.state.phases import AwaitingLease, Cancelled, Done, New, RunState
-from kreassign.executor.state.run import Run
-from kreassign.executor.state.transition import Key
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.state.run import Key, Run
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import ConfigResource
 from tests.executor.run_events import LIVE, MOVES, PREPARED, RATE, look, started
 from tests.executor.state.played import ARRIVED, MOVING, UNTOUCHED, begun, guarded

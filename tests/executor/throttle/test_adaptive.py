@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.executor.throttle.adaptive import (
-    AdaptiveThrottle,
-    BrokerCapacity,
-    BrokerTraffic,
-    adaptive_rate,
-    traffic_of,
-)
+from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerCapacity, BrokerTraffic, adaptive_rate, traffic_of
 from kreassign.model import NO_LEADER, Partition, TopicPartition
 
 AUTO = AdaptiveThrottle(1_000, (BrokerCapacity(3, 400),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.executor.throttle.demand import CopiedPartition, Demand, demand, least_rate
+from kreassign.executor.throttle_rates import CopiedPartition, Demand, demand, least_rate
 
 COPIED = CopiedPartition(10.0, leader=1, followers_in_sync=2, destinations=(4, 5))
 

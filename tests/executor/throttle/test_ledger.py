@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.throttle.ledger import (
+from kreassign.executor.throttle_ledger import (
     ConfigKey,
     ConfigOverride,
     ConfigValue,
@@ -27,7 +27,7 @@ from kreassign.executor.throttle.ledger import (
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigChange, ConfigOperation, ConfigResource, Reassignment, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,

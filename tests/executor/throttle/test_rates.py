@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import RunStarted, ThrottleRequested, TrafficMeasured
+from kreassign.executor.journal.file import event_from_json, event_to_json
 from kreassign.executor.journal.migration import migrated
-from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity, BrokerTraffic, PartitionWrites
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.executor.throttle_rates import (
+    NO_THROTTLE,
+    AdaptiveThrottle,
+    BrokerCapacity,
+    BrokerRate,
+    BrokerTraffic,
+    PartitionWrites,
+    ThrottleRates,
+)
 from kreassign.model import TopicPartition
 
 MIXED = ThrottleRates(100, (BrokerRate(1, 20), BrokerRate(3, 500)))
@@ -49,10 +56,12 @@ def test_another_rate_for_all_is_that_of_every_broker() -> None:
 
 def test_rates_are_kept_in_the_journal_and_older_journals_have_one_for_all() -> None:
     started = RunStarted(0, "r", "c", (), MIXED, ())
-    assert from_json("RunStarted", to_json(started)) == started
+    assert event_from_json("RunStarted", event_to_json(started)) == started
     older = '{"at_ms":0,"run_id":"r","cluster_id":"c","moves":[],"throttle_bytes_per_s":100,"live_brokers":[]}'
-    assert from_json(*migrated(2, "RunStarted", older)) == RunStarted(0, "r", "c", (), ThrottleRates(100), ())
-    assert from_json("ThrottleRequested", '{"at_ms":1,"request":2,"rate_bytes_per_s":3}') == ThrottleRequested(1, 2, 3)
+    assert event_from_json(*migrated(2, "RunStarted", older)) == RunStarted(0, "r", "c", (), ThrottleRates(100), ())
+    assert event_from_json("ThrottleRequested", '{"at_ms":1,"request":2,"rate_bytes_per_s":3}') == ThrottleRequested(
+        1, 2, 3
+    )
 
 
 def test_a_throttle_that_follows_the_traffic_has_no_rate_that_is_known_beforehand() -> None:
@@ -71,9 +80,9 @@ def test_a_throttle_that_follows_the_traffic_has_no_rate_that_is_known_beforehan
 def test_capacities_are_kept_in_the_journal() -> None:
     adaptive = AdaptiveThrottle(1_000, (BrokerCapacity(3, 50),), 7)
     asked = ThrottleRequested(1, 2, None, (), adaptive)
-    assert from_json("ThrottleRequested", to_json(asked)) == asked
+    assert event_from_json("ThrottleRequested", event_to_json(asked)) == asked
     seen = TrafficMeasured(1, (BrokerTraffic(0, 1.5, 2.0),), (PartitionWrites(TopicPartition("t", 0), 3.0),))
-    assert from_json("TrafficMeasured", to_json(seen)) == seen
+    assert event_from_json("TrafficMeasured", event_to_json(seen)) == seen
 
 
 def test_rates_of_brokers_come_by_broker_and_each_once() -> None:

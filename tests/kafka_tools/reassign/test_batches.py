@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.kafka_tools.failures import UsageError
-from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.batches import BatchOptions, BatchQueue, MoveState, move_states, out_of_sync
-from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.command_line import UsageError, parse
+from kreassign.kafka_tools.reassign.options import (
+    OPTIONS,
+    BatchOptions,
+    BatchQueue,
+    MoveState,
+    choose_action,
+    move_states,
+    out_of_sync,
+)
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import Partition, TopicPartition

@@ -5,9 +5,14 @@ from random import Random
 import pytest
 
 from kreassign.errors import Infeasible
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.reassign.execute import check_brokers, current_replicas
-from kreassign.kafka_tools.reassign.generate import known_topics, propose, usable_brokers
+from kreassign.kafka_tools.command_line import ToolError
+from kreassign.kafka_tools.reassign.actions import (
+    check_brokers,
+    current_replicas,
+    known_topics,
+    propose,
+    usable_brokers,
+)
 from kreassign.model import Broker, Partition, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.striped import UsableBroker

@@ -3,9 +3,8 @@
 import pytest
 
 from kreassign.clock import VirtualClock
-from kreassign.kafka_tools.failures import TerseError
-from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.log_dirs import start
+from kreassign.kafka_tools.command_line import TerseError
+from kreassign.kafka_tools.reassign.tool_client import ToolClient, start_directory_moves
 from kreassign.model import TopicPartitionReplica
 
 FOO = TopicPartitionReplica(1, "foo", 0)
@@ -28,7 +27,7 @@ class SlowBrokers(ToolClient):
 def test_orders_are_repeated_for_what_is_still_to_come(capsys):
     brokers = SlowBrokers({FOO: 3, BAR: 1})
     clock = VirtualClock()
-    start(brokers, {FOO: "/f", BAR: "/b"}, 10_000, clock)
+    start_directory_moves(brokers, {FOO: "/f", BAR: "/b"}, 10_000, clock)
     assert brokers.orders == [{FOO: "/f", BAR: "/b"}, {FOO: "/f"}, {FOO: "/f"}]
     assert clock.monotonic_s() == pytest.approx(0.2)
     assert capsys.readouterr().out == (
@@ -41,7 +40,7 @@ def test_replicas_that_do_not_come_in_time_are_named(capsys):
     brokers = SlowBrokers({FOO: 1000, BAR: 1})
     clock = VirtualClock()
     with pytest.raises(TerseError) as caught:
-        start(brokers, {FOO: "/f", BAR: "/b"}, 500, clock)
+        start_directory_moves(brokers, {FOO: "/f", BAR: "/b"}, 500, clock)
     assert str(caught.value) == "Timed out before log directory move could be started for: foo-0-1"
     assert clock.monotonic_s() == pytest.approx(0.5)
     assert "replica bar-2" in capsys.readouterr().out
@@ -50,5 +49,5 @@ def test_replicas_that_do_not_come_in_time_are_named(capsys):
 def test_without_patience_the_order_is_given_once():
     brokers = SlowBrokers({FOO: 2, BAR: 2})
     with pytest.raises(TerseError, match=r"log directory moves could be started for: bar-2-0,foo-0-1$"):
-        start(brokers, {FOO: "/f", BAR: "/b"}, 0, VirtualClock())
+        start_directory_moves(brokers, {FOO: "/f", BAR: "/b"}, 0, VirtualClock())
     assert len(brokers.orders) == 1

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kreassign.kafka_tools.failures import UncaughtError, UsageError
-from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.command_line import UncaughtError, UsageError, parse
 from kreassign.kafka_tools.reassign.options import HELP_TEXT, OPTIONS, Action, choose_action
 
 ONE_ACTION = "Command must include exactly one action: --generate, --execute, --verify, --cancel, --list"

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Drifted
-from kreassign.kafka_tools.failures import UsageError
-from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.command_line import UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.progress import progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
-from kreassign.model.plan_json import parse_plan
+from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from tests.approved import approve
 from tests.kips.recorded_tool import CONFIGURE, REASSIGN, ToolOnTwin

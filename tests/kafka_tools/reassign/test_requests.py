@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.command_line import ToolError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, Action
 from kreassign.kafka_tools.reassign.requests import (
     CancelAllRequest,
@@ -19,7 +18,7 @@ from kreassign.kafka_tools.reassign.requests import (
     parse_brokers,
     read_request,
 )
-from kreassign.model.partition import TopicPartition, TopicPartitionReplica
+from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
 
 DOUBLED = "Partition replica lists may not contain duplicate entries"

@@ -3,11 +3,16 @@
 import pytest
 
 from kreassign.errors import Rejected
-from kreassign.kafka_tools.failures import ToolError
+from kreassign.kafka_tools.command_line import ToolError
 from kreassign.kafka_tools.reassign import messages
-from kreassign.kafka_tools.reassign.cancel import targets_to_cancel
-from kreassign.kafka_tools.reassign.log_dirs import ReplicaDirs, find_replicas, plan_with_dirs, replicas_of, sentence
-from kreassign.kafka_tools.reassign.verify import partition_states
+from kreassign.kafka_tools.reassign.actions import partition_states, targets_to_cancel
+from kreassign.kafka_tools.reassign.tool_client import (
+    ReplicaDirs,
+    directory_move_sentence,
+    find_replicas,
+    plan_with_dirs,
+    replicas_of,
+)
 from kreassign.model import (
     LogDir,
     LogDirReplica,
@@ -17,8 +22,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan
 from tests.approved import approve
 
 OFFLINE = "There is likely an offline log directory on the broker."
@@ -83,13 +87,13 @@ REPLICA = TopicPartitionReplica(1, "foo", 0)
     ],
 )
 def test_directories_have_five_states(dirs, is_settled, expected):
-    assert sentence(REPLICA, "/t", dirs) == expected
+    assert directory_move_sentence(REPLICA, "/t", dirs) == expected
     assert dirs.is_settled is is_settled
 
 
 def test_a_replica_of_which_the_broker_said_nothing_cannot_be_found():
     expected = "Partition foo-0 cannot be found in any live log directory on broker 1."
-    assert sentence(REPLICA, "/t", None) == expected
+    assert directory_move_sentence(REPLICA, "/t", None) == expected
 
 
 def test_replicas_sort_by_broker_first():

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
-from kreassign.pipeline.audit.data_audit import compare_readings
+from kreassign.pipeline.data_audit import compare_readings
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
 from kreassign.pipeline.tables.parquet import write_rows
 

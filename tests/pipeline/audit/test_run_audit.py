@@ -7,22 +7,21 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kreassign.cli.commands.audit import lines
+from kreassign.cli.commands.report import lines
 from kreassign.executor.events import ThrottleRequested
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
-from kreassign.operations.audit import found_of, write_audit_trail
-from kreassign.operations.report import audit_page, trail_of
+from kreassign.operations.report import audit_page, found_of, trail_of, write_audit_trail
 from kreassign.operations.snapshot import observe
-from kreassign.pipeline.audit.run_audit import write_run_audit
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
+from kreassign.pipeline.run_audit import write_run_audit
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.report.test_html import Page
 from tests.twin.asking import MEGABYTES

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kreassign.pipeline.ingest.exporters import BadRow, Origin, metric_rows, of_brokers
+from kreassign.pipeline.ingest.imported_samples import PartitionReadings
 from kreassign.pipeline.ingest.measure_files import parse
-from kreassign.pipeline.ingest.metric_rows import Origin, metric_rows, of_brokers
-from kreassign.pipeline.ingest.partition_samples import PartitionReadings
-from kreassign.pipeline.ingest.readings import BadRow
 from kreassign.pipeline.tables.schemas import Row
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.partition_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
+from kreassign.pipeline.ingest.imported_samples import NO_END, NO_LEADER, NO_LOCAL_START, NO_OFFSET, NO_START
 from tests.pipeline.ingest.golden_files import GOLDEN, READ_MS, SOURCES, golden, read
 
 MS = 1_750_000_000_000

@@ -12,7 +12,7 @@ from kreassign.pipeline.ingest.exporters import (
     METRICS_OF_CLUSTERS,
     SIGNS_OF_REMOTE_STORAGE,
 )
-from kreassign.pipeline.ingest.metric_rules import IMPORT_RULES
+from kreassign.pipeline.ingest.metric_records import IMPORT_RULES
 from kreassign.pipeline.load.rules import Rule
 from kreassign.pipeline.tables.schemas import METRICS, SAMPLES
 

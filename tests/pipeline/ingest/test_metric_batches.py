@@ -9,9 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.pipeline.ingest.metric_batches import Batch, BatchCount, count_rows, sort_records
-from kreassign.pipeline.ingest.metric_columns import JUDGED
-from kreassign.pipeline.ingest.metric_rules import OF_NO_USE, OTHER_VALUE
+from kreassign.pipeline.ingest.metric_records import OF_NO_USE, OTHER_VALUE, Batch, BatchCount, count_rows, sort_records
+from kreassign.pipeline.ingest.metric_stream import JUDGED
 from kreassign.pipeline.load.rules import SAME_KEY
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRICS

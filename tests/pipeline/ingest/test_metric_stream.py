@@ -14,8 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
-from kreassign.pipeline.ingest.metric_batches import BatchCount
-from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.ingest.metric_records import BatchCount, RecordForm
 from kreassign.pipeline.ingest.metric_stream import MetricTopic, metrics_of, run
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE

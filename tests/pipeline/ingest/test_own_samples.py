@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.own_samples import sample_row, text_rows
-from kreassign.pipeline.ingest.readings import BadRow
+from kreassign.pipeline.ingest.exporters import BadRow
+from kreassign.pipeline.ingest.imported_samples import sample_row, text_rows
 from kreassign.pipeline.tables.schemas import Row
 
 MS = 1_750_000_000_000

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.ingest.metric_rules import IMPORT_RULES, METRIC_RULES
-from kreassign.pipeline.ingest.plausible import Judge
+from kreassign.pipeline.ingest.imported_samples import Judge
+from kreassign.pipeline.ingest.metric_records import IMPORT_RULES, METRIC_RULES
 from kreassign.pipeline.load.checks import is_broken
 from kreassign.pipeline.load.rules import Rule
 from kreassign.pipeline.tables.schemas import METRICS, SAMPLES, Row

@@ -8,8 +8,8 @@ import math
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.pipeline.ingest.exporters import NO_READING, NO_TEXT, Parsed
 from kreassign.pipeline.ingest.measure_files import parse as parse_file
-from kreassign.pipeline.ingest.readings import NO_READING, NO_TEXT, Parsed
 from tests.pipeline.ingest.golden_files import READ_MS, golden, read
 
 SCRAPE = r"""

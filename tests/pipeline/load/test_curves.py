@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.model.load_summary import Expected, History, LoadCharts, TopicSkew
-from kreassign.pipeline.load.curves import charts
-from kreassign.pipeline.load.summary import load_columns
+from kreassign.model.load import Expected, History, LoadCharts, TopicSkew
+from kreassign.pipeline.load.summary import charts, load_columns
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, Row
 from tests.pipeline.load_tables import (
     HOUR_MS,

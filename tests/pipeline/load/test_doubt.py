@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.model import TopicPartition
-from kreassign.model.load_basis import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
+from kreassign.model.load import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
 from kreassign.pipeline.load.doubt import NO_RATE, ReplicaLoads, heed
 
 NAN = math.nan

@@ -15,11 +15,10 @@ import pytest
 
 from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, cohorts
 from kreassign.pipeline.load.forecast import KNOWN, TESTED, backtests_of, forecasts
-from kreassign.pipeline.load.hours import DAY_S, HOUR_MS
-from kreassign.pipeline.load.latest_hours import LatestHours
+from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, LatestHours
+from kreassign.pipeline.load.partition_loads import trends
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.results import backtest_results
-from kreassign.pipeline.load.trend import trends
+from kreassign.pipeline.load.summary import backtest_results
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, Row

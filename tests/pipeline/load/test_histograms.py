@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.histograms import ERROR, ZERO_BIN, Histograms, bins_of, counted, shifts, value_of
+from kreassign.pipeline.load.hours import ERROR, ZERO_BIN, Histograms, bins_of, counted, shifts, value_of
 
 GAMMA = 1.005 / 0.995
 NAN = math.nan

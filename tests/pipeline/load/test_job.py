@@ -14,14 +14,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.operations.show_load import show_load
+from kreassign.operations.tables import show_load
 from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows, snapshot_tables
 from kreassign.pipeline.load.job import StepCount, run_load
-from kreassign.pipeline.load.results import partition_counts
-from kreassign.pipeline.spark.session import failures_told
+from kreassign.pipeline.load.summary import partition_counts
+from kreassign.pipeline.spark_session import failures_told
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.compaction import compact
-from kreassign.pipeline.tables.loads import last_load
+from kreassign.pipeline.tables.commits import compact, last_load
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
     BROKER_LOADS,

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.kept import require_kept
+from kreassign.pipeline.load.job import require_kept
 from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.commits import last_load
 from kreassign.pipeline.tables.delta import commit, log_to_write
-from kreassign.pipeline.tables.loads import last_load
 from kreassign.pipeline.tables.parquet import write_files, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES
 from tests.pipeline.finished_load import finish_load

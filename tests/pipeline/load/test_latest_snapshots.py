@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.pipeline.load.checks import NEVER_MS
-from kreassign.pipeline.load.latest_snapshots import latest_snapshots
+from kreassign.pipeline.load.job import latest_snapshots
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import LOG_DIRS
 from tests.pipeline.clusters import fill, observation

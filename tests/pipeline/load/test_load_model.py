@@ -10,7 +10,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kreassign.pipeline.load import load_model as model_of
 from kreassign.pipeline.load.hours import HOUR_MS
-from kreassign.pipeline.load.skew import skew
+from kreassign.pipeline.load.load_model import skew
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, LOAD_MODEL, PARTITIONS, REPLICAS, SKEW, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
 from tests.pipeline.load.hours_known import HOUR, loads, loads_of

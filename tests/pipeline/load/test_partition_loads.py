@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kreassign.pipeline.load.accuracy import UNSEEN_PEAK
-from kreassign.pipeline.load.histograms import value_of
-from kreassign.pipeline.load.hours import HOUR_MS
+from kreassign.pipeline.load.hours import HOUR_MS, value_of
 from kreassign.pipeline.tables.schemas import Row
 from tests.pipeline.load.hours_known import loads
 

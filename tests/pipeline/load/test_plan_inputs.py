@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kreassign.errors import DataError, InputError
-from kreassign.model.load_basis import ForecastBasis
+from kreassign.model.load import ForecastBasis
 from kreassign.pipeline.load.plan_inputs import (
     FORECAST_HIGH,
     STATISTICS,

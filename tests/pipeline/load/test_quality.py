@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from kreassign.model.load_quality import LoadAccount, ReasonCount
-from kreassign.pipeline.load.quality import GOOD, Judged, load_accounts, quality_lines, quality_rows
-from kreassign.pipeline.load.rules import Treatment
+from kreassign.model.load import LoadAccount, ReasonCount
+from kreassign.pipeline.load.rules import GOOD, Judged, Treatment, load_accounts, quality_lines, quality_rows
 from tests.approved import approve
 
 BEGUN_MS = 1_762_250_400_000

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.series import Series, known_at, run_starts
+from kreassign.pipeline.load.rates import Series, known_at, run_starts
 
 NAN = math.nan
 THREE = Series.of(np.array([7, 7, 7, 2, 9, 9]))

@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.series_rules import (
+from kreassign.pipeline.load.rates import (
     FIRST_SERIES_RULES,
     SECOND_SERIES_RULES,
     CleanNeighbours,

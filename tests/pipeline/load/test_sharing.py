@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kreassign.pipeline.load.sharing import BASES, NO_PARTITION, NO_TOPIC, Led, Shares, Told, share_out
+from kreassign.pipeline.load.measured import BASES, NO_PARTITION, NO_TOPIC, Led, Shares, Told, share_out
 
 TOPICS, PARTITIONS, BROKERS = 6, 8, 3
 

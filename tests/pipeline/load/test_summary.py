@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import DataError
-from kreassign.model.load_summary import Expected, LoadSummary
+from kreassign.model.load import Expected, LoadSummary
 from kreassign.pipeline.load.summary import doubt, load_columns, loaded_clusters, summary
 from kreassign.pipeline.tables.schemas import BROKER_LOADS
 from tests.pipeline.load_tables import MB, TAKEN_MS, a_cluster, fill, load_row, row

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.model.load_summary import Window
-from kreassign.pipeline.load.summary import load_columns
-from kreassign.pipeline.load.windows import windows
+from kreassign.model.load import Window
+from kreassign.pipeline.load.summary import load_columns, windows
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, Row

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.spark.client_properties import by_reference
+from kreassign.pipeline.tables.access import by_reference
 
 FILE = Path("/etc/kafka/client.properties")
 READER = "org.apache.kafka.common.config.provider.FileConfigProvider"

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.random_clusters import random_cluster
-from kreassign.pipeline.spark.parallel import map_on_executors
+from kreassign.pipeline.spark_session import map_on_executors
 from kreassign.planner import Assignment, plan_of
 from kreassign.planner.search.subproblems import attempt, split
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.model.spark_options import LOCAL_SPARK, SparkOptions
-from kreassign.pipeline.spark.session import session_settings
+from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.pipeline.spark_session import session_settings
 
 PAGES = ("spark.ui.enabled", "spark.ui.port")
 SIZES = ("spark.driver.memory", "spark.sql.shuffle.partitions")

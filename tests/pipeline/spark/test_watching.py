@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kreassign.pipeline.spark.watching import Tasks, watched
+from kreassign.pipeline.spark_session import Tasks, watched
 from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.spark

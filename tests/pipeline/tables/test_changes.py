@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.changes import Changes, changes_between
-from kreassign.pipeline.tables.compaction import compact, expire
+from kreassign.pipeline.tables.commits import Changes, changes_between, compact, expire
 from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES

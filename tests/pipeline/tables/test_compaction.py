@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import DataError
-from kreassign.model.as_of import LoadNumber
+from kreassign.model.load import LoadNumber
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.commits import LoadedTable, compact, expire, last_load, publish, repair, vacuum
 from kreassign.pipeline.tables.delta import log_to_write, open_log, undo_after
-from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
-from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
-from kreassign.pipeline.tables.published import tables_at
+from kreassign.pipeline.tables.parquet import TablesAt, read_rows, tables_at, write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, LOAD_QUALITY, METRICS, SAMPLES, Row
 from tests.pipeline.clusters import sample_round
 from tests.pipeline.load_tables import quality, row

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kreassign.operations.define_tables import DefinitionForm, define_tables
-from kreassign.pipeline.tables.definitions import dbt_sources, ddl
+from kreassign.operations.tables import DefinitionForm, define_tables
+from kreassign.pipeline.tables.access import dbt_sources, ddl
 from kreassign.pipeline.tables.delta import log_schema
 from kreassign.pipeline.tables.schemas import INT, INTS, STRING, TABLES, Column, Partitioning, Table
 from tests.approved import approve

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.tables.foreign import foreign_rows
+from kreassign.pipeline.tables.arrow import foreign_rows
 
 
 def test_texts_are_read_as_they_are_however_they_were_written(tmp_path: Path) -> None:

@@ -12,21 +12,20 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import DataError
-from kreassign.pipeline.tables.compaction import compact
-from kreassign.pipeline.tables.delta import commit_once, log_to_write, open_log
-from kreassign.pipeline.tables.loads import (
+from kreassign.pipeline.tables.commits import (
     CLOCK_MS,
     STOOD_ON,
     Load,
     LoadedTable,
+    compact,
     is_as_known,
     last_load,
     publish,
     standing_on,
     time_of_load,
 )
-from kreassign.pipeline.tables.parquet import read_rows, write_rows
-from kreassign.pipeline.tables.published import TablesAt, has_table, tables_at
+from kreassign.pipeline.tables.delta import commit_once, log_to_write, open_log
+from kreassign.pipeline.tables.parquet import TablesAt, has_table, read_rows, tables_at, write_rows
 from kreassign.pipeline.tables.schemas import FORECAST, LOAD_MODEL, LOADS, PLAN_INPUTS, SKEW, Table
 from testbed.waiting import wait_until
 from tests.checks.source import ROOT
@@ -158,7 +157,7 @@ _LOADING = """
 import itertools, resource, sys
 from pathlib import Path
 from kreassign.errors import DataError
-from kreassign.pipeline.tables.loads import last_load, publish
+from kreassign.pipeline.tables.commits import last_load, publish
 from tests.pipeline.tables.test_loads import made
 data, most_bytes = Path(sys.argv[1]), int(sys.argv[2])
 if most_bytes:

@@ -12,9 +12,8 @@ import pytest
 
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.arrow import arrow_schema
-from kreassign.pipeline.tables.compaction import compact
+from kreassign.pipeline.tables.commits import compact, merge_rows, rows_at
 from kreassign.pipeline.tables.delta import open_log
-from kreassign.pipeline.tables.merge import merge_rows, rows_at
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import METRICS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.pipeline.tables.access import meaning, spark_settings
 from kreassign.pipeline.tables.delta import place, table_uri
-from kreassign.pipeline.tables.object_store import meaning, spark_settings
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 

@@ -22,8 +22,9 @@ from kreassign.model.snapshot import (
     SnapshotLogDir,
     SnapshotPartition,
     SnapshotTopic,
+    format_snapshot,
+    parse_snapshot,
 )
-from kreassign.model.snapshot_json import format_snapshot, parse_snapshot
 from kreassign.pipeline.tables.snapshot_columns import columns_of, snapshot_of
 from kreassign.pipeline.tables.snapshot_parquet import KEY, read_columns_file, write_columns_file
 

@@ -9,7 +9,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import Prediction
 from kreassign.planner import Assignment, LogDirFacts, assignment_of, changes_of
 from kreassign.planner.arrays import NOWHERE
-from kreassign.planner.check.changes import copy_seconds, predict
+from kreassign.planner.check.cost import copy_seconds, predict
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 PROBLEM = posed(

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kreassign.planner import Assignment, Band, PartitionFacts, RackRule, Rules
-from kreassign.planner.check.consumer_reads import bytes_sent
-from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.check.evaluate import bytes_sent_by_brokers, evaluate
 from kreassign.planner.goals import DISK, NET_OUT
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
@@ -21,7 +20,7 @@ OTHER = partition(0, 4, 1, topic="u", write_bytes_per_s=5.0, read_bytes_per_s=25
 
 def sent(*loads: PartitionFacts) -> list[float]:
     problem = posed(HOSTS, loads, rules=RULES)
-    found: list[float] = bytes_sent(problem, Assignment.current(problem.partitions)).tolist()
+    found: list[float] = bytes_sent_by_brokers(problem, Assignment.current(problem.partitions)).tolist()
     return found
 
 
@@ -51,13 +50,13 @@ def test_more_is_written_than_read_while_nobody_consumes() -> None:
 def test_what_followers_send_now_is_part_of_what_is_read() -> None:
     problem = posed(HOSTS, [replace(FIRST, read_bytes_per_s=50.0)], rules=RULES)
     problem = replace(problem, partitions=replace(problem.partitions, follower_reads=np.array([30.0])))
-    assert bytes_sent(problem, Assignment.current(problem.partitions)).tolist() == [65, 22.5, 22.5, 0]
+    assert bytes_sent_by_brokers(problem, Assignment.current(problem.partitions)).tolist() == [65, 22.5, 22.5, 0]
 
 
 def test_readers_follow_the_replicas_of_a_plan() -> None:
     problem = posed(HOSTS, [FIRST], rules=RULES)
     # Now led in b: its half comes from the leader, though 3 is there too. What is copied to c is read there.
-    assert bytes_sent(problem, moved(problem, (0, (2, 3, 4)))).tolist() == [0, 20 + 67.5, 0, 22.5]
+    assert bytes_sent_by_brokers(problem, moved(problem, (0, (2, 3, 4)))).tolist() == [0, 20 + 67.5, 0, 22.5]
 
 
 def test_where_consumers_read_changes_no_limit() -> None:

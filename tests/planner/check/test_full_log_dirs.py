@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from kreassign.planner import LogDirFacts
-from kreassign.planner.check.full_log_dirs import full_log_dirs
-from kreassign.planner.problem.cluster import Assignment
+from kreassign.planner.check.evaluate import full_log_dirs
+from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.tasks import balance_disks, rebalance
 from tests.approved import approve
 from tests.planner.sentences import says

@@ -20,7 +20,7 @@ from kreassign.planner import (
     assignment_of,
     problem_of,
 )
-from kreassign.planner.check.changes import changes_of
+from kreassign.planner.check.cost import changes_of
 from kreassign.planner.check.evaluate import case_of, evaluate
 from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
 from kreassign.planner.goals import Goal

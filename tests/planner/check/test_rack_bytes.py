@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.plan_facts import RackBytes
+from kreassign.model.plan_facts import NO_PRICES, RackBytes, RackPrices, joined_prices, parse_price
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.model.rack_prices import NO_PRICES, RackPrices, joined, parse_price
 from kreassign.planner import Rules
-from kreassign.planner.check.rack_bytes import rack_bytes
+from kreassign.planner.check.cost import rack_bytes
 from kreassign.planner.problem.problem import Gone, RackRule
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.results import Origin, outcome_of
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 LOADS = [partition(0, 1, 2), partition(1, 2, 1), partition(2, 3, 1)]
@@ -101,7 +100,7 @@ def test_what_is_no_price_is_refused(text: str) -> None:
 
 
 def test_a_later_price_takes_the_place_of_an_earlier_one() -> None:
-    both = joined(parse_price("0.01"), parse_price("a:b=0.02"))
+    both = joined_prices(parse_price("0.01"), parse_price("a:b=0.02"))
     assert both == RackPrices(0.01, {("a", "b"): 0.02})
-    assert joined(both, parse_price("a:b=0")).cost("a", "b", GIGABYTE) == 0
-    assert joined(both, parse_price("3")).between == 3
+    assert joined_prices(both, parse_price("a:b=0")).cost("a", "b", GIGABYTE) == 0
+    assert joined_prices(both, parse_price("3")).between == 3

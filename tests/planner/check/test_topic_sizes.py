@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from kreassign.planner.check.topic_sizes import uneven_topics_by_size
+from kreassign.planner.check.topics import uneven_topics_by_size
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 

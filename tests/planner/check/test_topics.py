@@ -9,9 +9,16 @@ import pytest
 
 from kreassign.model.plan_facts import LeaderRacks, TopicLeaders
 from kreassign.planner import Assignment, Problem, Rules
-from kreassign.planner.check.leader_racks import leader_racks, leaders_elsewhere
-from kreassign.planner.check.topic_leaders import leaders_missed, topic_leaders, uneven_topics
-from kreassign.planner.check.topic_spread import least_and_most, shares_by_topic, topics_outside
+from kreassign.planner.check.topics import (
+    leader_racks,
+    leaders_elsewhere,
+    leaders_missed,
+    least_and_most,
+    shares_by_topic,
+    topic_leaders,
+    topics_outside,
+    uneven_topics,
+)
 from kreassign.planner.goals import LEADERS, REPLICAS
 from kreassign.planner.problem.problem import Gone
 from tests.planner.sentences import says

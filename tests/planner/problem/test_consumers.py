@@ -10,13 +10,13 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import Assignment, Band, BrokerFacts, PlanPolicy, Problem, Rules, evaluate, solve, with_policy
-from kreassign.planner.check.consumer_reads import bytes_sent
+from kreassign.planner.check.evaluate import bytes_sent_by_brokers
 from kreassign.planner.goals import CPU, NET_OUT
 from kreassign.planner.problem.goals_file import parse_policy
 from kreassign.planner.problem.problem import RackRule
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.results import Origin, outcome_of
 from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
-from kreassign.planner.tasks.new_partitions import add_partitions, placed
+from kreassign.planner.tasks.placement import add_partitions, placed_lists
 from kreassign.planner.tasks.what_if import scaled
 from tests.planner.small_problems import brokers, partition, posed
 
@@ -36,7 +36,9 @@ def with_consumers(problem: Problem, weights: dict[str, dict[str, float]]) -> Pr
 def test_each_third_of_the_consumers_reads_in_its_own_rack() -> None:
     problem = with_consumers(posed(brokers(1, 2, 3, racks="abc"), [read(0, 1, 2, 3)]), EVEN)
     # The leader sends 2 x 10 to followers, and 30 to consumers in its rack; each follower 30.
-    assert bytes_sent(problem, Assignment.current(problem.partitions)).tolist() == pytest.approx([50, 30, 30])
+    assert bytes_sent_by_brokers(problem, Assignment.current(problem.partitions)).tolist() == pytest.approx(
+        [50, 30, 30]
+    )
     now = problem.partitions
     assert (now.read_bytes_per_s[0], now.follower_read_bytes_per_s[0]) == pytest.approx((50, 30))
     assert NET_OUT.follower(now).tolist() == pytest.approx([30])
@@ -47,7 +49,9 @@ def test_racks_without_a_replica_read_from_the_leader_and_so_does_the_leaders_ow
     problem = posed(hosts, [read(0, 1, 2, 3)], rules=Rules(racks=RackRule.NONE))
     problem = with_policy(problem, PlanPolicy(bands=BANDS, racks=RackRule.NONE, consumer_racks=EVEN))
     # a: the leader, although 2 is there too. b: broker 3. c: nobody, so the leader.
-    assert bytes_sent(problem, Assignment.current(problem.partitions)).tolist() == pytest.approx([80, 0, 30, 0])
+    assert bytes_sent_by_brokers(problem, Assignment.current(problem.partitions)).tolist() == pytest.approx(
+        [80, 0, 30, 0]
+    )
 
 
 def test_without_consumers_that_may_nothing_changes() -> None:
@@ -101,7 +105,7 @@ def test_parts_more_traffic_and_more_partitions_keep_reads_with_followers() -> N
     assert scaled(problem, rates=2).partitions.follower_read_bytes_per_s.tolist() == pytest.approx([60] * 6)
     grown = add_partitions(problem, "t", 12)
     assert grown.partitions.follower_read_bytes_per_s.tolist() == pytest.approx([15] * 12)
-    assert len(placed(grown, solve(grown).assignment)) == 6
+    assert len(placed_lists(grown, solve(grown).assignment)) == 6
 
 
 def one_by_one(problem: Problem, weights: dict[str, float], consumed: float, written: float) -> Counter[int]:
@@ -132,8 +136,8 @@ def test_every_consumer_reads_as_kafka_lets_it(seed: int) -> None:
     plain = posed(hosts, loads, rules=Rules(racks=RackRule.NONE))
     problem = with_policy(plain, PlanPolicy(bands=BANDS, racks=RackRule.NONE, consumer_racks={"t": weights}))
     wanted = one_by_one(problem, weights, 90.0, 10.0)
-    found = bytes_sent(problem, Assignment.current(problem.partitions))
+    found = bytes_sent_by_brokers(problem, Assignment.current(problem.partitions))
     assert found.tolist() == pytest.approx([wanted[one] for one in range(count)])
     solution = solve(problem).assignment
     assert evaluate(problem, solution).violations == ()
-    assert bytes_sent(problem, solution).sum() == pytest.approx(found.sum())
+    assert bytes_sent_by_brokers(problem, solution).sum() == pytest.approx(found.sum())

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.java_hash import share_of, string_hash
+from kreassign.model.text import share_of, string_hash
 from kreassign.planner import Band, PlanPolicy, Problem, evaluate, problem_of, solve, with_policy
 from kreassign.planner.goals import COORDINATORS, DISK
-from kreassign.planner.problem.coordinators import (
+from kreassign.planner.problem.policy import (
     GROUPS,
     SHARE_GROUPS,
     TRANSACTIONS,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kreassign.planner.problem.cores import CoresOf, with_cores
+from kreassign.planner.problem.build import CoresOf, with_cores
 from tests.planner.problem.test_from_columns import COLUMNS, NAN
 
 # Of a-0 broker 2 leads and 1 follows, in the order of the columns; b-0 is led by 3.

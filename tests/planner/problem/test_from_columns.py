@@ -5,8 +5,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import BrokerFacts, LogDirFacts
-from kreassign.planner.problem.cpu import cpu_per_cost
-from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.build import ReplicaColumns, ReplicaRow, columns_of, cpu_per_cost, problem_from
 from kreassign.planner.problem.problem import fingerprint
 
 NAN = float("nan")

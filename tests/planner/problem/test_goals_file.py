@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.rack_prices import RackPrices
+from kreassign.model.plan_facts import RackPrices
 from kreassign.planner import Band, RackRule, solve
 from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
 from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_policy

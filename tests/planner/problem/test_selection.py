@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner.problem.selection import TopicChoice, chosen_brokers
+from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
 from tests.planner.small_problems import brokers, partition, posed
 
 BROKERS = posed(brokers(3, 1, 7), [partition(0, 1)]).brokers

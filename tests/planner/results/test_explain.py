@@ -7,8 +7,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan_facts import Reason
 from kreassign.planner import Band, Problem, Rules
 from kreassign.planner.goals import DISK, LEADERS
-from kreassign.planner.results.explain import explain
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.results import Origin, explain, outcome_of
 from tests.planner.small_problems import brokers, moved, partition, posed
 
 UNEVEN = [partition(number, 1, gigabytes=10) for number in range(4)]

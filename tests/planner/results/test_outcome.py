@@ -6,7 +6,7 @@ from kreassign.model.plan_facts import plan_id
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.planner import Band, LogDirFacts
 from kreassign.planner.goals import DISK
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.results import Origin, outcome_of
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, plan, posed
 

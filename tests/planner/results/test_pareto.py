@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.planner import Assignment
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.results.pareto import Choice, pareto
+from kreassign.planner.tasks.what_if import Choice, pareto
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 pytestmark = pytest.mark.thorough

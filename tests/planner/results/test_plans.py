@@ -4,7 +4,7 @@ from kreassign.errors import IllegalPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.planner import Assignment, LogDirFacts, assignment_of, current_plan, plan_of
-from kreassign.planner.results.plans import index_of
+from kreassign.planner.results import index_of
 from tests.planner.small_problems import brokers, moved, partition, plan, posed
 
 DISKS = (LogDirFacts("/a"), LogDirFacts("/b"))

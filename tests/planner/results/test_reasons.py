@@ -8,7 +8,7 @@ from kreassign.model.plan_facts import Reason
 from kreassign.planner import Assignment, Band, LogDirFacts, Problem, Rules, assignment_of
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS
-from kreassign.planner.results.reasons import reasons_of
+from kreassign.planner.reasons import reasons_of
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kreassign.model import TopicPartition
 from kreassign.planner import BrokerFacts, PartitionFacts, problem_of
-from kreassign.planner.search.compiled.state import REMOVED
+from kreassign.planner.search.compiled.kernels import REMOVED
 from kreassign.planner.search.encoding import decode, encode
 
 

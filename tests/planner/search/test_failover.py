@@ -14,8 +14,7 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.planner import Assignment, Band, BrokerFacts, Budget, Problem, RackRule, Rules, evaluate, solve
 from kreassign.planner.check.failover import losses
 from kreassign.planner.goals import CPU, DISK, LEADERS, NET_OUT, REPLICAS
-from kreassign.planner.results.explain import explain
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.results import Origin, Outcome, explain, outcome_of
 from kreassign.planner.tasks import ignore_dead_brokers, leaders_only, only_forced
 from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed

@@ -23,10 +23,9 @@ from kreassign.planner import (
     solve,
     with_policy,
 )
-from kreassign.planner.check.leader_racks import leader_racks
+from kreassign.planner.check.topics import leader_racks
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
-from kreassign.planner.results.explain import explain
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.results import Origin, Outcome, explain, outcome_of
 from kreassign.planner.tasks import drain_brokers, leaders_only, only_forced
 from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed

@@ -8,7 +8,7 @@ from bench.random_clusters import random_cluster
 from kreassign.errors import Infeasible
 from kreassign.planner import Assignment, Budget, Problem, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.results.outcome import least_bytes
+from kreassign.planner.results import least_bytes
 from kreassign.planner.search.subproblems import Answer, attempt, merged, solve_in_subproblems, split, subset
 from tests.planner.small_problems import brokers, partition, posed
 

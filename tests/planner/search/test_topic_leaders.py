@@ -11,10 +11,9 @@ from kreassign.errors import Infeasible
 from kreassign.model.plan_facts import TopicLeaders
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.planner import Assignment, Band, Budget, Problem, Rules, evaluate, solve
-from kreassign.planner.check.topic_leaders import leaders_missed
+from kreassign.planner.check.topics import leaders_missed
 from kreassign.planner.goals import DISK, LEADERS
-from kreassign.planner.results.explain import explain
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.results import Origin, Outcome, explain, outcome_of
 from kreassign.planner.tasks import leaders_only, only_forced
 from tests.planner.sentences import says
 from tests.planner.small_problems import brokers, partition, posed

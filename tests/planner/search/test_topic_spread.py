@@ -8,9 +8,9 @@ import pytest
 from bench.random_clusters import random_cluster
 from kreassign.planner import Band, Budget, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.check.topic_spread import topics_outside
+from kreassign.planner.check.topics import topics_outside
 from kreassign.planner.goals import DISK, REPLICAS
-from kreassign.planner.results.outcome import Origin, outcome_of
+from kreassign.planner.results import Origin, outcome_of
 from tests.planner.small_problems import brokers, partition, posed
 
 EVEN = Rules(topic_spread=0.0)

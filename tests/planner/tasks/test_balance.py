@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import Band, LogDirFacts, Problem, Rules, solve
-from kreassign.planner.check.changes import predict
+from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS
 from kreassign.planner.tasks import (
@@ -19,7 +19,7 @@ from kreassign.planner.tasks import (
     only_forced,
     rebalance,
 )
-from kreassign.planner.tasks.balance import fit_in, forced
+from kreassign.planner.tasks.tasks import fit_in, forced
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 REBALANCED = posed(

@@ -13,13 +13,13 @@ from kreassign.planner import Band, BrokerFacts, Problem, RackRule, Rules, evalu
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from kreassign.planner.tasks import ignore_dead_brokers
-from kreassign.planner.tasks.new_partitions import (
+from kreassign.planner.tasks.placement import (
     ExpectedLoad,
     add_partitions,
     add_topic,
     mean_load,
-    placed,
-    settled,
+    placed_lists,
+    with_new_partitions,
 )
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
@@ -30,7 +30,7 @@ TEN = ExpectedLoad(10 * GIGABYTE)
 def lists(problem: Problem) -> tuple[tuple[int, ...], ...]:
     found = solve(problem).assignment
     assert evaluate(problem, found).violations == ()
-    return placed(problem, found)
+    return placed_lists(problem, found)
 
 
 def test_a_new_topic_fills_the_broker_that_lacks_most() -> None:
@@ -38,8 +38,8 @@ def test_a_new_topic_fills_the_broker_that_lacks_most() -> None:
     problem = posed(brokers(1, 2, 3), [partition(n, 1 + n % 2) for n in range(4)], bands=LEVEL)
     new = add_topic(problem, "new", [1, 1], TEN, NOWHERE)
     found = solve(new).assignment
-    assert placed(new, found) == ((3,), (3,))
-    after = settled(new, found, problem)
+    assert placed_lists(new, found) == ((3,), (3,))
+    after = with_new_partitions(new, found, problem)
     assert evaluate(after, solve(after).assignment).moved_bytes == 0
     assert evaluate(problem, solve(problem).assignment).moved_bytes > 0
 
@@ -115,11 +115,11 @@ def test_on_random_clusters_nothing_moves_and_brokers_get_no_less_even(seed: int
     found = solve(new).assignment
     judged = evaluate(new, found)
     assert judged.violations == ()
-    there = settled(new, found, problem)
+    there = with_new_partitions(new, found, problem)
     assert (
         there.partitions.replicas[: len(problem.partitions.replicas)].tolist() == problem.partitions.replicas.tolist()
     )
-    new_lists = placed(new, found)
+    new_lists = placed_lists(new, found)
     assert (len(new_lists), {len(set(one)) for one in new_lists}) == (count, {factor})
     at_random = np.array([random.sample(range(len(problem.brokers)), factor) for _ in range(count)]).ravel()
     worse = replace(there.partitions, replicas=np.append(problem.partitions.replicas, at_random).astype(np.int32))

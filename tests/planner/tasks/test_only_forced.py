@@ -16,9 +16,8 @@ from kreassign.operations.twin import scenario_file
 from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, Problem, problem_of
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.results.explain import explain
-from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.problem.problem import Assignment
+from kreassign.planner.results import Origin, Outcome, explain, outcome_of
 from kreassign.planner.search.search import solve
 from kreassign.planner.tasks import (
     TopicChoice,
@@ -27,7 +26,7 @@ from kreassign.planner.tasks import (
     drain_log_dirs,
     only_forced,
 )
-from kreassign.twin.setup.scenario import parse_scenario
+from kreassign.twin.scenario import parse_scenario
 from tests.planner.sentences import says
 from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 

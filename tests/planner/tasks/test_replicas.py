@@ -4,7 +4,7 @@ from kreassign.errors import IllegalPlan, InputError
 from kreassign.planner import plan_of
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import TopicChoice, change_factors, repair, restore
-from kreassign.planner.tasks.replicas import usual_factors
+from kreassign.planner.tasks.tasks import usual_factors
 from tests.planner.small_problems import brokers, partition, plan, posed
 
 FACTORS = posed(brokers(1, 2, 3), [partition(0, 1, topic="a"), partition(0, 1, 2, topic="b")])

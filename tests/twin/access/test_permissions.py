@@ -1,4 +1,4 @@
-from kreassign.twin.access.permissions import ALL_TOPICS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_TOPICS, Allow, Operation, Permissions
 
 ALICE, BOB = "User:alice", "User:bob"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kreassign.twin.access.sasl import Users
+from kreassign.twin.access import Users
 
 USERS = Users({"alice": "secret"})
 

@@ -7,16 +7,13 @@ import struct
 import pytest
 
 from kreassign.errors import ProtocolViolation
-from kreassign.twin.access.endpoints import Listener, Node
-from kreassign.twin.access.permissions import Allow, Operation, Permissions
-from kreassign.twin.access.sasl import Users
+from kreassign.twin.access import Allow, Listener, Node, Operation, Permissions, Users
 from kreassign.twin.api.connection import Connection
 from kreassign.twin.cluster import Twin
 from kreassign.twin.version import KAFKA_3_7, Endpoint
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request
 from tests.twin.asking import ask, ask_on, twin
 
 LISTENER = Listener("SASL_PLAINTEXT", users=Users({"alice": "secret"}), security_protocol="SASL_PLAINTEXT")

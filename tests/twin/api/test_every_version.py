@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.api.table import BY_KEY, HANDLERS
+from kreassign.twin.api.handlers import HANDLERS, HANDLERS_BY_KEY
 from kreassign.twin.version import RELEASES, Endpoint, KafkaVersion
-from kreassign.wire import api, kip_179
+from kreassign.wire import api
 from kreassign.wire.api import Api
 from tests.twin.asking import ask, twin
 
@@ -76,17 +76,20 @@ FIELDS: dict[Api, dict[str, object]] = {
 @pytest.mark.parametrize(
     ("release", "endpoint", "key", "version"),
     OFFERED,
-    ids=[f"{release}-{endpoint.name.lower()}-{BY_KEY[key].api.name}-v{v}" for release, endpoint, key, v in OFFERED],
+    ids=[
+        f"{release}-{endpoint.name.lower()}-{HANDLERS_BY_KEY[key].api.name}-v{v}"
+        for release, endpoint, key, v in OFFERED
+    ],
 )
 def test_every_offered_version_is_answered(release: KafkaVersion, endpoint: Endpoint, key: int, version: int) -> None:
     asked = twin({"orders": [[0, 1], [1, 2]]}, version=release)
     node = asked.controller_id if endpoint is Endpoint.CONTROLLER else 0
-    api_of_key = BY_KEY[key].api
+    api_of_key = HANDLERS_BY_KEY[key].api
     response = ask(asked, api_of_key, version, node=node, **FIELDS.get(api_of_key, {}))
     assert response.header.correlation_id == 7
 
 
 def test_every_release_has_every_api_but_those_that_came_later() -> None:
-    everything = {handler.api.key for handler in HANDLERS if handler.api not in kip_179.APIS}
+    everything = {handler.api.key for handler in HANDLERS if handler.api not in api.KIP_179_APIS}
     missing = {release.name: everything - release.offered.keys() for release in RELEASES}
     assert missing == {"3.7": {75}, "3.9": set(), "4.2": set(), "4.3": set()}

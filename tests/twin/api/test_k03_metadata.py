@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 from kreassign.wire.api import Message

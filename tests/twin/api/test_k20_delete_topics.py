@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import uuid
 
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.wire import api
 from tests.twin.asking import ask, twin
 

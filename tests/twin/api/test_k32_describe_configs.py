@@ -4,10 +4,10 @@ import pytest
 
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.error_codes import error_code
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message

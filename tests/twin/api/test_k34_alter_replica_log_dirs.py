@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.metadata import ConfigChanged
 from kreassign.wire import api
 from tests.twin.asking import ask, partition, twin
 

@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 from tests.twin.asking import ask, twin

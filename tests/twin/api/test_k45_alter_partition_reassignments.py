@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api

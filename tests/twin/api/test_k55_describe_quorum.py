@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.access import Permissions
 from kreassign.wire import api
 from tests.twin.asking import ask, twin
 

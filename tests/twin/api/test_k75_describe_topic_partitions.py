@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 from kreassign.wire.api import Message

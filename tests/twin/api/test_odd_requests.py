@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kreassign.errors import ProtocolViolation
-from kreassign.twin.api.table import BY_KEY
+from kreassign.twin.api.handlers import HANDLERS_BY_KEY
 from kreassign.twin.checkers import check_all
 from kreassign.twin.controller.decision import MAX_RECORDS
 from kreassign.twin.version import DEFAULT, Endpoint
@@ -31,14 +31,14 @@ OFFERED = [
 @pytest.mark.parametrize(
     ("endpoint", "key", "versions"),
     OFFERED,
-    ids=[f"{endpoint.name.lower()}-{BY_KEY[key].api.name}" for endpoint, key, _ in OFFERED],
+    ids=[f"{endpoint.name.lower()}-{HANDLERS_BY_KEY[key].api.name}" for endpoint, key, _ in OFFERED],
 )
 def test_an_odd_request_is_answered_or_closes_its_connection_and_harms_nobody(
     endpoint: Endpoint, key: int, versions: tuple[int, int]
 ) -> None:
     asked = twin({"orders": [[0, 1], [1, 2]], "other": [[2]]})
     node = asked.controller_id if endpoint is Endpoint.CONTROLLER else 0
-    known = BY_KEY[key].api
+    known = HANDLERS_BY_KEY[key].api
     chance = random.Random(f"{endpoint} {key}")
     sent = 0
     low, high = versions

@@ -8,8 +8,7 @@ import pytest
 
 from kreassign.twin.version import Endpoint
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.codec import PREFIX_BYTES, encode_request
 from tests.twin.asking import ask, twin
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.metadata.records import BrokerFenced, BrokerShuttingDown, BrokerUnfenced
-from kreassign.twin.replication.events import LogDirFull, ReplicaCaughtUp, ReplicaFellBehind
+from kreassign.twin.metadata import BrokerFenced, BrokerShuttingDown, BrokerUnfenced
+from kreassign.twin.replication.state import LogDirFull, ReplicaCaughtUp, ReplicaFellBehind
 from tests.twin.boxes import MB, SECOND, Box, Given, broker, tp
 
 # Brokers

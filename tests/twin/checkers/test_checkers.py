@@ -19,8 +19,7 @@ from kreassign.model.throttle import (
     LOG_DIR_RATE,
 )
 from kreassign.twin import Twin
-from kreassign.twin.checkers import CHECKERS, check_all, check_step, look
-from kreassign.twin.checkers.table import LARGE, SAMPLED
+from kreassign.twin.checkers import CHECKERS, LARGE, SAMPLED, check_all, check_step, look
 from kreassign.twin.controller.decision import DONE, Decision
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
@@ -30,8 +29,7 @@ from kreassign.twin.controller.reassignments import (
     alter_reassignments,
 )
 from kreassign.twin.core import Step
-from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
-from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.metadata import BrokerRegistered, ConfigChanged, PartitionState
 from tests.checks.source import read
 from tests.twin.asking import cluster
 

@@ -13,11 +13,16 @@ import copy
 from random import Random
 
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
-from kreassign.model.config import ResourceType
-from kreassign.twin.controller.context import NOTHING_SET, ControllerContext
-from kreassign.twin.controller.decision import Decision
-from kreassign.twin.controller.elections import ElectLeaders, elect_leaders
-from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.model.cluster import ResourceType
+from kreassign.twin.controller.decision import LATEST_RULES, NO_SERVER_SETTINGS, ControllerContext, Decision
+from kreassign.twin.controller.leader_and_isr import (
+    AlterIsr,
+    ElectLeaders,
+    Member,
+    ProposedIsr,
+    alter_isr,
+    elect_leaders,
+)
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -25,19 +30,18 @@ from kreassign.twin.controller.reassignments import (
     alter_reassignments,
     list_reassignments,
 )
-from kreassign.twin.controller.rules import LATEST
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
     BrokerUnfenced,
+    ClusterMetadata,
     ConfigChanged,
     LogDirInfo,
     PartitionCreated,
     TopicCreated,
 )
-from kreassign.twin.metadata.state import ClusterMetadata
 
 
 def ids(text):
@@ -71,7 +75,9 @@ def topic_id(name):
 class SmallCluster:
     """Brokers 0 to 5 with two directories each, unless told otherwise; `dead` ones are registered but fenced."""
 
-    def __init__(self, *, brokers=range(6), dead=(), stopping=(), rules=LATEST, server=NOTHING_SET, log_dirs=2):
+    def __init__(
+        self, *, brokers=range(6), dead=(), stopping=(), rules=LATEST_RULES, server=NO_SERVER_SETTINGS, log_dirs=2
+    ):
         self.rules = rules
         self.server = server
         self.metadata = ClusterMetadata()

@@ -11,14 +11,8 @@ from kreassign.twin.controller.brokers import (
     unfence,
     unregister,
 )
-from kreassign.twin.controller.rules import ZOOKEEPER, rules_of
-from kreassign.twin.metadata.records import (
-    BrokerFenced,
-    BrokerRegistered,
-    BrokerUnfenced,
-    LeaderRecovery,
-    PartitionChanged,
-)
+from kreassign.twin.controller.decision import ZOOKEEPER_RULES, rules_of
+from kreassign.twin.metadata import BrokerFenced, BrokerRegistered, BrokerUnfenced, LeaderRecovery, PartitionChanged
 from tests.twin.controller.small_cluster import SmallCluster, directories
 
 OLDER = rules_of("3.9")
@@ -71,7 +65,7 @@ def test_a_fenced_broker_leaves_isr_and_lead(before, after, epoch):
     ("0 1 / 0 / - / - / -", "0 1 / 0 / - / - / -", 0),
 ])  # fmt: skip
 def test_in_zookeeper_mode_a_follower_that_goes_raises_the_epoch_too(before, after, epoch):
-    cluster = SmallCluster(rules=ZOOKEEPER).topic("foo", before)
+    cluster = SmallCluster(rules=ZOOKEEPER_RULES).topic("foo", before)
     cluster.commit(fence, 0)
     assert (cluster.state(), cluster.partition().leader_epoch) == (after, epoch)
 

@@ -5,10 +5,9 @@ from dataclasses import fields
 import pytest
 
 from kreassign.model import NO_LEADER, TopicPartition
-from kreassign.twin.controller.changes import PartitionUpdate, change_of
-from kreassign.twin.controller.leaders import Election
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import UNASSIGNED, LeaderRecovery, PartitionChanged
+from kreassign.twin.controller.decision import rules_of
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of
+from kreassign.twin.metadata import UNASSIGNED, LeaderRecovery, PartitionChanged
 from tests.twin.controller.small_cluster import SmallCluster
 
 FOO = TopicPartition("foo", 0)

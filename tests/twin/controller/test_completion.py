@@ -2,8 +2,8 @@
 
 import pytest
 
-from kreassign.twin.controller.completion import Lists, completed, without
-from kreassign.twin.controller.rules import CompletionRule
+from kreassign.twin.controller.decision import CompletionRule
+from kreassign.twin.controller.partition_change import MoveLists, completed_lists, without
 from tests.twin.controller.small_cluster import ids, shown
 
 V1, V2, V3 = CompletionRule.V1, CompletionRule.V2, CompletionRule.V3
@@ -11,7 +11,7 @@ EVERY = {V1, V2, V3}
 
 
 def after(rule, replicas, isr, adding, removing):
-    result = completed(rule, Lists(ids(replicas), ids(isr), ids(adding), ids(removing)))
+    result = completed_lists(rule, MoveLists(ids(replicas), ids(isr), ids(adding), ids(removing)))
     return result and f"{shown(result.replicas)} / {shown(result.isr)}"
 
 
@@ -55,8 +55,8 @@ def test_the_isr_keeps_its_own_order():
 
 
 def test_what_has_ended_is_empty():
-    result = completed(V3, Lists((1, 2), (1, 2), (), (2,)))
-    assert result == Lists((1,), (1,), (), ())
+    result = completed_lists(V3, MoveLists((1, 2), (1, 2), (), (2,)))
+    assert result == MoveLists((1,), (1,), (), ())
 
 
 def test_without_keeps_the_order():

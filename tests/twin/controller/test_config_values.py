@@ -2,8 +2,9 @@
 
 import pytest
 
-from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS
-from kreassign.twin.controller.config_values import (
+from kreassign.twin.controller.config_keys import (
+    BROKER_KEYS,
+    TOPIC_KEYS,
     first_broker_fault,
     first_fault,
     shown_value,

@@ -6,10 +6,8 @@ import pytest
 
 from kreassign.model import ConfigOperation
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, alter_configs, first_records
-from kreassign.twin.controller.context import ServerSettings
-from kreassign.twin.controller.decision import Outcome
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.controller.decision import Outcome, ServerSettings, rules_of
+from kreassign.twin.metadata import ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster, resource_of
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation

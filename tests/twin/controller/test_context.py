@@ -3,9 +3,17 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.controller.context import ServerSettings, default_directory, is_online
-from kreassign.twin.controller.decision import DONE, FAILED, Outcome, has_expired, with_default_text
-from kreassign.twin.metadata.records import UNASSIGNED, BrokerRegistered, LogDirFailed
+from kreassign.twin.controller.decision import (
+    DONE,
+    FAILED,
+    Outcome,
+    ServerSettings,
+    default_directory,
+    has_expired,
+    is_online,
+    with_default_text,
+)
+from kreassign.twin.metadata import UNASSIGNED, BrokerRegistered, LogDirFailed
 from tests.twin.controller.small_cluster import SmallCluster, directories
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"

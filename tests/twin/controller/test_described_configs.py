@@ -2,13 +2,12 @@
 
 import pytest
 
-from kreassign.model.config import ConfigSource
+from kreassign.model.cluster import ConfigSource
 from kreassign.model.error_codes import error_code
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
-from kreassign.twin.controller.context import ServerSettings
+from kreassign.twin.controller.decision import ServerSettings, rules_of
 from kreassign.twin.controller.described_configs import Synonym, broker_setting, describe_configs
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
+from kreassign.twin.metadata import BrokerRegistered, ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster, directories, resource_of
 
 TOPIC, BROKER = 2, 4

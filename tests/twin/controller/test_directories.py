@@ -1,8 +1,8 @@
 """Brokers that tell where they put their replicas."""
 
 from kreassign.model import TopicPartition
-from kreassign.twin.controller.directories import assign_directories
-from kreassign.twin.metadata.records import UNASSIGNED
+from kreassign.twin.controller.brokers import assign_directories
+from kreassign.twin.metadata import UNASSIGNED
 from tests.twin.controller.small_cluster import SmallCluster
 
 

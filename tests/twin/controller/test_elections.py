@@ -3,14 +3,14 @@
 import pytest
 
 from kreassign.model import ElectionType
-from kreassign.twin.controller.elections import (
+from kreassign.twin.controller.decision import rules_of
+from kreassign.twin.controller.leader_and_isr import (
     ElectLeaders,
     elect_leaders,
     elect_unclean_leaders,
     restore_preferred_leaders,
 )
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import LeaderRecovery
+from kreassign.twin.metadata import LeaderRecovery
 from tests.twin.controller.small_cluster import SmallCluster
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN

@@ -3,9 +3,9 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.controller.isr import AlterIsr, IsrAltered, IsrsAltered, Member, ProposedIsr, alter_isr
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import LeaderRecovery, LogDirFailed, PartitionChanged
+from kreassign.twin.controller.decision import rules_of
+from kreassign.twin.controller.leader_and_isr import AlterIsr, IsrAltered, IsrsAltered, Member, ProposedIsr, alter_isr
+from kreassign.twin.metadata import LeaderRecovery, LogDirFailed, PartitionChanged
 from tests.twin.controller.small_cluster import SmallCluster, topic_id
 
 RECOVERING, RECOVERED = LeaderRecovery.RECOVERING, LeaderRecovery.RECOVERED

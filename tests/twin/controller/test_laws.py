@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kreassign.model import NO_LEADER, ElectionType
 from kreassign.twin.controller.brokers import (
     Registration,
+    assign_directories,
     begin_shutdown,
     fail_log_dir,
     fence,
@@ -14,12 +15,16 @@ from kreassign.twin.controller.brokers import (
     unfence,
     unregister,
 )
-from kreassign.twin.controller.directories import assign_directories
-from kreassign.twin.controller.elections import elect_unclean_leaders, restore_preferred_leaders
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.controller.topics import TopicReference, delete_topics
-from kreassign.twin.metadata.records import LeaderRecovery
+from kreassign.twin.controller.decision import rules_of
+from kreassign.twin.controller.leader_and_isr import elect_unclean_leaders, restore_preferred_leaders
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    MorePartitions,
+    TopicReference,
+    create_partitions,
+    delete_topics,
+)
+from kreassign.twin.metadata import LeaderRecovery
 from tests.twin.controller.small_cluster import SmallCluster, directories, every_partition, random
 
 BROKERS = range(6)

@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.model import NO_LEADER
-from kreassign.twin.controller.leaders import Candidates, Choice, Election, choose_leader
+from kreassign.twin.controller.partition_change import Candidates, Choice, Election, choose_leader
 from tests.twin.controller.small_cluster import ids
 
 PREFERRED, ONLINE, UNCLEAN = Election.PREFERRED, Election.ONLINE, Election.UNCLEAN

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
-from kreassign.twin.controller.rules import ZOOKEEPER, rules_of
+from kreassign.twin.controller.decision import ZOOKEEPER_RULES, rules_of
+from kreassign.twin.controller.topics import CreatePartitions, MorePartitions, create_partitions
 from tests.twin.controller.small_cluster import SmallCluster, random
 
 DONE = (0, None)
@@ -53,7 +53,7 @@ def test_during_a_move_they_have_as_many_as_the_whole_list():
 
 
 def test_in_zookeeper_mode_a_topic_does_not_grow_while_it_moves():
-    cluster = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0", rules=ZOOKEEPER)
+    cluster = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0", rules=ZOOKEEPER_RULES)
     refusal = (60, "A partition reassignment is in progress for the topic 'foo'.")
     assert grow(cluster, MorePartitions("foo", 2)) == [("foo", refusal)]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from kreassign.model import ConfigResource
-from kreassign.twin.controller.placement import cordoned_paths, usable_brokers
-from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.metadata.records import ConfigChanged
+from kreassign.twin.controller.decision import rules_of
+from kreassign.twin.controller.topics import cordoned_paths, usable_brokers
+from kreassign.twin.metadata import ConfigChanged
 from tests.twin.controller.small_cluster import SmallCluster
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kreassign.model import ElectionType
+from kreassign.twin.controller.decision import rules_of
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -10,7 +11,6 @@ from kreassign.twin.controller.reassignments import (
     alter_reassignments,
     list_reassignments,
 )
-from kreassign.twin.controller.rules import rules_of
 from tests.twin.controller.small_cluster import SmallCluster, ids
 
 OLDEST, OLD, LATEST = rules_of("3.7"), rules_of("3.9"), rules_of("4.3")

@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.controller.rules import LATEST, CompletionRule, rules_of
+from kreassign.twin.controller.decision import LATEST_RULES, CompletionRule, rules_of
 
 
 @pytest.mark.parametrize(("release", "completion", "has_eligible_leaders", "has_cordoning"), [
@@ -19,7 +19,7 @@ def test_every_release_has_its_rules(release, completion, has_eligible_leaders, 
 
 
 def test_the_latest_rules_are_those_of_the_newest_release():
-    assert rules_of("4.3") is LATEST
+    assert rules_of("4.3") is LATEST_RULES
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known():

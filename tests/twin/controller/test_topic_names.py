@@ -2,7 +2,7 @@
 
 import pytest
 
-from kreassign.twin.controller.topic_names import check_topic_name, unified
+from kreassign.twin.controller.topics import check_topic_name, unified_name
 
 STRANGE = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
 
@@ -28,5 +28,5 @@ def test_illegal_names_are_refused_in_kafkas_words(name, reason):
 
 
 def test_metrics_cannot_tell_dots_from_underscores():
-    assert unified("a.b_c") == unified("a_b.c") == "a_b_c"
-    assert unified("a-b") != unified("a_b")
+    assert unified_name("a.b_c") == unified_name("a_b.c") == "a_b_c"
+    assert unified_name("a-b") != unified_name("a_b")

@@ -5,10 +5,9 @@ from uuid import UUID
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.controller.context import ServerSettings
-from kreassign.twin.controller.rules import rules_of
+from kreassign.twin.controller.decision import ServerSettings, rules_of
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic, create_topics, delete_topics
-from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
+from kreassign.twin.metadata import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
 from tests.twin.controller.small_cluster import SmallCluster, random, topic_id
 
 DONE = (0, None)

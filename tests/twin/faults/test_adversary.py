@@ -14,7 +14,7 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import inject, read_fault, recover, schedule_faults
-from kreassign.twin.faults.by_hand import obey
+from kreassign.twin.faults.schedule import obey
 from kreassign.wire import api
 from tests.twin.asking import ask, cluster, partition
 from tests.twin.memory_log import MemoryLog

@@ -10,20 +10,26 @@ from typing import Any
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.api.response_faults import (
-    AffectedResponses,
-    Delayed,
-    Dropped,
-    Duplicated,
-    Lost,
-    LostInFailover,
-    Refused,
-)
+from kreassign.twin.api.connection import AffectedResponses, Delayed, Dropped, Duplicated, Lost, LostInFailover, Refused
 from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
-from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
-from kreassign.twin.faults.clients import StepClock, Suspend
-from kreassign.twin.faults.disks import CutRemote, Fail, Fill, Slow
-from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop, Unregister
+from kreassign.twin.faults.failures import (
+    AnswerFault,
+    Crash,
+    Cut,
+    CutRemote,
+    EmptyLists,
+    Fail,
+    FailOver,
+    Fill,
+    Freeze,
+    Slow,
+    Stale,
+    StaleAnswers,
+    StepClock,
+    Stop,
+    Suspend,
+    Unregister,
+)
 from kreassign.twin.faults.operator import (
     CancelMoves,
     ClearThrottles,
@@ -33,7 +39,7 @@ from kreassign.twin.faults.operator import (
     Recreate,
     SetThrottles,
 )
-from kreassign.twin.faults.read import KINDS
+from kreassign.twin.faults.schedule import KINDS
 from kreassign.wire import api
 from tests.checks.source import read
 from tests.twin.asking import twin

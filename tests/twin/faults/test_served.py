@@ -12,10 +12,9 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import OutcomeUnknown, Unreachable
 from kreassign.model import TopicPartition
 from kreassign.twin.faults import read_fault, schedule_faults
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import PREFIX_BYTES, frame_length
+from kreassign.wire.codec import PREFIX_BYTES, encode_request, frame_length
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import twin
 

@@ -19,9 +19,9 @@ from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
 )
-from kreassign.twin.access.permissions import ALL_GROUPS, ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.groups.coordinator import RETENTION_MS
+from kreassign.twin.groups import RETENTION_MS
 from kreassign.twin.version import KAFKA_3_7
 from kreassign.wire import api
 from kreassign.wire.api import Message

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.twin.metadata.broker_views import StaleViews
-from kreassign.twin.metadata.records import TopicCreated, TopicDeleted
-from kreassign.twin.metadata.state import ClusterMetadata
+from kreassign.twin.metadata import ClusterMetadata, StaleViews, TopicCreated, TopicDeleted
 
 
 class Log:

@@ -6,13 +6,15 @@ import pytest
 
 from kreassign.errors import InvariantBroken
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
+    BrokerState,
     BrokerUnfenced,
     BrokerUnregistered,
+    ClusterMetadata,
     ConfigChanged,
     LeaderRecovery,
     LogDirFailed,
@@ -21,8 +23,8 @@ from kreassign.twin.metadata.records import (
     PartitionCreated,
     TopicCreated,
     TopicDeleted,
+    TopicState,
 )
-from kreassign.twin.metadata.state import BrokerState, ClusterMetadata, TopicState
 
 FOO = TopicPartition("foo", 0)
 DIRS = (LogDirInfo("/a", "A"), LogDirInfo("/b", "B"))

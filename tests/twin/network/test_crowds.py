@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.server import ServerThread, serving
 from kreassign.wire import api
 from testbed.waiting import wait_until
 from tests.twin.asking import twin

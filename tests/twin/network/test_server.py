@@ -19,19 +19,12 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.access.endpoints import Address
+from kreassign.twin.access import Address
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import (
-    MAX_REQUEST_BYTES,
-    ListenerConfig,
-    ServerThread,
-    TimeScale,
-    serving,
-)
+from kreassign.twin.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, TimeScale, serving
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.frame import PREFIX_BYTES, framed
+from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, framed
 from testbed.waiting import PATIENCE_S, wait_until
 from tests.twin.asking import cluster, twin
 from tests.twin.paced_time import PacedTime

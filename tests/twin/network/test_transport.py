@@ -20,8 +20,7 @@ from kreassign.model import (
 )
 from kreassign.twin import Twin, TwinTransport, kafka_version
 from kreassign.wire import api
-from kreassign.wire.codec import encode_request
-from kreassign.wire.frame import framed
+from kreassign.wire.codec import encode_request, framed
 from tests.twin.asking import partition, twin
 
 ORDERS = TopicPartition("orders", 0)

@@ -6,19 +6,19 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigResource
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     UNASSIGNED,
     BrokerUnregistered,
+    ClusterMetadata,
     LogDirFailed,
     PartitionChanged,
     PartitionCreated,
     TopicCreated,
     TopicDeleted,
 )
-from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.twin.replication.events import CopyDeleted, ReplicaCaughtUp
+from kreassign.twin.replication.hardware import ReplicationSettings
 from kreassign.twin.replication.replication import Replication
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.state import CopyDeleted, ReplicaCaughtUp
 from tests.twin.boxes import AT_ONCE, SECOND, Box, Given, broker, directory_id, tp
 
 LATER = 61

@@ -7,7 +7,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model import ConfigResource, LogDirReplica
 from kreassign.model.throttle import LOG_DIR_RATE
-from kreassign.twin.replication.events import CopyDeleted, FutureCopyCaughtUp
+from kreassign.twin.replication.state import CopyDeleted, FutureCopyCaughtUp
 from tests.twin.boxes import MB, SECOND, Box, Given, Told, broker, tp
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreassign.twin.replication.grown import grown
+from kreassign.twin.replication.hardware import grown
 
 
 @pytest.mark.parametrize("numbers", [

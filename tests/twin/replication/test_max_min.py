@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kreassign.twin.replication.max_min import max_min_rates
+from kreassign.twin.replication.copy_rates import max_min_rates
 
 NO_LIMIT = float("inf")
 Network = tuple[list[float], list[list[int]], list[float]]

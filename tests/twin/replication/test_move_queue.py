@@ -1,8 +1,8 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.replication.copies import CopyKey
-from kreassign.twin.replication.directory_moves import MoveQueue, thread_number
+from kreassign.twin.replication.replicas import MoveQueue, thread_number
+from kreassign.twin.replication.state import CopyKey
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
-from kreassign.twin.replication.quota import directory_share, follower_share, leader_share, whole_batches
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.copy_rates import directory_share, follower_share, leader_share, whole_batches
+from kreassign.twin.replication.hardware import InSyncTraffic, ReplicationSettings
 from tests.twin.boxes import MB, Box, Given
 
 SETTINGS = ReplicationSettings(batch_bytes=0, fetch_start_ms=0, join_ms=0)

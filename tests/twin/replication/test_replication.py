@@ -12,11 +12,10 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.replication.events import ReplicaCaughtUp
-from kreassign.twin.replication.hardware import BrokerHardware
+from kreassign.twin.replication.hardware import BrokerHardware, ReplicationSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.state import ReplicaCaughtUp
 from tests.twin.boxes import AT_ONCE, MB, TOPIC, Box, Given, broker, tp
 
 # Bytes per time

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import ConfigResource
-from kreassign.twin.metadata.records import ConfigChanged
-from kreassign.twin.replication.retention import Tiering, kept_bytes, tiering_of
+from kreassign.twin.metadata import ConfigChanged
+from kreassign.twin.replication.partition_logs import Tiering, kept_bytes, tiering_of
 from tests.twin.boxes import MB, TOPIC, Box, Given, tp
 
 ON = {"remote.storage.enable": "true"}

@@ -1,6 +1,6 @@
 import pytest
 
-from kreassign.twin.replication.throttles import NO_LIMIT, ThrottledReplicas, parse_rate
+from kreassign.twin.replication.hardware import NO_LIMIT, ThrottledReplicas, parse_rate
 
 
 @pytest.mark.parametrize("text", ["0:1,3:2", " 0:1, 3:2 ", "0:1,,3:2,"])

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kreassign.model import Broker, TopicPartition
-from kreassign.model.snapshot import (
-    ClusterSnapshot,
-    SnapshotBroker,
-    SnapshotLogDir,
-    SnapshotPartition,
-    SnapshotTopic,
-)
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
 from kreassign.twin import Blueprint, Twin
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.blueprint import Speeds, blueprint_of
 
 MB = 10**6
 KEY = TopicPartition("t", 0)

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.setup.placement import Place, shares
+from kreassign.twin.scenario import Place, shares
 
 RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}
 NO_RACKS = dict.fromkeys(range(6))

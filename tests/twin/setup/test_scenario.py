@@ -10,7 +10,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin
 from kreassign.twin.blueprint import BrokerPlan
-from kreassign.twin.setup.scenario import Scenario, parse_scenario
+from kreassign.twin.scenario import Scenario, parse_scenario
 
 THREE = "[[brokers]]\ncount = 3\n"
 TOPIC = '[[topics]]\nname = "t"\n'

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.keyed_table import KeyedTable
-from kreassign.twin.access.permissions import Operation
-from kreassign.twin.setup.security import OPEN, Security, read_security
+from kreassign.model.documents import KeyedTable
+from kreassign.twin.access import Operation
+from kreassign.twin.scenario import OPEN, Security, read_security
 
 
 def security(text: str) -> Security:

@@ -4,8 +4,8 @@ import pytest
 
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
-from kreassign.twin.metadata.records import BrokerFenced, BrokerUnfenced, PartitionChanged, TopicCreated
-from kreassign.twin.store.file import SIGNATURE, FileLog
+from kreassign.twin.metadata import BrokerFenced, BrokerUnfenced, PartitionChanged, TopicCreated
+from kreassign.twin.store import SIGNATURE, FileLog
 
 DECISIONS = (
     (TopicCreated("fôo", "id"),),

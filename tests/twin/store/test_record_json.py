@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
@@ -21,7 +21,7 @@ from kreassign.twin.metadata.records import (
     TopicCreated,
     TopicDeleted,
 )
-from kreassign.twin.store.record_json import from_json, to_json
+from kreassign.twin.store import from_json, to_json
 
 FOO = TopicPartition("foo", 3)
 RECORDS = (

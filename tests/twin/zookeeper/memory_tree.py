@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import ControllerMoved, StaleZnode
 from kreassign.model.znodes import ControllerZnode, format_controller, paths
-from kreassign.twin.zookeeper.tree import Create, Delete, Set, Write, Znode
+from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
 
 class StoppedError(Exception):

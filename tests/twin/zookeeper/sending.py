@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.twin.zookeeper.control_messages import PartitionMessage
-from kreassign.twin.zookeeper.control_requests import ControlRequest, LiveBroker, Sender, build
+from kreassign.twin.zookeeper.control_requests import ControlRequest, LiveBroker, PartitionMessage, Sender, build
 from kreassign.wire.control import Json, as_json
 
 SENDER = Sender(0, 3)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kreassign.model import ElectionType
-from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.zookeeper.control_requests import ControlRequest
-from kreassign.twin.zookeeper.delivery import Delivery
+from kreassign.twin.zookeeper.controller import Delivery
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Json
 from tests.twin.zookeeper.sending import body
 from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster

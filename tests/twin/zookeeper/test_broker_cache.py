@@ -9,8 +9,14 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
-from kreassign.twin.zookeeper.broker_cache import BrokerCache, CachedPartition, HostedReplica
-from kreassign.twin.zookeeper.control_requests import ControlRequest, Sender, build
+from kreassign.twin.zookeeper.control_requests import (
+    BrokerCache,
+    CachedPartition,
+    ControlRequest,
+    HostedReplica,
+    Sender,
+    build,
+)
 from tests.twin.zookeeper.sending import live, sent, step
 
 FOO = TopicPartition("foo", 0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.zookeeper.control_messages import BEING_DELETED
-from kreassign.twin.zookeeper.control_requests import ControlVersions, build
+from kreassign.twin.zookeeper.control_requests import BEING_DELETED, ControlVersions, build
 from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
 
 EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]

@@ -7,8 +7,8 @@ import pytest
 from kreassign.model import ConfigResource, ElectionType, TopicPartition
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NONE, PREFERRED_LEADER_NOT_AVAILABLE
 from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
-from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.zookeeper.control_messages import PartitionMessage
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
+from kreassign.twin.zookeeper.control_requests import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import Candidate

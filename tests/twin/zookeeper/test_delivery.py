@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import ElectionType, TopicPartition
-from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
+from kreassign.twin.metadata import PartitionState
 from kreassign.twin.zookeeper.control_requests import ControlRequest
-from kreassign.twin.zookeeper.delivery import Delivery
+from kreassign.twin.zookeeper.controller import Delivery
 from tests.twin.zookeeper.sending import body, states
 from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 

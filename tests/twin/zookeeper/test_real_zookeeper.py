@@ -19,8 +19,8 @@ from kazoo.client import KazooClient
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
 from kreassign.model.znodes import TopicZnode, format_reassignments, parse_topic, paths
-from kreassign.twin.store.zookeeper import zookeeper_tree
-from kreassign.twin.zookeeper.tree import Create
+from kreassign.twin.store import zookeeper_tree
+from kreassign.twin.zookeeper.znodes import Create
 from testbed import ClusterSpec, Finished, KafkaCluster
 from testbed.fork_server import fork_server
 from testbed.waiting import PATIENCE_S, wait_until

@@ -9,10 +9,10 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, ElectionType, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
-from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.controller.reassignments import list_reassignments
-from kreassign.twin.zookeeper.control_messages import PartitionMessage
+from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
+from kreassign.twin.zookeeper.control_requests import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import StoppedError

@@ -13,7 +13,7 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER, KafkaVersion
 from kreassign.twin.zookeeper.controller import ZooKeeperController
-from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.znodes import ZooKeeperLog
 from tests.twin.asking import cluster
 from tests.twin.zookeeper.memory_tree import Candidate, Tree
 

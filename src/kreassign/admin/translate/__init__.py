@@ -1,6 +1,25 @@
 """Model ↔ messages, pure: each function makes the `Call` for one API; one module per subject."""
 
-from kreassign.admin.translate.configs import describe_configs, incremental_alter_configs
+from kreassign.admin.translate.cluster import (
+    Cursor,
+    allowed_on_cluster,
+    allowed_on_topics,
+    controller_nodes,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_topic_page,
+    describe_topics_by_metadata,
+    has_quorum,
+    incremental_alter_configs,
+    list_topics,
+    missing_from_pages,
+    nodes,
+    unknown_partition,
+    unregister_broker,
+)
 from kreassign.admin.translate.groups import (
     allowed_on_group,
     commit_offsets,
@@ -12,32 +31,14 @@ from kreassign.admin.translate.groups import (
     leave_group,
     sync_group,
 )
-from kreassign.admin.translate.leaders import already_led, elect_leaders
-from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
-from kreassign.admin.translate.nodes import (
-    allowed_on_cluster,
-    allowed_on_topics,
-    controller_nodes,
-    describe_cluster,
-    has_quorum,
-    nodes,
-    unregister_broker,
-)
-from kreassign.admin.translate.offsets import list_offsets
-from kreassign.admin.translate.reassignments import (
+from kreassign.admin.translate.partitions import (
+    already_led,
     alter_partition_reassignments,
+    alter_replica_log_dirs,
+    describe_log_dirs,
+    elect_leaders,
+    list_offsets,
     list_partition_reassignments,
-)
-from kreassign.admin.translate.topics import (
-    Cursor,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_topic_page,
-    describe_topics_by_metadata,
-    list_topics,
-    missing_from_pages,
-    unknown_partition,
 )
 
 __all__ = [

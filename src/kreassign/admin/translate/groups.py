@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kreassign.admin.call import Call, raise_if_failed
-from kreassign.admin.translate.grouping import by_topic
-from kreassign.admin.translate.outcomes import entry_of, outcomes, readings
+from kreassign.admin.call import Call, by_topic, entry_of, outcomes, raise_if_failed, readings
 from kreassign.model import Batch, TopicPartition, operation_names
 from kreassign.model.error_codes import GROUP_ID_NOT_FOUND
-from kreassign.model.group import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
+from kreassign.model.requests import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -8,22 +8,20 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.confirm import ask, lines, refuse_unless_asked, yes_option
 from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, run_cluster_options
-from kreassign.cli.options.pace import PaceOptions, pace_options
+from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
 from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
-from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
-from kreassign.cli.signals import on_terminal
+from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked, yes_option
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
-from kreassign.executor.brokers.steps import Blocked, Finished
+from kreassign.executor.brokers import Blocked, Finished
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.operations import decommission as operation
 from kreassign.operations.decommission import (
     WITHOUT_PLAN,
@@ -145,7 +143,7 @@ def _lines(seen: DecommissionPreview) -> Iterator[str]:
         yield f"  run {', '.join(seen.resumed)} is resumed first"
     if seen.drain is not None:
         yield "to drain:"
-        for line in lines(seen.drain):
+        for line in preview_lines(seen.drain):
             yield f"  {line}"
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import click
 
-from kreassign.cli.confirm import ask, refuse_unless_asked, yes_option
 from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.group import option_group
 from kreassign.cli.options.plan import parse_brokers
 from kreassign.cli.options.run import run_context_options
-from kreassign.cli.options.values import parse_duration
+from kreassign.cli.options.values import option_group, parse_duration
 from kreassign.cli.output import examples, format_option, print_json, warn
+from kreassign.cli.terminal import ask, refuse_unless_asked, yes_option
 from kreassign.errors import ExecutionError
 from kreassign.operations import maintenance as operation
 from kreassign.operations.decommission import tell_nobody

@@ -1,4 +1,4 @@
-"""`kreassign plan TASK`: from the load model to a plan in Kafka's JSON, with what it costs, what it brings, and why."""
+"""`kreassign plan TASK`: from the load model to a plan in Kafka's JSON, with its cost, benefit and reasons."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any, TypeVar
 
 import click
 
-from kreassign.cli.options.circumstances import circumstance_options
-from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
-from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.plan import PlanOptions, circumstance_options, parse_brokers, planning_options
+from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
-from kreassign.cli.planning.check import CHECK, check
-from kreassign.cli.planning.finish import finish
-from kreassign.cli.planning.imports import import_plan
-from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
-from kreassign.cli.planning.placements import new_topic, partitions
+from kreassign.cli.plan_alternatives import brokers_needed, fleet, grid, pareto
+from kreassign.cli.plan_placements import CHECK, check, new_topic, partitions, savings_text
+from kreassign.cli.plan_text import ShownPlan, show_plan
+from kreassign.cli.streams import uncollected, working
 from kreassign.errors import InputError
-from kreassign.model.whole_number import MOST_REPLICAS
-from kreassign.operations.journals import find_journal
-from kreassign.operations.plan_files import read_plan
+from kreassign.model import TopicPartition
+from kreassign.model.text import MOST_REPLICAS
+from kreassign.operations.plan import leaders_alone, make_plan
+from kreassign.operations.plan_files import read_assignments, read_plan, write_plan
 from kreassign.operations.plan_tasks import (
     AddBrokers,
     BalanceLeaders,
@@ -30,16 +29,73 @@ from kreassign.operations.plan_tasks import (
     DemoteBrokers,
     DrainBrokers,
     DrainLogDirs,
+    Import,
     Rebalance,
     Repair,
     ReplaceBrokers,
     Restore,
+    Task,
     WhatIf,
     before_run,
     parse_log_dir,
+    savings_of_leaders,
 )
-from kreassign.operations.steer import status
+from kreassign.operations.run_journals import find_journal, status
+from kreassign.planner.results import explain
 from kreassign.planner.tasks import TopicChoice
+
+# The end of every planning task: make the plan, write it where it is wanted, and show it.
+
+
+def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
+    """Make the plan, write it where it is wanted, and show it; with what leaders alone would save.
+
+    With `savings` a rebalance is searched without and with the plan, to tell what it saves.
+    """
+    with uncollected():
+        inputs = options.inputs()
+        with working("searching a plan") as watch:
+            outcome = make_plan(inputs, task, options.request, watch)
+        explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
+        if savings:
+            explained.append(savings_text(savings_of_leaders(outcome), "after this, if it changes no leader"))
+        if isinstance(task, Rebalance) and (alone := leaders_alone(outcome)) is not None:
+            explained.append(str(alone))
+        if options.out:
+            write_plan(options.out, outcome.plan, outcome.facts)
+        if options.current_out:
+            write_plan(options.current_out, outcome.current)
+    show_plan(
+        outcome,
+        options.out,
+        explained,
+        options.output_format,
+        ShownPlan(options.is_wide, options.max_load_age_s, not isinstance(task, WhatIf)),
+    )
+
+
+# `kreassign plan import`: a plan that another tool made, checked and priced as our own.
+
+
+@click.command(
+    "import",
+    epilog=examples(
+        "kreassign plan import proposals.json --snapshot cluster.json.gz --out plan.json",
+        "kreassign plan import maps/ --bootstrap-server localhost:9092 --out plan.json",
+    ),
+)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILE|DIRECTORY..."
+)
+@planning_options
+def import_plan(options: PlanOptions, files: tuple[Path, ...]) -> None:
+    """Import a plan of Cruise Control, topicmappr or any tool that writes Kafka's JSON.
+
+    Checks it against the cluster: every partition, broker and log directory must be there, and where the file says what
+    it was made from, the same brokers must hold it still. Shows what it costs and brings, as of a plan of our own.
+    """
+    finish(options, Import(read_assignments(files)))
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

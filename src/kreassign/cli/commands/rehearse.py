@@ -7,21 +7,19 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.commands.twin import fault_options
 from kreassign.cli.next_command import CLUSTER, again, next_command, print_next
-from kreassign.cli.options.faults import fault_options
-from kreassign.cli.options.pace import PaceOptions, pace_options
+from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.run import guards_option
-from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.options.values import OUTPUT_FILE, parse_speed
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
-from kreassign.cli.working import working
+from kreassign.cli.streams import working
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.operations import rehearse as operation
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.operations import report as operation
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.rehearse import Recording, Rehearsal, Speeds
-from kreassign.operations.report import rehearsal_page
+from kreassign.operations.report import Recording, Rehearsal, Speeds, rehearsal_page
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import PlannedFault

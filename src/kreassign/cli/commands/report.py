@@ -1,22 +1,42 @@
-"""`kreassign report`: one page about a run or a plan."""
+"""`kreassign report` and `audit`: a page about a run or a plan; checks of a run, and that no record was lost."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.values import OUTPUT_FILE
-from kreassign.cli.output import examples, warn
+from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.run_id import state_dir_option
+from kreassign.cli.options.values import OUTPUT_FILE, REGEX, data_option, master_option, optional_data_option
+from kreassign.cli.output import examples, format_option, print_json, warn
+from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import commands_after
+from kreassign.cli.streams import working
 from kreassign.errors import InputError
-from kreassign.operations import steer
-from kreassign.operations.journals import find_journal, is_active
+from kreassign.model import TopicPartition
+from kreassign.model.load import SparkOptions
+from kreassign.model.text import shortened
+from kreassign.operations import run_journals
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.report import plan_page, report_page
+from kreassign.operations.report import (
+    ReadingRequest,
+    audit_page,
+    audit_runs,
+    compare_readings,
+    labels_of_readings,
+    plan_page,
+    read_records,
+    report_page,
+)
+from kreassign.operations.run_journals import find_journal, is_active
+from kreassign.report.text import format_bytes, format_duration, format_rate
+
+# `kreassign report`: one page about a run or a plan.
 
 
 @click.command(
@@ -65,8 +85,231 @@ def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan:
     journal = find_journal(state_dir, run_name)
     out.write_text(report_page(journal, data, warn), encoding="utf-8")
     click.echo(f"report of run {journal.stem}: {out}")
-    found = steer.status(journal)
+    found = run_journals.status(journal)
     if found.state == "done" and not found.throttle_residue:
         print_next(next_command("doctor", takes=CLUSTER, of=found))
     else:
         print_next(*commands_after(found, is_active=is_active(journal)))
+
+
+# `kreassign audit`: what a run promised against what happened; and proof that a move lost no record.
+
+Row = dict[str, Any]
+
+_LABEL = re.compile(r"[A-Za-z0-9._-]{1,100}")
+SECOND = "after"
+_COUNTS = ("expired", "compacted", "appended")
+
+
+@click.group(
+    epilog=examples(
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+        "kreassign audit compare before after --data ./data",
+    )
+)
+def audit() -> None:
+    """Audit a run against its promises, or records before and after a move."""
+
+
+def _label(_: click.Context, __: click.Parameter, text: str) -> str:
+    if not _LABEL.fullmatch(text):
+        raise click.BadParameter(
+            f"{shortened(text)!r}: a label has letters, digits, dots, dashes and underscores, 100 at most"
+        )
+    return text
+
+
+@audit.command(
+    "run",
+    epilog=examples(
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data --report audit.html",
+    ),
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
+@data_option
+@state_dir_option
+@master_option
+@click.option(
+    "--report", type=OUTPUT_FILE, metavar="FILE", help="Also write an HTML report; of one run only.  [default: none]"
+)
+@format_option
+@click.pass_context
+def audit_run(
+    context: click.Context,
+    /,
+    runs: tuple[str, ...],
+    data: Path | str,
+    state_dir: Path,
+    master: str | None,
+    conf: tuple[tuple[str, str], ...],
+    report: Path | None,
+    output_format: str,
+) -> None:
+    """Compare what each run RUN_ID promised with what happened.
+
+    Reads the journals, and the snapshots in DIR: the last one from before each run, the first from after its end.
+    Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
+    if the runs did what they were to do and kept to their throttles, 1 if not.
+    """
+    journals = [find_journal(state_dir, run) for run in runs]
+    if report is not None and len(journals) > 1:
+        raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
+    if output_format == "text":
+        click.echo("auditing with Spark, which takes a while to start", err=True)
+    with working("auditing with Spark"):
+        found = audit_runs(journals, data, SparkOptions(master, dict(conf)))
+    if report is not None:
+        report.write_text(audit_page(found[0], journals[0], data, warn), encoding="utf-8")
+    is_bad = any(run["findings"] for run in found)
+    if output_format == "json":
+        print_json({"ok": not is_bad, "runs": found})
+    else:
+        for run in found:
+            click.echo("\n".join(lines(run)))
+        bad = next((run["run_id"] for run in found if run["findings"]), None)
+        if bad is None:
+            print_next(next_command("report", "--run", found[-1]["run_id"], takes=(*DATA, *STATE)))
+        else:
+            print_next(next_command("rollback", bad, "--dry-run", takes=(*CLUSTER, *STATE)))
+    context.exit(1 if is_bad else 0)
+
+
+@audit.command(
+    epilog=examples(
+        "kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'",
+    )
+)
+@data_option
+@click.option("--label", required=True, callback=_label, metavar="NAME", help="Name of this reading, such as `before`.")
+@click.option(
+    "--topics", type=REGEX, multiple=True, metavar="REGEX", help="Topics to read; may be repeated.  [default: all]"
+)
+@click.option(
+    "--jars",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Jars of Spark's Kafka source.  [default: those that Spark has]",
+)
+@master_option
+@cluster_options
+def records(
+    data: Path | str,
+    label: str,
+    topics: tuple[str, ...],
+    jars: Path | None,
+    master: str | None,
+    conf: tuple[tuple[str, str], ...],
+    cluster: ClusterOptions,
+) -> None:
+    """Read every record of topics and store its hash under a name.
+
+    Takes all records between the first and the last offset of the moment. A reading of the same name is replaced.
+    """
+    request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
+    with cluster.connect() as client, working("reading records with Spark"):
+        found = read_records(client, request, data, SparkOptions(master, dict(conf)), warn)
+    click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
+    print_next(_after_reading(label, data))
+
+
+def _after_reading(label: str, data: Path | str) -> str:
+    """The comparison with the reading before this one; without one, the second reading, after the move."""
+    stored = labels_of_readings(data)
+    earlier = stored[: stored.index(label)]
+    if earlier:
+        return next_command("audit", "compare", earlier[-1], label, takes=DATA)
+    second = {label: SECOND, f"--label={label}": f"--label={SECOND}"}
+    return next_command(*(second.get(word, word) for word in typed_words()))
+
+
+@audit.command(
+    epilog=examples(
+        "kreassign audit compare before after --data ./data",
+    )
+)
+@click.argument("before")
+@click.argument("after")
+@data_option
+@master_option
+@format_option
+@click.pass_context
+def compare(
+    context: click.Context,
+    /,
+    before: str,
+    after: str,
+    data: Path | str,
+    master: str | None,
+    conf: tuple[tuple[str, str], ...],
+    output_format: str,
+) -> None:
+    """Compare the readings BEFORE and AFTER.
+
+    Lists every partition that lost, gained, changed or displaced a record, with the first offset. What retention and
+    compaction remove, and what was written since, is no difference. Exit code 0 if all is the same, 1 if not.
+    """
+    with working(f"comparing {before} and {after} with Spark"):
+        rows = compare_readings(before, after, data, SparkOptions(master, dict(conf)))
+    wrong = [row for row in rows if row["verdict"] != "same"]
+    if output_format == "json":
+        print_json({"ok": not wrong, "partitions": rows})
+    else:
+        for row in wrong:
+            click.echo(_sentence(row))
+        click.echo(_summary(rows, len(wrong)))
+        # What moved is undone by the run that moved it; of what is the same there is a report.
+        print_next(
+            next_command("rollback", "--dry-run", takes=CLUSTER) if wrong else next_command("report", takes=DATA)
+        )
+    context.exit(1 if wrong else 0)
+
+
+def lines(run: Row) -> Iterator[str]:
+    """A run as `audit_runs` returns it, for people."""
+    moves = f"{run['complete_count']} of {run['move_count']} moves complete"
+    yield f"run {run['run_id']} of cluster {run['cluster_id']}: {run['state']}, {moves}"
+    if run.get("plan_id"):
+        yield f"  plan: {run['plan_id']}"
+    for one in run.get("operators", ()):
+        yield f"  executed by: {one['user']}@{one['host']}: {' '.join(one['command'])}"
+    yield f"  bytes: {format_bytes(run['copied_bytes'])} copied, {format_bytes(run['predicted_bytes'])} predicted"
+    yield f"  time: {_seconds(run['copying_s'])} of copying, {_seconds(run['predicted_s'])} predicted at the throttle"
+    error = run["eta_error"]
+    yield f"  ETA error: {'nothing to compare' if error is None else f'{error:.1%} on average'}"
+    peak = max((broker["peak_in_bytes_per_s"] or 0 for broker in run["brokers"]), default=0)
+    use = [broker["throttle_use"] for broker in run["brokers"] if broker["throttle_use"] is not None]
+    throttle = f"{max(use):.0%} of the throttle used at most" if use else "no throttle"
+    yield f"  rate: at most {format_rate(peak)} into one broker; {throttle}"
+    yield f"  fullest broker above the mean: {_balance(run)}"
+    yield (
+        f"  calls: {run['call_count']}, {run['failed_call_count']} with problems; "
+        f"verdicts of guards: {run['breach_count']}"
+    )
+    for sentence in run["findings"]:
+        yield f"  finding: {sentence}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else format_duration(seconds)
+
+
+def _balance(run: Row) -> str:
+    parts = {when: run[f"imbalance_{when}"] for when in ("before", "planned", "after")}
+    return ", ".join(f"{'unknown' if part is None else f'{part:+.1%}'} {when}" for when, part in parts.items())
+
+
+def _sentence(row: Row) -> str:
+    names = ("lost", "duplicated", "added", "altered", "displaced")
+    counts = ", ".join(f"{row[name]} {name}" for name in names if row[name])
+    first = "" if row["first_offset"] is None else f", first at offset {row['first_offset']}"
+    return (
+        f"{TopicPartition(row['topic'], row['partition'])}: {row['verdict']} ({counts or 'no record differs'}{first})"
+    )
+
+
+def _summary(rows: list[Row], wrong: int) -> str:
+    compared = sum(row["record_count"] for row in rows)
+    others = ", ".join(f"{sum(row[name] for row in rows)} {name}" for name in _COUNTS)
+    result = f"{wrong} differ" if wrong else "all the same"
+    return f"{len(rows)} partitions, {compared} records compared: {result}; {others}"

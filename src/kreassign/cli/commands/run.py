@@ -1,39 +1,221 @@
-"""`kreassign run`: executes a plan."""
+"""`kreassign run`, `resume`, `cancel` and `rollback`: execute a plan, continue it, end it early, undo it.
+
+`kreassign define-monitoring` writes alert rules for Prometheus and a dashboard for Grafana, which watch such runs.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.commands.rollback import report_end
-from kreassign.cli.confirm import ask, lines, refuse_unless_asked, show, yes_option
-from kreassign.cli.detach import detach
-from kreassign.cli.next_command import next_command, print_next
-from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, run_cluster_options
-from kreassign.cli.options.monitoring import announce, monitoring_options
-from kreassign.cli.options.pace import PaceOptions, pace_options
-from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
-from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import examples, format_option, print_json, warn
-from kreassign.cli.signals import on_terminal
-from kreassign.cli.typed import typed_words
+from kreassign.cli.next_command import again, next_command, print_next
+from kreassign.cli.options.cluster import (
+    ClusterOptions,
+    interrupted_run_cluster_options,
+    measure_for_option,
+    run_cluster_options,
+)
+from kreassign.cli.options.pace import PaceOptions, pace_change_options, pace_options, throttle_options
+from kreassign.cli.options.run import (
+    announce,
+    found_options,
+    guards_option,
+    monitoring_options,
+    refuse_monitoring_of_others,
+    replan_option,
+    run_context_options,
+)
+from kreassign.cli.options.run_id import run_id_argument
+from kreassign.cli.output import console, examples, format_option, print_json, warn
+from kreassign.cli.profiles import typed_words
+from kreassign.cli.run_text import document, exit_code, in_flight, print_accepted, print_end, print_summary
+from kreassign.cli.terminal import (
+    ask,
+    detach,
+    on_terminal,
+    preview_lines,
+    refuse_unless_asked,
+    show_preview,
+    yes_option,
+)
 from kreassign.clock import SystemClock
+from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.plan import format_plan
 from kreassign.operations import run as operation
-from kreassign.operations.approvals import require_approval as check_approval
-from kreassign.operations.monitoring import Monitoring, monitored
+from kreassign.operations import run_journals
+from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
 from kreassign.operations.plan_files import read_plan, read_plan_file
-from kreassign.operations.preview import RunPreview, preview_run
-from kreassign.operations.run import RunContext, RunRequest
+from kreassign.operations.plan_files import require_approval as check_approval
+from kreassign.operations.rollback import (
+    Rollback,
+    RollbackRequest,
+    end_run_to_undo,
+    is_settled,
+    preview_rollback,
+    preview_rollback_run,
+    start_rollback,
+)
+from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_interrupted_run, preview_run, resume_run
+from kreassign.operations.run_journals import find_journal, is_active
+from kreassign.report.text import format_bytes
+
+# `kreassign rollback`: undoes what a run really did, by a run of its own.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign rollback --bootstrap-server localhost:9092 --dry-run",
+        "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
+    )
+)
+@run_id_argument
+@run_cluster_options
+@throttle_options("as for the run")
+@guards_option
+@found_options
+@pace_change_options
+@yes_option
+@click.option("--dry-run", "is_dry", is_flag=True, help="Show what would be done; change nothing.")
+@run_context_options
+@monitoring_options
+@format_option
+@click.pass_context
+def rollback(
+    context: click.Context,
+    /,
+    run_id: str | None,
+    cluster: ClusterOptions,
+    throttle: ThrottleRates,
+    guards: dict[GuardName, Reaction],
+    found: FoundThrottles,
+    pace: PaceOptions,
+    is_agreed: bool,
+    is_dry: bool,
+    run_context: RunContext,
+    monitoring: Monitoring,
+    output_format: str,
+) -> None:
+    """Roll back run RUN_ID: restore the replicas its partitions had before it, in the order they had.
+
+    Without RUN_ID: the run that a process executes, or else the latest one (`last`).
+    A run that is active is cancelled first. What its moves really did is undone by a run of its own: checked,
+    throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
+    and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
+    """
+    refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
+    path = find_journal(run_context.state_dir, run_id)
+    request = RollbackRequest(run_id or path.stem, throttle, guards, pace.change(SystemClock().now_ms()), found)
+    is_quiet = output_format == "json"
+    with (
+        cluster.connect() as client,
+        on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
+        monitored(shown, monitoring, announce) as watched,
+    ):
+        if is_dry:
+            undone = _show_only(client, request, watched, is_quiet=is_quiet)
+        else:
+            seen = None if is_agreed else _ask(client, request, watched)
+            undone = undo(client, request, watched, is_quiet=is_quiet, seen=seen)
+            if is_quiet:
+                print_json(_document(undone))
+    context.exit(_exit_code(undone))
+
+
+def _show_only(client: AdminClient, request: RollbackRequest, context: RunContext, *, is_quiet: bool) -> Rollback:
+    """Print what would be done."""
+    seen = preview_rollback(client, request.run_id, context)
+    run = preview_rollback_run(client, seen, request, context)
+    if is_quiet:
+        print_json(_document(seen) | {"preview": None if run is None else asdict(run)})
+        return seen
+    for line in (*_lines(seen), *(() if run is None else preview_lines(run))):
+        console().print(line, soft_wrap=True)
+    print_next(again(but="--dry-run"))
+    return seen
+
+
+def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
+    """Show what will be done and ask whether it shall; where nothing is to be done, nobody is asked."""
+    seen = preview_rollback(client, request.run_id, context)
+    run = preview_rollback_run(client, seen, request, replace(context, warn=_silent))
+    if len(seen.plan.plan) or not is_settled(seen.undone):
+        ask((*_lines(seen), *(() if run is None else preview_lines(run))))
+    return seen
+
+
+def _silent(_: str) -> None:
+    """The same warnings were given a moment ago."""
+
+
+def undo(
+    client: AdminClient,
+    request: RollbackRequest,
+    context: RunContext,
+    *,
+    is_quiet: bool,
+    seen: Rollback | None = None,
+) -> Rollback:
+    """End the run, print what the rollback costs unless that was `seen`, and do it; prints nothing if `is_quiet`."""
+    prepared = end_run_to_undo(client, request.run_id, context)
+    if not is_quiet and (seen is None or seen.plan != prepared.plan):
+        for line in _lines(prepared):
+            console().print(line, soft_wrap=True)
+    undone = start_rollback(client, prepared, request, context)
+    if undone.run is not None and not is_quiet:
+        print_summary(console(), undone.run)
+    return undone
+
+
+def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, is_quiet: bool) -> int:
+    """Print how a run ended, and undo it if one of its guards wants that; the exit code of the run."""
+    if not is_quiet:
+        print_summary(console(), found)
+    is_to_be_undone = found.wants_rollback and found.ended_ms is not None
+    undone = undo(client, RollbackRequest(found.run_id), context, is_quiet=is_quiet) if is_to_be_undone else None
+    if is_quiet:
+        print_json(document(found) | ({} if undone is None else {"rollback": _document(undone)}))
+    return exit_code(found)
+
+
+def _exit_code(found: Rollback) -> int:
+    """That of the run that undoes; where partitions were left alone, never 0."""
+    code = 0 if found.run is None else exit_code(found.run)
+    return code or (ExecutionError.exit_code if found.plan.skipped else 0)
+
+
+def _document(found: Rollback) -> dict[str, Any]:
+    return {
+        "run_id": found.undone.run_id,
+        "plan": json.loads(format_plan(found.plan.plan)),
+        "copy_count": found.plan.copy_count,
+        "copied_bytes": found.plan.copied_bytes,
+        "left_alone": list(found.plan.skipped),
+        "rollback_run": None if found.run is None else document(found.run),
+    }
+
+
+def _lines(found: Rollback) -> Iterator[str]:
+    undone, plan = found.undone, found.plan
+    if not is_settled(undone):
+        yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first"
+    yield (
+        f"rollback of run {undone.run_id}: {len(plan.plan)} of {len(undone.moves)} partitions move back, "
+        f"{plan.copy_count} copies, {format_bytes(plan.copied_bytes)}"
+    )
+    for sentence in plan.skipped:
+        yield f"  left alone: {sentence}"
 
 
 @click.command(
@@ -129,12 +311,12 @@ def _look_first(
         started = operation.prepare_run(client, request, replace(context, controllers=controllers, warn=warn))
         found = preview_run(client, started, request)
     if not is_dry:
-        ask(lines(found))
+        ask(preview_lines(found))
         return started
     if output_format == "json":
         print_json(asdict(found))
     else:
-        show(lines(found))
+        show_preview(preview_lines(found))
         print_next(*_next_commands(found))
     raise click.exceptions.Exit(0)
 
@@ -153,13 +335,143 @@ def _execute(
         started = operation.prepare_run(client, request, context)
     else:
         known = {move.topic_partition: move.write_bytes_per_s for move in seen.moves}
-        again = operation.prepare_run(client, replace(request, measure_for_s=0.0), replace(context, warn=_silent))
+        again = operation.prepare_run(client, replace(request, measure_for_s=0.0), replace(context, warn=_run_silent))
         moves = tuple(replace(move, write_bytes_per_s=known.get(move.topic_partition, 0.0)) for move in again.moves)
         started = replace(again, moves=moves)
     if shows:
-        show(lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
+        show_preview(preview_lines(preview_run(client, started, replace(request, measure_for_s=0.0))))
     return operation.start_run(client, started, context, request.plan.facts)
 
 
-def _silent(_: str) -> None:
+def _run_silent(_: str) -> None:
     """The same warnings were given before somebody agreed."""
+
+
+# `kreassign resume`: continues a run that was paused, interrupted or killed.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign resume",
+        "kreassign resume 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    )
+)
+@run_id_argument
+@interrupted_run_cluster_options
+@replan_option
+@run_context_options
+@monitoring_options
+@format_option
+@click.pass_context
+def resume(
+    context: click.Context,
+    /,
+    run_id: str | None,
+    cluster: ClusterOptions,
+    replan: bool,
+    run_context: RunContext,
+    monitoring: Monitoring,
+    output_format: str,
+) -> None:
+    """Resume run RUN_ID, or the only or latest one, after `kreassign pause`, Ctrl-C or a crash.
+
+    If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
+    sends anything. A run that was begun with --replan keeps doing so.
+    """
+    path = find_journal(run_context.state_dir, run_id)
+    if is_active(path):
+        refuse_monitoring_of_others(path.stem)
+        if replan:
+            raise InputError(
+                f"a process executes run {path.stem}; --replan is for a run that is resumed: end that process "
+                "(Ctrl-C), then resume the run with --replan"
+            )
+        print_accepted(path, run_journals.release(path), "starts moves again", output_format)
+        return
+    is_quiet = output_format == "json"
+    with (
+        cluster.connect_to_resume(path.stem) as client,
+        on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
+        monitored(shown, monitoring, announce) as watched,
+    ):
+        code = report_end(client, resume_run(client, path, watched, replan=replan), watched, is_quiet=is_quiet)
+    context.exit(code)
+
+
+# `kreassign cancel`: ends a run before all its moves are made.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign cancel",
+        "kreassign cancel 20270131T220000Z-1a2b --drain",
+        "kreassign cancel 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    )
+)
+@run_id_argument
+@click.option("--drain", "drains", is_flag=True, help="Let moves in flight finish; start no new ones.")
+@interrupted_run_cluster_options
+@run_context_options
+@monitoring_options
+@format_option
+@click.pass_context
+def cancel(
+    context: click.Context,
+    /,
+    run_id: str | None,
+    drains: bool,
+    cluster: ClusterOptions,
+    run_context: RunContext,
+    monitoring: Monitoring,
+    output_format: str,
+) -> None:
+    """Cancel run RUN_ID, or the only or latest one: cancel moves in flight, start no new ones, restore the throttle.
+
+    Copies that are not complete are discarded, as Kafka does when a reassignment is cancelled; moves that are complete
+    stay. If no process executes the run any more, this one does, and needs --bootstrap-server.
+    """
+    path = find_journal(run_context.state_dir, run_id)
+    if is_active(path):
+        refuse_monitoring_of_others(path.stem)
+        flying = in_flight(run_journals.status(path))
+        sentence = (
+            f"draining: {flying} moves in flight finish, then it ends"
+            if drains
+            else f"cancelling {flying} moves in flight"
+        )
+        print_accepted(
+            path, run_journals.cancel(path, is_now=not drains), sentence, output_format, then=("watch", path.stem)
+        )
+        return
+    is_quiet = output_format == "json"
+    with (
+        cluster.connect_to_resume(path.stem) as client,
+        on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
+        monitored(shown, monitoring, announce) as watched,
+    ):
+        found = cancel_interrupted_run(client, path, watched, is_now=not drains)
+        print_end(found, is_quiet=is_quiet)
+    context.exit(exit_code(found))
+
+
+# `kreassign define-monitoring`: alert rules for Prometheus, and a dashboard for Grafana.
+
+PORT = 9464
+"""Where the example of `kreassign run` serves its metrics."""
+
+
+@click.command(
+    "define-monitoring",
+    epilog=examples(
+        "kreassign define-monitoring alerts",
+        "kreassign define-monitoring dashboard",
+    ),
+)
+@click.argument("what", type=click.Choice([kind.name.lower() for kind in MonitoringFile]))
+def define_monitoring(what: str) -> None:
+    """Write alert rules for Prometheus, or a dashboard for Grafana, of what `kreassign run --metrics-port` serves.
+
+    Nothing is read and nothing is changed.
+    """
+    click.echo(monitoring_file(MonitoringFile[what.upper()]), nl=False)
+    print_next(next_command("run", "plan.json", "--metrics-port", PORT))

@@ -1,31 +1,176 @@
-"""Steering a run that another process executes: its moves, its throttle and its pace.
+"""Commands that ask no cluster: `status`, `watch`, `pause`, `throttle`, `pace`, `forget` and `approve`.
 
-`kreassign pause`, `throttle` and `pace`.
+They read the journal of a run, write requests into it, or write beside a plan; another process may execute the run.
+Nothing here loads the client of a cluster, so that they start quickly.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
+from rich.table import Table
 
-from kreassign.cli.live import view_for
-from kreassign.cli.next_command import STATE, next_command, print_next
-from kreassign.cli.options.pace import PaceOptions, pace_change_options
-from kreassign.cli.options.run_id import run_id_argument
-from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
+from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
+from kreassign.cli.options.pace import (
+    AUTO,
+    CapacityOptions,
+    PaceOptions,
+    capacity_options,
+    pace_change_options,
+    rate_or_auto,
+    rates_text,
+)
+from kreassign.cli.options.run_id import run_id_argument, state_dir_option
 from kreassign.cli.options.values import BROKER_ID
-from kreassign.cli.output import console, examples, format_option
-from kreassign.cli.run_text import in_flight, pace_text, print_accepted
+from kreassign.cli.output import console, counted, examples, form_of_documents, format_option, print_json
+from kreassign.cli.run_text import (
+    JsonView,
+    document,
+    in_flight,
+    origin_lines,
+    overall_text,
+    pace_text,
+    print_accepted,
+    print_state,
+    print_summary,
+    print_ways,
+    state_text,
+    view_for,
+)
 from kreassign.clock import SystemClock
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import AT_REST, IN_FLIGHT
-from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.operations import steer
-from kreassign.operations.journals import find_journal
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.plan_facts import plan_id
+from kreassign.operations import run_journals
+from kreassign.operations.plan_files import approve as approve_plan
+from kreassign.operations.plan_files import read_plan_file, revoke
+from kreassign.operations.run_journals import (
+    all_journals,
+    find_journal,
+    forget_brokers,
+    forget_journal,
+    is_active,
+    this_operator,
+)
 from kreassign.report.text import format_bytes, format_rate
+
+# `kreassign status`: how far a run is or how it ended, from its journal. Asks no cluster.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign status",
+        "kreassign status 20270131T220000Z-1a2b --format json",
+        "kreassign status --all",
+    )
+)
+@run_id_argument
+@click.option(
+    "--all", "lists_all", is_flag=True, help="List all runs, and journals that cannot be read, with the reason."
+)
+@state_dir_option
+@format_option
+def status(run_id: str | None, lists_all: bool, state_dir: Path, output_format: str) -> None:
+    """Show the progress of run RUN_ID, or how it ended.
+
+    Without RUN_ID: of the run that a process executes, or else of the latest one (`last`).
+    """
+    if lists_all and run_id is not None:
+        raise click.UsageError("specify either RUN_ID or --all")
+    journals = all_journals(state_dir)
+    if lists_all or (run_id is None and not journals):
+        _list_runs(state_dir, output_format)
+        return
+    _show_run(find_journal(state_dir, run_id), output_format)
+    if run_id is None and output_format == "text" and len(journals) > 1:
+        console().print(f"and {counted(len(journals) - 1, 'other run')}: kreassign status --all")
+
+
+def _show_run(path: Path, output_format: str) -> None:
+    active = is_active(path)
+    found, progress = run_journals.status_and_progress(path)
+    if output_format == "json":
+        print_json(document(found, is_active=active, progress=progress))
+        return
+    terminal = console()
+    print_state(terminal, found, is_active=active)
+    for sentence in origin_lines(found):
+        terminal.print(f"  {sentence}", soft_wrap=True)
+    if found.ended_ms is None:
+        terminal.print(f"  {pace_text(found.pace)}")
+        for sentence in found.outlook:
+            terminal.print(f"  {sentence}", soft_wrap=True)
+        terminal.print(f"  {overall_text(progress)}", soft_wrap=True)
+    print_ways(terminal, found, is_active=active)
+
+
+def _list_runs(state_dir: Path, output_format: str) -> None:
+    read = [(run_journals.status_or_problem(path), is_active(path)) for path in all_journals(state_dir)]
+    runs = [(found, active) for found, active in read if isinstance(found, RunHistory)]
+    unreadable = [found for found, _ in read if not isinstance(found, RunHistory)]
+    if output_format == "json":
+        problems = [{"run_id": one.run_id, "journal": str(one.path), "problem": str(one)} for one in unreadable]
+        print_json({"runs": [document(found, is_active=active) for found, active in runs], "unreadable": problems})
+        return
+    if not read:
+        console().print(f"no runs in {state_dir}")
+        return
+    table = Table("run", "cluster", "state", "started", "moves", "copied", box=None, pad_edge=False)
+    for found, active in runs:
+        table.add_row(found.run_id, found.cluster_id, state_text(found, is_active=active), _moment(found.started_ms),
+                      str(len(found.moves)), format_bytes(found.bytes_copied))  # fmt: skip
+    if runs:
+        console().print(table)
+    for one in unreadable:
+        console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
+
+
+def _moment(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+# `kreassign watch`: follows a run live from its journal, from any terminal. Asks no cluster.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign watch",
+        "kreassign watch 20270131T220000Z-1a2b",
+    )
+)
+@run_id_argument
+@state_dir_option
+@format_option
+def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
+    """Follow run RUN_ID until it ends, pauses, or its process is gone. Ctrl-C stops watching, not the run.
+
+    Without RUN_ID: the run that a process executes, or else the latest one (`last`).
+    As JSON it is one document per line whenever something changed; the last one is that of `kreassign status`.
+    """
+    if (form := form_of_documents()) is not None:
+        raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
+    path = find_journal(state_dir, run_id)
+    try:
+        with JsonView(console()) if output_format == "json" else view_for(console()) as view:
+            for progress in run_journals.watch(path):
+                view.show(progress)
+    except KeyboardInterrupt:
+        return
+    found = run_journals.status(path)
+    if output_format == "json":
+        click.echo(json.dumps(document(found, is_active=is_active(path), progress=progress)))
+    else:
+        print_summary(console(), found)
+
+
+# `kreassign pause`, `throttle` and `pace`: steer the moves, the throttle and the pace of a run.
 
 
 @click.command(
@@ -45,8 +190,8 @@ def pause(run_id: str | None, drains: bool, state_dir: Path, output_format: str)
     run instead, send it SIGINT or SIGTERM.
     """
     path = find_journal(state_dir, run_id)
-    request = steer.pause(path)
-    found = steer.status(path)
+    request = run_journals.pause(path)
+    found = run_journals.status(path)
     left = sum(
         max(0, move.size_bytes * len(move.adding) - move.bytes_copied)
         for move in found.moves
@@ -65,7 +210,7 @@ def _drain(path: Path, output_format: str) -> None:
     """Follow the run until nothing is in flight."""
     is_quiet = output_format == "json"
     with view_for(console(stderr=is_quiet)) as view:
-        for progress in steer.watch(path):
+        for progress in run_journals.watch(path):
             view.show(progress)
             if progress.phase in AT_REST or not any(move.status in IN_FLIGHT for move in progress.moves):
                 break
@@ -118,7 +263,7 @@ def throttle(
         raise click.UsageError("`auto` applies to all brokers; leave out --broker, or specify a rate")
     path = find_journal(state_dir, run_id)
     fixed = limit if isinstance(limit, int) else None
-    accepted = steer.set_throttle(path, fixed, brokers, auto)
+    accepted = run_journals.set_throttle(path, fixed, brokers, auto)
     print_accepted(path, accepted, _throttled(ThrottleRates(fixed, (), auto), brokers), output_format)
 
 
@@ -155,8 +300,92 @@ def pace(run_id: str | None, pace: PaceOptions, state_dir: Path, output_format: 
     continue.
     """
     path = find_journal(state_dir, run_id)
-    change = pace.change(SystemClock().now_ms(), steer.status(path).pace)
+    change = pace.change(SystemClock().now_ms(), run_journals.status(path).pace)
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
-    accepted = steer.change_pace(path, change)
-    print_accepted(path, accepted, f"continues with {pace_text(steer.status(path).pace)}", output_format)
+    accepted = run_journals.change_pace(path, change)
+    print_accepted(path, accepted, f"continues with {pace_text(run_journals.status(path).pace)}", output_format)
+
+
+# `kreassign forget`: takes out of the way what an interrupted run can never settle.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign forget 20270131T220000Z-1a2b --broker 4",
+        "kreassign forget 20270131T220000Z-1a2b",
+    )
+)
+@click.argument("run_id")
+@click.option(
+    "--broker",
+    "brokers",
+    type=BROKER_ID,
+    multiple=True,
+    metavar="ID",
+    help="Lost broker; may be repeated.  [default: none]",
+)
+@state_dir_option
+@format_option
+def forget(run_id: str, brokers: tuple[int, ...], state_dir: Path, output_format: str) -> None:
+    """Give up what interrupted run RUN_ID can never settle, so that new runs can begin; change nothing on the cluster.
+
+    With --broker: restore nothing any more on that broker, which is lost for good. What stays set there is printed.
+    Without: set the journal of the run aside, which must be unreadable. The file is kept under another name; moves and
+    throttles of that run stay as they are, and `kreassign doctor` names them.
+    """
+    if brokers:
+        _forget_brokers(find_journal(state_dir, run_id), brokers, output_format)
+    else:
+        _forget_journal(find_journal(state_dir, run_id), output_format)
+
+
+def _forget_brokers(path: Path, brokers: tuple[int, ...], output_format: str) -> None:
+    found = forget_brokers(path, brokers)
+    if output_format == "json":
+        print_json({"run_id": path.stem, "brokers": list(brokers), **asdict(found)})
+        return
+    for sentence in found.left_behind:
+        click.echo(f"given up: {sentence}")
+    click.echo("should such a broker come back, delete these with kafka-configs")
+    if found.residue:
+        click.echo(f"{len(found.residue)} settings are still to be restored")
+        print_next(next_command("resume", path.stem, takes=(*CLUSTER, *STATE)))
+
+
+def _forget_journal(path: Path, output_format: str) -> None:
+    found, kept = forget_journal(path)
+    if output_format == "json":
+        print_json({"run_id": found.run_id, "problem": str(found), "kept_as": str(kept)})
+        return
+    click.echo(f"run {found.run_id} no longer stands in the way of others; its journal is kept as {kept}")
+    click.echo("what it left on the cluster stays: `kreassign doctor` names reassignments and throttles")
+    print_next(next_command("doctor", takes=CLUSTER))
+
+
+# `kreassign approve`: agrees to a plan, so that `kreassign run --require-approval` executes it.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign approve plan.json",
+        "kreassign approve plan.json --note 'change 4711'",
+        "kreassign approve plan.json --revoke",
+    )
+)
+@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--note", default="", metavar="TEXT", help="Note to keep with the approval.  [default: none]")
+@click.option("--revoke", "is_revoked", is_flag=True, help="Take the approval back.")
+def approve(plan: Path, note: str, is_revoked: bool) -> None:
+    """Approve PLAN as it is now: `kreassign run --require-approval` executes it, until it is changed.
+
+    The approval is a file beside the plan, with the name of the user.
+    """
+    if is_revoked:
+        revoke(plan)
+        click.echo(f"{plan.name}: not approved any more")
+        return
+    seen = plan_id(read_plan_file(plan).plan)
+    found = approve_plan(plan, seen, this_operator().user, note, SystemClock().now_ms())
+    click.echo(f"{plan.name}: plan {found.plan_id} approved by {found.approved_by}")
+    print_next(next_command("run", plan, "--require-approval", takes=CLUSTER))

@@ -1,6 +1,6 @@
-"""What keeps the tables of a directory: measures from files and from a topic, fewer files, and load per partition.
+"""What fills and keeps the tables of a directory: samples of a cluster, measures from files and from a topic, loads.
 
-`kreassign import-metrics`, `import-samples`, `stream-metrics`, `compact` and `load`.
+`kreassign collect`, `import-metrics`, `import-samples`, `stream-metrics`, `compact`, `convert-tables` and `load`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,24 @@ from pathlib import Path
 import click
 
 from kreassign.cli.commands.show_load import page_option, print_loads, write_page
-from kreassign.cli.next_command import DATA, next_command, print_next
+from kreassign.cli.next_command import CLUSTER, DATA, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.data_dir import data_option, master_option
-from kreassign.cli.options.values import BROKER_ID, FiniteRange, WholeRange
-from kreassign.cli.output import examples
-from kreassign.cli.working import WorkingLine
-from kreassign.model.printable import shortened
-from kreassign.model.spark_options import SparkOptions
-from kreassign.model.whole_number import parse_whole
-from kreassign.operations import imports, streaming, tables
-from kreassign.operations.streaming import MAX_OFFSETS, MetricStream, RecordForm
+from kreassign.cli.options.values import (
+    BROKER_ID,
+    FiniteRange,
+    WholeRange,
+    data_option,
+    data_or_out_option,
+    master_option,
+    parse_interval,
+)
+from kreassign.cli.output import examples, warn
+from kreassign.cli.streams import WorkingLine
+from kreassign.model.load import SparkOptions
+from kreassign.model.text import parse_whole, shortened
+from kreassign.operations import ingest, tables
+from kreassign.operations.ingest import MAX_OFFSETS, MetricStream, RecordForm, Round
+from kreassign.operations.ingest import collect as collect_rounds
 
 MOST_DAYS = 36_600
 MOST_OFFSETS = 10_000_000
@@ -77,7 +84,7 @@ def import_metrics(
     Import the files of one time together: offsets and sizes are joined. A page without times was taken when its file
     was last written. What is there already is not added again; what is not good goes to table `import_quarantine`.
     """
-    _show(imports.import_metrics(files, data, cluster, broker, instances), "readings")
+    _show(ingest.import_metrics(files, data, cluster, broker, instances), "readings")
 
 
 @click.command(
@@ -99,10 +106,10 @@ def import_samples(files: tuple[Path, ...], data: Path | str, cluster: str | Non
     topic, partition, start_offset, end_offset; cluster_id unless --cluster is given; if known topic_id, leader and
     size_bytes. What is there already is not added again; bad rows go to table `import_quarantine`.
     """
-    _show(imports.import_samples(files, data, cluster), "rows")
+    _show(ingest.import_samples(files, data, cluster), "rows")
 
 
-def _show(done: imports.Imported, what: str) -> None:
+def _show(done: ingest.Imported, what: str) -> None:
     for each in done.files:
         others = f", {each.others} of no use here" if each.others else ""
         click.echo(f"{each.file}: {each.usable} {what}{others}")
@@ -116,7 +123,7 @@ def _show(done: imports.Imported, what: str) -> None:
     print_next(next_command("load", takes=DATA))
 
 
-def _show_bad(subject: object, bad: imports.Bad) -> None:
+def _show_bad(subject: object, bad: ingest.Bad) -> None:
     for reason, count in bad.counts.items():
         click.echo(f"{subject}: {count} not stored: {reason}; first {bad.first[reason]}")
 
@@ -168,7 +175,7 @@ def stream_metrics(
     """
     bootstrap, config = str(cluster.bootstrap_server), cluster.command_config
     source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), jars, config, max_offsets_per_trigger)
-    treated = streaming.stream_metrics(source, data, SparkOptions(master, dict(conf)), click.echo, once=once)
+    treated = ingest.stream_metrics(source, data, SparkOptions(master, dict(conf)), click.echo, once=once)
     told = ", ".join(f"{count:,} {treatment}" for treatment, count in treated.items() if count)
     click.echo(f"records: {told or 'none'}")
     print_next(next_command("load", takes=DATA))
@@ -293,3 +300,56 @@ def load(
     if page is not None:
         write_page(page, data)
     print_next(next_command("plan", "--out", "plan.json", takes=DATA))
+
+
+# `kreassign collect`: samples of the cluster, round after round.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 60s",
+        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 10s --rounds 6",
+    )
+)
+@cluster_options
+@data_or_out_option
+@click.option(
+    "--interval",
+    type=parse_interval,
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="Time from the start of one round to the next.",
+)
+@click.option("--rounds", type=WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
+def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: int | None) -> None:
+    """Sample the cluster, round after round, without an agent on brokers.
+
+    Every round adds one file to each of the tables of a snapshot, to `samples` and to `throttles` in DIR, in a folder
+    of its date and hour. Files are written atomically: stop it at any time, start it again at any time. A round that
+    the cluster does not answer is reported and skipped; only the first must succeed. Rates need at least two rounds.
+    """
+    stored = 0
+    with cluster.connect() as client:
+        try:
+            for done in collect_rounds(client, data, rounds=rounds, interval_s=interval, warn=warn):
+                click.echo(line(done, rounds, data))
+                stored += done.partitions is not None
+        finally:  # Ctrl-C is the usual end of it
+            _print_next(stored)
+
+
+def _print_next(stored: int) -> None:
+    """The load model, or another round where this one alone has no rates."""
+    if stored > 1:
+        print_next(next_command("load", takes=DATA))
+    elif stored:
+        print_next(next_command("collect", takes=(*CLUSTER, *DATA)))
+
+
+def line(done: Round, rounds: int | None, data: Path | str) -> str:
+    """What is printed of a round; warns of one without an answer."""
+    if done.problem is not None:
+        warn(str(done.problem))
+    stored = "nothing: the cluster did not answer;" if done.partitions is None else f"{done.partitions} partitions"
+    return f"round {done.number}{'' if rounds is None else f' of {rounds}'}: {stored} in {data}"

@@ -13,14 +13,20 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from kreassign.cli.options.faults import fault_options
-from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import BROKER_ID, DIRECTORY, ReadBy, WholeRange, checked, parse_duration
+from kreassign.cli.options.values import (
+    BROKER_ID,
+    DIRECTORY,
+    Decorator,
+    ReadBy,
+    WholeRange,
+    checked,
+    option_group,
+    parse_duration,
+)
 from kreassign.cli.options.values import parse_speed as parse_bytes_per_s
 from kreassign.cli.output import examples
 from kreassign.errors import InputError
-from kreassign.model.printable import shortened
-from kreassign.model.whole_number import LARGEST_PORT
+from kreassign.model.text import LARGEST_PORT, shortened
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,
@@ -37,11 +43,36 @@ from kreassign.operations.twin import (
     control_address,
     equal_brokers,
     fault_by_hand,
+    faults_of,
     give_order,
     kafka_version,
     run_twin,
     scenario_file,
 )
+
+# The faults that a twin injects, as options.
+
+_OPTIONS = (
+    click.option(
+        "--fault",
+        "texts",
+        type=ReadBy("fault", checked(lambda text: faults_of((text,)))),
+        multiple=True,
+        metavar="KIND:…@AT[+LASTS]",
+        help="Inject a fault, for example crash:2@60s+30s; may be repeated.  [default: none]",
+    ),
+    click.option(
+        "--faults",
+        "fault_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Load faults from a TOML file.  [default: none]",
+    ),
+)
+
+fault_options = option_group("faults", _OPTIONS, faults_of)
+"""Add `--fault` and `--faults`: keyword `faults: tuple[PlannedFault, ...]`."""
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

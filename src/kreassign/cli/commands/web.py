@@ -9,14 +9,13 @@ from pathlib import Path
 import click
 
 from kreassign.admin.settings import Address
-from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.options.values import ReadBy
+from kreassign.cli.options.run_id import state_dir_option
+from kreassign.cli.options.values import ReadBy, optional_data_option
 from kreassign.cli.output import examples
 from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, KreassignError
-from kreassign.model.strict_json import is_half
-from kreassign.operations.cluster_names import NamedCluster
+from kreassign.model.documents import is_half
+from kreassign.operations.run_journals import NamedCluster
 from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
 
 Serve = Callable[[WebSettings, Callable[[str], None]], None]

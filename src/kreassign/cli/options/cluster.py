@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -10,14 +13,47 @@ from pathlib import Path
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY
 from kreassign.admin.settings import Address
-from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import ReadBy, checked, parse_duration
+from kreassign.cli.options.values import Decorator, ReadBy, checked, option_group, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
-from kreassign.cli.secrets import with_secrets
 from kreassign.errors import InputError
-from kreassign.model.load_basis import MEASURED_S
+from kreassign.model.load import MEASURED_S
 from kreassign.operations.connect import connect, connect_controllers
+
+# Client properties of a profile, with what commands print in place of `${command:…}`, and Kafka's providers declared.
+#
+# Only the configuration of the user's own may name commands: a properties file may come from anybody.
+
+_COMMAND = re.compile(r"\$\{command:([^}]*)\}")
+_PATIENCE_S = 60
+
+
+def with_secrets(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties as a client takes them. InputError, which names the property, where a command fails."""
+    found = {key: _resolved(key, text) for key, text in properties.items()}
+    if not found or PROVIDERS_KEY in found:
+        return found
+    classes = {f"{PROVIDERS_KEY}.{name}.class": kind for name, kind in PROVIDER_CLASSES.items()}
+    return {PROVIDERS_KEY: ",".join(PROVIDER_CLASSES), **classes, **found}
+
+
+def _resolved(key: str, text: str) -> str:
+    def printed(match: re.Match[str]) -> str:
+        return _printed(key, match[1])
+
+    return _COMMAND.sub(printed, text)
+
+
+def _printed(key: str, command: str) -> str:
+    """The first line that a command prints; what it says of errors goes to the terminal, where it may ask, too."""
+    try:
+        done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
+        return done.stdout.splitlines()[0]
+    except (OSError, ValueError, subprocess.SubprocessError, IndexError) as error:
+        what = "printed nothing" if isinstance(error, IndexError) else f"failed: {type(error).__name__}"
+        raise InputError(f"{key} refers to the command {command!r}, which {what}") from None
+
 
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
 ADDRESSES = ReadBy("addresses", checked(Address.parse_list))

@@ -1,9 +1,13 @@
-"""The options that every planning task takes, as one value: `options: PlanOptions`."""
+"""The options that every planning task takes, as one value: `options: PlanOptions`.
+
+What may be different from now is another: `what_if: WhatIf`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import reduce
 from pathlib import Path
 from typing import TypeVar
@@ -11,15 +15,17 @@ from typing import TypeVar
 import click
 
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option, measure_for_option
-from kreassign.cli.options.data_dir import data_or_load_option, master_option
-from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.values import (
     OUTPUT_FILE,
     REGEX,
+    Decorator,
     FiniteRange,
     ReadBy,
     WholeRange,
     checked,
+    data_or_load_option,
+    master_option,
+    option_group,
     parse_age,
     parse_as_of,
     parse_duration,
@@ -27,23 +33,19 @@ from kreassign.cli.options.values import (
     parse_speed,
 )
 from kreassign.cli.output import format_option, markdown_format_option, warn
-from kreassign.cli.typed import was_typed
+from kreassign.cli.profiles import was_typed
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
-from kreassign.model.as_of import AsOf
-from kreassign.model.printable import shortened
-from kreassign.model.rack_prices import RackPrices, joined, parse_price
-from kreassign.model.spark_options import SparkOptions
-from kreassign.model.whole_number import parse_whole
-from kreassign.operations.load_inputs import table_inputs
-from kreassign.operations.plan import LOCAL, PlanRequest, Search
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
-from kreassign.operations.plan_live import inputs_of_cluster
-from kreassign.operations.spark_jobs import spark_log
+from kreassign.model.load import AsOf, SparkOptions
+from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price
+from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
+from kreassign.operations.plan import LOCAL, PlanRequest, Search, table_inputs
+from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_snapshot_file
+from kreassign.operations.plan_tasks import WhatIf
+from kreassign.operations.snapshot_files import spark_log
 from kreassign.planner import Budget, RackRule
-from kreassign.planner.problem.coordinators import Coordinated, parse_names, parse_share_groups
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
-from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
+from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
 
 PARTS_ON_SPARK = 4
 MOST_PARTS = 10_000
@@ -153,7 +155,7 @@ class PlanOptions:
             excluded_topics=found.excluded_topics + self.exclude_topics,
             excluded_brokers=found.excluded_brokers + self.exclude_brokers,
             coordinated=_coordinated(self),
-            rack_prices=reduce(joined, self.rack_price, found.rack_prices),
+            rack_prices=reduce(joined_prices, self.rack_price, found.rack_prices),
         )
 
 
@@ -275,3 +277,81 @@ planning_options = option_group("options", (*_OPTIONS, markdown_format_option), 
 
 comparing_options = option_group("options", (*_OPTIONS, format_option), PlanOptions)
 """The same for what is no single plan of what is there."""
+
+
+# What may be different from now, as options: `what_if: WhatIf`.
+
+MOST_ADDED = 10_000
+MOST_TIMES = 1_000_000
+
+_GROWTH: tuple[Decorator, ...] = (
+    click.option(
+        "--traffic",
+        type=FiniteRange(0, MOST_TIMES),
+        default=1.0,
+        show_default=True,
+        metavar="K",
+        help="Multiply all rates by K.",
+    ),
+    click.option(
+        "--growth",
+        type=FiniteRange(-PERCENT, MOST_TIMES, min_open=True),
+        default=0.0,
+        show_default=True,
+        metavar="PERCENT",
+        help="Growth of rates and sizes in 30 days, until --at.",
+    ),
+    click.option(
+        "--at",
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="DATE",
+        help="Project growth to this date.  [default: none; --growth needs it]",
+    ),
+)
+_CLUSTER: tuple[Decorator, ...] = (
+    click.option(
+        "--add-brokers",
+        "added",
+        type=WholeRange(min=0, max=MOST_ADDED),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Number of brokers to add.",
+    ),
+    click.option(
+        "--remove-brokers",
+        "removed",
+        callback=parse_brokers,
+        metavar="IDS",
+        help="Brokers to remove.  [default: none]",
+    ),
+    click.option(
+        "--replication-factor",
+        type=WholeRange(min=1, max=MOST_REPLICAS),
+        metavar="N",
+        help="Change the replication factor.  [default: as it is]",
+    ),
+)
+
+
+def read_circumstances(
+    *,
+    traffic: float,
+    growth: float,
+    at: datetime | None,
+    added: int = 0,
+    removed: tuple[int, ...] = (),
+    replication_factor: int | None = None,
+) -> WhatIf:
+    """The value of the options."""
+    if growth and at is None:
+        raise InputError("--growth needs --at: the date to project growth to")
+    day = None if at is None else at.date()
+    return WhatIf(added, removed, replication_factor, traffic, growth / PERCENT, day)
+
+
+growth_options = option_group("what_if", _GROWTH, read_circumstances)
+"""Add `--traffic`, `--growth` and `--at`."""
+
+circumstance_options = option_group("what_if", (*_CLUSTER, *_GROWTH), read_circumstances)
+"""Add brokers to add and to remove, and the replication factor, as well."""

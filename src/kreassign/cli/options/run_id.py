@@ -1,4 +1,7 @@
-"""Which run is meant, as an argument that may be left out: most often there is only one."""
+"""Which run is meant: the directory of the journals, and the run ID, which may be left out.
+
+Apart from the options of commands that execute runs: these need no client, nor a cluster.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,29 @@ from typing import Any, TypeVar
 
 import click
 
-from kreassign.operations.journals import LAST, all_journals, default_state_dir
+from kreassign.cli.options.values import DIRECTORY
+from kreassign.operations.run_journals import LAST, all_journals, default_state_dir
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+STATE_ENVIRONMENT = "KREASSIGN_STATE_DIR"
+
+
+def state_dir_option(command: Command) -> Command:
+    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
+    return click.option(
+        "--state-dir",
+        type=DIRECTORY,
+        default=default_state_dir,
+        envvar=STATE_ENVIRONMENT,
+        metavar="DIR",
+        help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
+        "[default: ~/.local/state/kreassign]",
+    )(command)
+
+
+# Most often there is only one run.
 
 
 def run_id_argument(command: Command) -> Command:

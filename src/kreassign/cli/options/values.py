@@ -1,25 +1,25 @@
-"""How the values of options are read: amounts, durations, numbers within bounds, and whatever else a function reads.
+"""How the values of options are read, groups of options as one value, and the directory of tables.
 
-What a type of this module refuses, click tells with the name of the option.
+Amounts, durations, numbers within bounds, and anything else that a function reads. What a type of this module refuses,
+click reports with the name of the option. Needs neither journals nor a client: the twin loads it, too.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import click
 
 from kreassign.errors import InputError
-from kreassign.model.amount import parse_amount
-from kreassign.model.as_of import AsOf, LoadNumber
-from kreassign.model.printable import shortened
-from kreassign.model.whole_number import LARGEST_ID, signed_number
+from kreassign.model.load import AsOf, LoadNumber
+from kreassign.model.text import LARGEST_ID, parse_amount, shortened, signed_number
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 LONGEST_S = 366 * 86_400
@@ -192,3 +192,123 @@ class Place(click.Path):
 OUTPUT_FILE = Place(is_file=True)
 DIRECTORY = Place(is_file=False)
 FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)
+
+
+# Groups of options that reach a command as one typed value.
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
+
+
+def option_group(keyword: str, options: Sequence[Decorator], build: Callable[..., Any]) -> Decorator:
+    """Add options to a command, which gets what `build` makes of their parameters as this keyword.
+
+    `build` may raise click.UsageError or click.BadParameter, for what only several options together show.
+    """
+    own = _parameter_names(options)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_group(*arguments: Any, **given: Any) -> Any:
+            value = build(**{name: given[name] for name in own})
+            others = {name: each for name, each in given.items() if name not in own}
+            return command(*arguments, **others, **{keyword: value})
+
+        return cast("Command", _with_options(options, with_group))  # click keeps options in attributes of the function
+
+    return decorate
+
+
+def _with_options(options: Sequence[Decorator], command: Any) -> Any:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _parameter_names(options: Sequence[Decorator]) -> frozenset[str]:
+    def probe() -> None: ...
+
+    parameters: list[click.Parameter] = _with_options(options, probe).__click_params__
+    return frozenset(str(parameter.name) for parameter in parameters)
+
+
+# What the commands share that read and write tables: the option that names their directory.
+
+DATA_ENVIRONMENT = "KREASSIGN_DATA"
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`: parameter `data: Path`, or `str` for an address. It need not exist yet."""
+    return _data_option(is_required=True)(command)
+
+
+def optional_data_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that can do without: parameter `data: Path | str | None`."""
+    return _data_option(is_required=False)(command)
+
+
+def data_or_load_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that reads what `load` wrote: `--from-load DIR` says the same."""
+    return _data_option("--from-load", is_required=False)(command)
+
+
+def data_or_out_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that only writes: `--out DIR` says the same."""
+    return _data_option("--out", is_required=True)(command)
+
+
+_STORES = ("s3a", "s3", "s3n", "file", "gs", "abfss", "abfs", "az", "hdfs")
+"""What `deltalake` and Spark both have a file system for. Of those that are not S3 or files none was tried."""
+
+
+class _DirectoryOrAddress(Place):
+    """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value)
+        if "://" not in text:
+            return super().convert(value, param, ctx)
+        if not re.match(r"file:///|(?!file:)[a-z][a-z0-9+.-]*://[^/\s]", text):
+            self.fail(f"{shortened(text)!r} is no address; write for example s3a://bucket/data", param, ctx)
+        if (store := text.partition(":")[0]) not in _STORES:
+            known = ", ".join(f"{one}://" for one in _STORES)
+            self.fail(f"{shortened(text)!r}: tables cannot be kept in {store}://, only in {known}", param, ctx)
+        return text
+
+
+def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]:
+    default = "" if is_required else "  [default: no tables]"
+    return click.option(
+        "--data",
+        *names,
+        "data",
+        required=is_required,
+        envvar=DATA_ENVIRONMENT,
+        metavar="DIR",
+        type=_DirectoryOrAddress(is_file=False),
+        help="Directory of the tables, or an address such as s3a://bucket/data (or the environment variable "
+        f"{DATA_ENVIRONMENT}).{default}",
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark.") or key != key.strip():
+        raise click.BadParameter(f"{shortened(text)!r} is no setting of Spark; write for example spark.cores.max=4")
+    return key, value
+
+
+def master_option(command: Command) -> Command:
+    """Add `--master URL` and `--conf KEY=VALUE` to a command that uses Spark.
+
+    Parameters `master: str | None` and `conf: tuple[tuple[str, str], ...]`, for `SparkOptions`.
+    """
+    text = "Spark master.  [default: local[*], or what spark-submit decides]"
+    conf = click.option(
+        "--conf",
+        type=_setting,
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Setting of Spark, such as spark.driver.memory=8g; may be repeated.  [default: none]",
+    )
+    return click.option("--master", metavar="URL", help=text)(conf(command))

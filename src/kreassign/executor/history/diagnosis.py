@@ -11,16 +11,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kreassign.executor.brokers.maintenance_record import MaintenanceRecord
-from kreassign.executor.history.disk_findings import Filling, disk_issues
-from kreassign.executor.history.interrupted_runs import UnreadableJournal
-from kreassign.executor.history.issue import NAMED, Issue, Words, of_many
-from kreassign.executor.history.move_findings import NOBODY, Moving, move_issues, move_notes, ways_to_cancel
-from kreassign.executor.history.permission_findings import permission_issues
-from kreassign.executor.history.placement_findings import PlacementReadings, placement_issues
+from kreassign.executor.history.findings import (
+    NAMED,
+    NO_RUN,
+    Filling,
+    Issue,
+    Moving,
+    PlacementReadings,
+    Words,
+    disk_issues,
+    move_issues,
+    move_notes,
+    of_many,
+    permission_issues,
+    placement_issues,
+    ways_to_cancel,
+)
+from kreassign.executor.history.run_history import UnreadableJournal
 from kreassign.executor.lease import LeaseHolder, OriginalValues
 from kreassign.executor.lease.record import left_settings
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.maintenance import MaintenanceRecord
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -191,7 +202,7 @@ def _down(readings: ClusterReadings) -> str:
 
 
 def _ways_to_cancel(readings: ClusterReadings, name: TopicPartition) -> tuple[str, tuple[Words, ...]]:
-    run_id = next((one.run_id for one in readings.moving if one.name == name), NOBODY)
+    run_id = next((one.run_id for one in readings.moving if one.name == name), NO_RUN)
     return ways_to_cancel(name, run_id, readings.elsewhere)
 
 

@@ -1,16 +1,126 @@
-"""What a run did, as plain values: the fold of its journal. For status, reports and audits."""
+"""Tell from their journals what runs did, which were interrupted, and how to roll one back.
+
+`RunHistory` has a run as plain values, for status, reports and audits. Journals are read from the latest snapshot
+that can be used, or else from their first event.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
+from types import MappingProxyType
+from typing import NamedTuple
 
-from kreassign.executor.events import Event, LogDirTarget, Operator
-from kreassign.executor.history.snapshots import read_view
+from kreassign.errors import InputError, JournalDamaged
+from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations, is_another
+from kreassign.executor.events import Event, LogDirTarget, Operator, RunStarted, Verified
+from kreassign.executor.journal import (
+    Journal,
+    JournalReader,
+    Position,
+    StoredSnapshot,
+    active_run,
+    cluster_journals,
+    last_event,
+    stored_snapshots,
+)
+from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.state import Machine, MoveRecord, MoveStatus, RunView
-from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.executor.state import AT_REST, IN_FLIGHT, Machine, MoveRecord, MoveStatus, RunView
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+
+# Runs from their journals without reading them from the beginning: a snapshot, and the events since.
+#
+# Where no snapshot can be used (a journal of an earlier version, or of another build) all events are read.
+
+EVERY_MS = 30_000
+"""A snapshot is kept so often, of the events' time: so few polls are left to read, each of which costs milliseconds."""
+
+EVERY_BYTE_MS = 0.05
+"""A long plan makes long snapshots; they are kept so much more seldom."""
+
+
+class Start(NamedTuple):
+    """Where reading begins: after this event, with a machine and a meter that have taken it in."""
+
+    machine: Machine
+    meter: ProgressMeter
+    position: Position
+
+
+def latest_start(path: Path) -> Start:
+    """The latest snapshot that can be used; the beginning where there is none. Raises JournalDamaged, InputError."""
+    usable = (start for one in stored_snapshots(path) if (start := _usable(one)) is not None)
+    return next(usable, None) or _beginning()
+
+
+def read_view(path: Path) -> RunView:
+    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none."""
+    return _followed(path, with_meter=False).machine.view
+
+
+def read_progress(path: Path) -> tuple[RunView, ProgressMeter]:
+    """The same, with a meter that has followed it."""
+    start = _followed(path, with_meter=True)
+    return start.machine.view, start.meter
+
+
+def _followed(path: Path, *, with_meter: bool) -> Start:
+    start = latest_start(path)
+    events = JournalReader(path, start.position).new_events()
+    if start.position == Position() and not (events and isinstance(events[0], RunStarted)):
+        raise JournalDamaged(f"{path} has no beginning: its first events are lost")
+    for event in events:
+        start.machine.replay(event)
+        if with_meter:
+            start.meter.follow(event)
+    return start
+
+
+def _beginning() -> Start:
+    machine = Machine()
+    return Start(machine, ProgressMeter(machine.view), Position())
+
+
+def _usable(stored: StoredSnapshot) -> Start | None:
+    try:
+        machine, meter = Machine.from_snapshot(stored.text)
+        return Start(machine, ProgressMeter.restored(machine.view, meter), stored.position)
+    except ValueError:
+        return None
+
+
+@dataclass(slots=True)
+class SnapshotKeeper:
+    """Keeps snapshots of a run that goes on, now and then and when it is at rest; its `meter` follows the run."""
+
+    journal: Journal
+    snapshot: Callable[[dict[str, object]], str]
+    meter: ProgressMeter | None = None
+    every_ms: int = EVERY_MS
+    every_byte_ms: float = EVERY_BYTE_MS
+    _kept_ms: int | None = None
+    _size_bytes: int = 0
+
+    def follow(self, event: Event, run: RunView) -> ProgressMeter:
+        """Take note of an event, after the run has taken it in; the meter that has followed it too."""
+        self.meter = self.meter or ProgressMeter(run)
+        self.meter.follow(event)
+        if self._kept_ms is None:
+            self._kept_ms = event.at_ms
+        waited_ms = abs(event.at_ms - self._kept_ms)
+        if run.phase in AT_REST or waited_ms >= max(self.every_ms, self.every_byte_ms * self._size_bytes):
+            text = self.snapshot(self.meter.state())
+            self.journal.keep_snapshot(text)
+            self._kept_ms, self._size_bytes = event.at_ms, len(text)
+        return self.meter
+
+
+# A run as plain values: the fold of its journal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +254,173 @@ def _move(record: MoveRecord) -> MoveHistory:
         topic_id=move.topic_id,
         former_targets=tuple(one.before for one in record.replans),
     )
+
+
+# Interrupted runs: no process is running them, though something of them is still in the cluster.
+#
+# They stand in the way of others: a run that finds the throttle of an interrupted one takes it for what was there
+# before, and if both are ended in the wrong order, it stays for ever. A journal that cannot be read may be that of such
+# a run, so it stands in the way as well.
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableJournal:
+    """A journal that nobody can read, and why."""
+
+    path: Path
+    problem: str
+
+    @property
+    def run_id(self) -> str:
+        """Of which run it is, by its name."""
+        return self.path.stem
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return (
+            "What its run left behind is not known: look with `kreassign doctor`, and with `kreassign verify` and the "
+            f"plan; then set it aside with `kreassign forget {quote(str(self.path))}`"
+        )
+
+    def __str__(self) -> str:
+        return self.problem if str(self.path) in self.problem else f"{self.path}: {self.problem}"
+
+
+def left_behind(state_dir: Path, cluster_id: str) -> Iterator[RunHistory | UnreadableJournal]:
+    """What stands in the way on this cluster: runs with moves to finish or settings to restore, unreadable journals."""
+    holder = active_run(state_dir, cluster_id)
+    for path in cluster_journals(state_dir, cluster_id):
+        if path.stem == holder or _is_settled(path):
+            continue
+        found = read_or_name(path)
+        if isinstance(found, UnreadableJournal) or found.ended_ms is None or found.throttle_residue:
+            yield found
+
+
+def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
+    """What a journal tells of its run, or that it cannot be read."""
+    try:
+        return read_history(path)
+    except JournalDamaged as error:
+        return UnreadableJournal(path, str(error))
+
+
+def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
+    """Raise InputError where another run was interrupted with moves under way or settings to restore.
+
+    Raises JournalDamaged where nobody can tell, because its journal cannot be read.
+    """
+    for found in left_behind(state_dir, cluster_id):
+        if found.run_id == run_id:
+            continue
+        if isinstance(found, UnreadableJournal):
+            raise JournalDamaged(f"a run on this cluster has a journal that cannot be read: {found}. {found.remedy}")
+        moving = sum(move.status in IN_FLIGHT for move in found.moves)
+        if moving or found.throttle_residue:
+            raise InputError(
+                f"run {found.run_id} was left on this cluster with {moving} moves under way and "
+                f"{len(found.throttle_residue)} settings of a throttle; go on with it (`kreassign resume "
+                f"{found.run_id}`) or end it (`kreassign cancel {found.run_id}`) before another one changes the same. "
+                f"Settings of a broker that is lost for good: `kreassign forget {found.run_id} --broker ID`"
+            )
+
+
+def _is_settled(path: Path) -> bool:
+    """Whether its last word is that all is as it shall be, which is so of most journals and quickly seen."""
+    try:
+        event = last_event(path)
+    except JournalDamaged:
+        return False
+    return isinstance(event, Verified) and not event.findings
+
+
+# The way back: what undoes a run, from what it really did and where its partitions are now. Pure.
+#
+# A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
+# perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
+# One that was made in steps is undone from the last step that it reached.
+#
+# What cannot be undone is left alone and named, and the rest is undone: a partition that somebody else has changed
+# since, one of another topic that was created under the same name, one whose original broker is not up, and one that no
+# run could move now, say for want of a leader to copy from.
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What the cluster is like now: live brokers (None: all that are named), and ids of topics as far as it tells.
+
+    `hindrances` are sentences of the checks before a run against moving single partitions back.
+    """
+
+    live_brokers: Collection[int] | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    hindrances: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+
+AS_EXPECTED = Present()
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """What to do, from which replica lists, how much has to be copied again, and what is left alone and why."""
+
+    plan: Plan
+    expected: Mapping[TopicPartition, tuple[int, ...]]
+    copy_count: int
+    copied_bytes: int
+    skipped: tuple[str, ...]
+
+
+def rollback_plan(
+    moves: Iterable[MoveHistory],
+    partitions: Mapping[TopicPartition, Partition],
+    replica_locations: ReplicaLocations = MappingProxyType({}),
+    present: Present = AS_EXPECTED,
+) -> RollbackPlan:
+    """What undoes these moves, given where their partitions are now, and their copies among the log directories.
+
+    A partition that somebody else has changed since is left alone: what a rollback would mean for it is unknown.
+    """
+    expected: dict[TopicPartition, tuple[int, ...]] = {}
+    assignments, skipped, copies, copied_bytes = [], [], 0, 0
+    for move in moves:
+        name = TopicPartition(move.topic, move.partition)
+        if move.submitted_ms is None:
+            continue
+        problem = _reason_to_leave(move, partitions.get(name), present)
+        if problem:
+            skipped.append(f"{name}: {problem}")
+            continue
+        log_dirs = _dirs_back(move, replica_locations)
+        if log_dirs or partitions[name].replicas != move.original:
+            expected[name] = partitions[name].replicas
+            paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.original)
+            assignments.append(PartitionAssignment(name, move.original, paths))
+            count = len(Reassignment(expected[name], move.original).adding) + len(log_dirs)
+            copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
+    return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(skipped))
+
+
+def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[int, str]:
+    """Where copies were, by broker, that the run moved into another directory or was about to."""
+    back = {}
+    for target in move.log_dirs:
+        place = replica_locations.get(TopicPartitionReplica(target.broker, move.topic, move.partition))
+        if target.before is not None and place is not None and place.current == target.path != target.before:
+            back[target.broker] = target.before
+    return back
+
+
+def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Present) -> str | None:
+    if partition is None:
+        return "it no longer exists"
+    if is_another(move.topic_id, present.topic_ids.get(move.topic)):
+        return f"{OTHER_TOPIC}; that one is left as it is"
+    left_by_cancelling = (set(move.original), set(move.reached))
+    if partition.replicas == move.target or set(partition.replicas) in left_by_cancelling:
+        down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))
+        if down and partition.replicas != move.original:
+            return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
+        return present.hindrances.get(TopicPartition(move.topic, move.partition))
+    return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"

@@ -1,9 +1,26 @@
 """The memory of a run: its journal on disk, written by one process and read by any."""
 
-from kreassign.executor.journal.lock import active_run, active_run_in, refuse_second_run, stopped_process_in
-from kreassign.executor.journal.paths import ASIDE, SUFFIX, cluster_journals, find_journals, journal_path
-from kreassign.executor.journal.reader import BEGINNING, JournalReader, first_event, last_event, read_events
-from kreassign.executor.journal.snapshots import Position, StoredSnapshot, stored_snapshots
+from kreassign.executor.journal.file import (
+    BEGINNING,
+    JournalReader,
+    Position,
+    StoredSnapshot,
+    first_event,
+    last_event,
+    read_events,
+    stored_snapshots,
+)
+from kreassign.executor.journal.folder import (
+    ASIDE,
+    SUFFIX,
+    active_run,
+    active_run_in,
+    cluster_journals,
+    find_journals,
+    journal_path,
+    refuse_second_run,
+    stopped_process_in,
+)
 from kreassign.executor.journal.writer import Journal, post_request, set_aside
 
 __all__ = [

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Self
 
 from kreassign.errors import ExecutionError, InputError, JournalDamaged
-from kreassign.executor.event_json import from_json, kind_of, to_json
 from kreassign.executor.events import (
     CancelIntended,
     Event,
@@ -29,23 +28,38 @@ from kreassign.executor.events import (
     ThrottleIntended,
 )
 from kreassign.executor.journal.file import (
+    BEGINNING,
     CREATE,
     CREATE_SNAPSHOTS,
     INSERT,
+    POLLS_KIND,
     SELECT,
+    JournalReader,
+    Position,
     chained,
+    event_from_json,
+    event_to_json,
+    first_event,
+    is_uneventful,
+    kind_of,
     opened,
+    polls_to_json,
+    store_snapshot,
     stored,
     unreadable,
     unstored,
     version_of,
 )
-from kreassign.executor.journal.lock import ClusterLock
+from kreassign.executor.journal.folder import (
+    ASIDE,
+    FILE_MODE,
+    ClusterLock,
+    journal_path,
+    make_file,
+    make_folder,
+    rename_file,
+)
 from kreassign.executor.journal.migration import CURRENT_VERSION, migrated
-from kreassign.executor.journal.paths import ASIDE, FILE_MODE, journal_path, make_file, make_folder, rename
-from kreassign.executor.journal.polls import KIND, body_of, is_uneventful
-from kreassign.executor.journal.reader import BEGINNING, JournalReader, first_event
-from kreassign.executor.journal.snapshots import Position, store_snapshot
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
@@ -108,7 +122,7 @@ class Journal:
             return cls(path, lock, reader.position, _last_request(path)), events
 
     def append(self, event: Event) -> None:
-        """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`polls.py`).
+        """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`file.py`).
 
         Raises JournalDamaged when it cannot be written.
         """
@@ -117,7 +131,7 @@ class Journal:
             return
         with self._refusing():
             self._write_polls()
-            self._write(event.at_ms, kind_of(event), to_json(event))
+            self._write(event.at_ms, kind_of(event), event_to_json(event))
             if isinstance(event, _BINDING):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -151,7 +165,7 @@ class Journal:
 
     def _write_polls(self) -> None:
         if self._polls:
-            self._write(self._polls[-1].at_ms, KIND, body_of(self._polls))
+            self._write(self._polls[-1].at_ms, POLLS_KIND, polls_to_json(self._polls))
             self._polls.clear()
 
     def _write(self, at_ms: int, kind: str, body: str) -> None:
@@ -190,7 +204,9 @@ def post_request(path: Path, make: Callable[[int], Request]) -> Request:
         connection.execute("BEGIN IMMEDIATE")
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
         request = make(last + 1)
-        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), to_json(request)))
+        connection.execute(
+            "INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), event_to_json(request))
+        )
         connection.execute("COMMIT")
     return request
 
@@ -206,7 +222,7 @@ def set_aside(path: Path) -> Path:
         for name in ("", *_BESIDE):
             beside = path.with_name(path.name + name)
             if beside.exists():
-                rename(beside, path.with_name(path.name + ASIDE + name))
+                rename_file(beside, path.with_name(path.name + ASIDE + name))
     return path.with_name(path.name + ASIDE)
 
 
@@ -223,7 +239,7 @@ def _begin(path: Path, started: RunStarted) -> str:
     It gets its name when it is whole, so that nobody reads half a journal.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
-    kind, body = kind_of(started), to_json(started)
+    kind, body = kind_of(started), event_to_json(started)
     digest = chained("", kind, body)
     try:
         make_file(unfinished)
@@ -231,7 +247,7 @@ def _begin(path: Path, started: RunStarted) -> str:
             connection.executescript(CREATE + CREATE_SNAPSHOTS)
             connection.execute(INSERT, (1, started.at_ms, kind, stored(body), digest))
             connection.commit()
-        rename(unfinished, path)
+        rename_file(unfinished, path)
     except BaseException:
         for name in ("", *_BESIDE):
             unfinished.with_name(unfinished.name + name).unlink(missing_ok=True)
@@ -269,7 +285,7 @@ def _told(what: str, what_to_do: str) -> Iterator[None]:
 
 def _request(path: Path, kind: str, body: str) -> Request:
     try:
-        found = from_json(kind, body)
+        found = event_from_json(kind, body)
     except ValueError as error:
         raise JournalDamaged(f"{path} holds a request that cannot be understood: {error}") from error
     if not isinstance(found, Request):

@@ -1,28 +1,32 @@
-"""The lease of a cluster: membership of the group `kreassign-lease`, which has room for one run.
+"""Hold the lease of a cluster: membership of the group `kreassign-lease`, which has room for one run.
 
 How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lease.md):
 
-- a run joins by Kafka's classic group protocol and names, as the only protocol that it speaks, its own run id. A second
-  run shares no protocol with the first: INCONSISTENT_GROUP_PROTOCOL, at once, and the first one notices nothing;
-- whoever is not heard of for `SESSION_MS` is a member no longer, so a holder that is gone blocks nobody for ever;
+- a run joins by Kafka's classic group protocol and names, as the only protocol that it speaks, its own run id. A
+  second run shares no protocol with the first: INCONSISTENT_GROUP_PROTOCOL, at once, and the first one notices
+  nothing;
+- a member that is not heard of for `SESSION_MS` is a member no longer, so a holder that is gone does not block for
+  ever;
 - a former member is found out by its member id and generation before it changes anything: `confirm` asks the
   coordinator right before each change;
-- it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at once,
-  and a former process of the same run is fenced.
+- it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at
+  once, and a former process of the same run is fenced.
 
-A coordinator that does not answer takes nothing away while the session lasts: nobody else can have joined by then.
+A coordinator that does not answer takes nothing away while the session lasts: no other run can have joined by then.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Rejected, Unsupported
-from kreassign.executor.lease.holder import LeaseHolder, holder_of
-from kreassign.executor.lease.port import GroupPort
-from kreassign.executor.lease.status import Forgone, Held, LeasePolicy, LeaseStatus, Taken
+from kreassign.model import Batch, Topic, TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
@@ -36,7 +40,112 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
-from kreassign.model.group import Group, GroupCandidate, Membership
+from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, GroupMember, Membership
+
+# How a run stands with the lease.
+
+
+class LeasePolicy(StrEnum):
+    """Whether a run needs the lease."""
+
+    AUTO = "auto"  # where the cluster can keep one without a side effect; never while another run holds it
+    REQUIRE = "require"  # without it nothing is changed
+    OFF = "off"  # nobody is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The run holds the lease, in this generation of the group."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The run does not hold the lease, and changes nothing: another one has it, or nobody can tell."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forgone:
+    """The run does without a lease. `is_usual`: there is nothing to warn of."""
+
+    reason: str
+    is_usual: bool = False
+
+
+LeaseStatus = Held | Taken | Forgone
+
+
+# Who holds the lease, as every member of the group can read it (DescribeGroups).
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHolder:
+    """A run, and the process that executes it since `since_ms`."""
+
+    run_id: str
+    user: str
+    host: str
+    since_ms: int
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since_ms / 1000, tz=UTC)
+        return f"run {self.run_id} of {self.user}@{self.host} (since {since:%Y-%m-%d %H:%M:%S} UTC)"
+
+    def encoded(self) -> bytes:
+        """As the metadata of a member."""
+        return json.dumps([self.run_id, self.user, self.host, self.since_ms]).encode()
+
+
+def holder_of(member: GroupMember) -> LeaseHolder:
+    """Who a member says that it is; what cannot be read is filled in from what the coordinator saw."""
+    try:
+        run_id, user, host, since_ms = json.loads(member.metadata)
+        return LeaseHolder(str(run_id), str(user), str(host), int(since_ms))
+    except (ValueError, TypeError):
+        return LeaseHolder(member.instance_id or member.member_id, member.client_id, member.client_host, 0)
+
+
+# What the lease needs of a cluster. `AdminClient` fits it by its shape.
+
+
+class GroupPort(Protocol):
+    """The calls, each with the meaning that `AdminClient` gives it."""
+
+    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
+        """Partitions of topics."""
+        ...
+
+    def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
+        """A group with its members."""
+        ...
+
+    def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None) -> Membership:
+        """Become the member of a group."""
+        ...
+
+    def heartbeat(self, membership: Membership, *, timeout_ms: int | None) -> None:
+        """Stay a member."""
+        ...
+
+    def leave_group(self, group_id: str, instance_id: str, *, member_id: str, timeout_ms: int | None) -> None:
+        """Take a member out of a group."""
+        ...
+
+    def commit_offsets(
+        self, membership: Membership, offsets: Mapping[TopicPartition, CommittedOffset], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, None]:
+        """Commit offsets as a member of this generation."""
+        ...
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, CommittedOffset]:
+        """What a group has committed."""
+        ...
+
 
 GROUP_ID = "kreassign-lease"
 PROTOCOL_TYPE = "kreassign"

@@ -1,18 +1,104 @@
-"""What may be in flight at a time: the limits set by the operator, and what keeps a broker busy.
+"""Limit what is in flight: the operator's limits, what keeps brokers busy, and free space on disks.
 
-`InFlight` counts against the limits. `Saturation` keeps what is in flight down to what keeps every broker busy: then
-all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
-the whole ends no later. Pure but for their own counts.
+A `Candidate` is a move as pacing sees it: what it copies, and which ends it loads. `InFlight` counts against the
+limits, `Saturation` keeps what is in flight down to what keeps every broker busy, and `DiskBudget` promises free
+space to each copy once. Pure but for their own counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from math import isfinite
 
-from kreassign.executor.scheduling.candidate import Candidate, Endpoint, EndpointKind, LogDirKey
+from kreassign.model import TopicPartition
+
+# A move as pacing sees it. Values.
+
+LogDirKey = tuple[int, str]
+"""A log directory: broker and absolute path."""
+
+Endpoint = tuple[str, int | LogDirKey]
+"""What a copy loads, as `Candidate.ends` names it: a source, a destination or a log directory, and which one."""
+
+Endpoints = tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A move that waits or is in flight.
+
+    Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
+    none. `log_dirs` are the directories that the copies go to, where they are known; on a broker that is no
+    destination, a copy goes there from another directory. A partition is written at
+    `write_bytes_per_s`, which every copy has to take in as well. Urgent is what repairs: the partition has too few
+    replicas in sync, or a disk of it is failing. `left_bytes` is what all copies of a move in flight have still to
+    copy, together; None where that is not known.
+    """
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    source: int
+    destinations: tuple[int, ...]
+    log_dirs: tuple[LogDirKey, ...] = ()
+    write_bytes_per_s: float = 0.0
+    is_urgent: bool = False
+    left_bytes: int | None = None
+
+    @property
+    def total_bytes(self) -> int:
+        """What all its copies take together."""
+        return self.size_bytes * len(self.destinations)
+
+    @property
+    def ends(self) -> tuple[tuple[str, int | LogDirKey, int, int], ...]:
+        """Every kind of end that the move loads: its kind, which one, how many copies, and their bytes."""
+        into = tuple(("destination", broker, 1, self.size_bytes) for broker in self.destinations)
+        dirs = tuple(("log_dir", place, 1, self.size_bytes) for place in self.log_dirs)
+        out = (("source", self.source, len(self.destinations), self.total_bytes),) if self.destinations else ()
+        return (*out, *into, *dirs)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The same without the figures."""
+        return tuple((kind, which) for kind, which, _, _ in self.ends)
+
+    @property
+    def rearranging(self) -> tuple[int, ...]:
+        """Brokers that only copy between two of their own directories."""
+        return tuple(broker for broker, _ in self.log_dirs if broker not in self.destinations)
+
+
+def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
+    """Of the brokers all of whose copies go into directories that are named: those directories."""
+    named: dict[int, set[str]] = {}
+    anywhere: set[int] = set()
+    for ends in moves:
+        places = [which for _, which in ends if isinstance(which, tuple)]
+        for broker, path in places:
+            named.setdefault(broker, set()).add(path)
+        into = {which for kind, which in ends if kind == "destination" and not isinstance(which, tuple)}
+        anywhere |= into - {broker for broker, _ in places}
+    return {broker: frozenset(paths) for broker, paths in named.items() if broker not in anywhere}
+
+
+class EndpointKind(StrEnum):
+    """Where what is in flight can be limited; the names are those of the fields of `Caps`."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    LOG_DIR = "log_dir"
+    CLUSTER = "cluster"
+
+
+# What may be in flight at a time: the limits set by the operator, and what keeps a broker busy.
+#
+# `InFlight` counts against the limits. `Saturation` keeps what is in flight down to what keeps every broker busy: then
+# all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
+# the whole ends no later. Pure but for their own counts.
 
 
 class Measure(StrEnum):
@@ -205,3 +291,98 @@ class Saturation:
             return False
         shares = sum(count / self._copies[other] for other, count in self._others[end].items())
         return shares >= 1 or copies >= 2 * self.enough.copies
+
+
+# Whether there is free space for one more copy, per broker and per log directory. Pure but for its own counts.
+#
+# Usable bytes are what a broker reports as free: what old copies occupy is not free until they are deleted, so it
+# is never counted on. What copies in flight still have to bring is taken off beforehand. Where Kafka chooses the
+# directory, the free space of a broker is that of all its directories together: no more can be known beforehand.
+
+RESERVE = 0.05
+"""Part of every log directory that stays free by default."""
+
+
+@dataclass(slots=True)
+class DiskBudget:
+    """Bytes that may still be promised at each destination; shrinks with each move that starts.
+
+    An end that is not known refuses nothing. `rate_bytes_per_s` is how fast copies come in, None where nobody limits
+    it: meanwhile a partition goes on being written.
+    """
+
+    free: dict[Endpoint, float]
+    rate_bytes_per_s: int | None = None
+
+    @classmethod
+    def after(
+        cls, usable_bytes: Mapping[Endpoint, float], in_flight: Iterable[Candidate], rate_bytes_per_s: int | None = None
+    ) -> DiskBudget:
+        """What is left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
+        budget = cls(dict(usable_bytes), rate_bytes_per_s)
+        for move in in_flight:
+            budget.promise(move)
+        return budget
+
+    def copy(self) -> DiskBudget:
+        """The same, to be used up by itself."""
+        return DiskBudget(dict(self.free), self.rate_bytes_per_s)
+
+    @property
+    def depends_on_size(self) -> bool:
+        """Yes: a smaller copy may still fit."""
+        return True
+
+    def promise(self, move: Candidate) -> None:
+        """Take off what the copies of a move will need."""
+        for end in _ends(move):
+            if end in self.free:
+                self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
+
+    def refusing(self, move: Candidate) -> Endpoint | None:
+        """The first end without enough free space for the move."""
+        needed = needed_bytes(move, self.rate_bytes_per_s)
+        return next((end for end in _ends(move) if needed > self.free.get(end, needed)), None)
+
+    def refuses(self, move: Candidate) -> str | None:
+        """Which end lacks free space for the move, as a sentence, or None."""
+        end = self.refusing(move)
+        if end is None:
+            return None
+        needed = needed_bytes(move, self.rate_bytes_per_s)
+        much = f"needs {int(needed)}" if isfinite(needed) else "never catches up with what is written"
+        return f"{_disk_admission_words(end)} has {max(0, int(self.free[end]))} bytes to promise, and a copy {much}"
+
+
+def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
+    """What one copy has become when it has caught up: s + w·s/(r-w); infinite where it never does."""
+    if rate_bytes_per_s is None or move.size_bytes == 0:
+        return float(move.size_bytes)
+    gain = rate_bytes_per_s - move.write_bytes_per_s
+    return move.size_bytes * rate_bytes_per_s / gain if gain > 0 else float("inf")
+
+
+def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
+    """Brokers of which each waits for the next and the last for the first, from the lowest on; empty if there are none.
+
+    `waits` says for each full broker where the replicas that shall leave it are to go.
+    """
+    try:
+        TopologicalSorter({broker: sorted(set(to) & waits.keys()) for broker, to in sorted(waits.items())}).prepare()
+    except CycleError as error:
+        found = error.args[1][:0:-1]  # the first is named once more at the end, and each waits for the one before
+        lowest = found.index(min(found))
+        return (*found[lowest:], *found[:lowest])
+    return ()
+
+
+def _ends(move: Candidate) -> Iterator[Endpoint]:
+    for broker in move.destinations:
+        yield ("destination", broker)
+    for place in move.log_dirs:
+        yield ("log_dir", place)
+
+
+def _disk_admission_words(end: Endpoint) -> str:
+    which = end[1]
+    return f"log directory {which[1]} of broker {which[0]}" if isinstance(which, tuple) else f"broker {which}"

@@ -1,31 +1,31 @@
-"""When a run may move data, and which moves end in that time: windows of the day in a time zone, and a deadline.
+"""Decide when a run may move data, and which moves end in that time: windows, a deadline, and the pace of a run.
 
-Windows are times of a local clock, so a night on which the clock changes is an hour shorter or longer. Where the clock
-shows a time twice, a window begins at the second and ends at the first; a time that it leaves out counts as an hour
-later where a window begins, and as an hour earlier where it ends. So nothing is moved outside a window, however one
-reads the clock.
+Windows are times of a local clock, so a night on which the clock changes is an hour shorter or longer. Where the
+clock shows a time twice, a window begins at the second and ends at the first; a time that it leaves out counts as an
+hour later where a window begins, and as an hour earlier where it ends. So nothing is moved outside a window, however
+one reads the clock.
 
 A broker shares one rate among all that it sends, and one among all that it receives: all copies at one end are over
-when their sum is. A partition that is written meanwhile grows, as for the free space on its disk. Pure but for the
-counts of `TimeLeft`.
+when their sum is. A partition that is written meanwhile grows, as for the free space on its disk. `Pace` joins the
+hours with the order and the limits of a run. Pure but for the counts of `TimeLeft`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, inf
 from zoneinfo import ZoneInfo
 
-from kreassign.executor.scheduling.candidate import Candidate, EndpointKind
-from kreassign.executor.scheduling.disk_admission import needed_bytes
+from kreassign.errors import InputError
+from kreassign.executor.scheduling.limits import RESERVE, Candidate, Caps, EndpointKind, Limit, needed_bytes
 from kreassign.executor.scheduling.queue import Order, in_order
 from kreassign.model import TopicPartition
-from kreassign.model.amount import format_amount
+from kreassign.model.text import format_amount
 
 DAYS = 8
 """So many days ahead are considered; windows come back every day."""
@@ -114,7 +114,7 @@ def longest_s(hours: Schedule, at_ms: float) -> float:
     return longest
 
 
-def moment(hours: Schedule, at_ms: float) -> str:
+def local_time(hours: Schedule, at_ms: float) -> str:
     """A time as the clock of these hours shows it."""
     return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)):%Y-%m-%d %H:%M} {hours.time_zone}"
 
@@ -265,7 +265,8 @@ def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tup
         least = format_amount(found.required_bytes_per_s, "B/s") if found.required_bytes_per_s else "no rate"
         sentences.append(
             f"at {rate} per broker at most {found.in_time} of {found.count} moves "
-            f"({format_amount(found.in_time_bytes, 'B')}) end by {moment(hours, hours.deadline_ms)}; all need at least "
+            f"({format_amount(found.in_time_bytes, 'B')}) end by {local_time(hours, hours.deadline_ms)}; all need "
+            "at least "
             f"{least}, or more time"
         )
     return tuple(sentences)
@@ -278,3 +279,68 @@ def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
         for side, size_bytes in sides(move, None):
             busy[side] += ceil(size_bytes)
     return ceil(max(busy.values(), default=0) / seconds) if seconds else 0
+
+
+# The order and the hours of moves, the limits of what is in flight, and how they change.
+
+ELECTIONS_PER_STEP = 100
+"""Leaders that change between two waits: their clients look for the new leader at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
+
+    An eager run starts all that the limits allow; others start only what keeps brokers busy.
+    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
+    that stays free, from 0 to below 1. Raises InputError.
+    """
+
+    order: Order = Order.MAKESPAN
+    caps: Caps = field(default_factory=Caps)
+    elections_per_step: int = ELECTIONS_PER_STEP
+    hours: Schedule = field(default_factory=Schedule)
+    disk_reserve: float = RESERVE
+    is_eager: bool = False
+    is_stepwise: bool = False
+
+    def __post_init__(self) -> None:
+        _check_reserve(self.disk_reserve)
+
+    def changed(self, change: PaceChange) -> Pace:
+        """The same with what the change names."""
+        return replace(
+            self,
+            order=change.order or self.order,
+            caps=self.caps.limited(change.limits),
+            elections_per_step=change.elections_per_step or self.elections_per_step,
+            is_eager=self.is_eager if change.is_eager is None else change.is_eager,
+            hours=change.hours or self.hours,
+            disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaceChange:
+    """What to change from now on; None and an empty tuple leave a field as it is."""
+
+    order: Order | None = None
+    limits: tuple[Limit, ...] = ()
+    elections_per_step: int | None = None
+    hours: Schedule | None = None
+    disk_reserve: float | None = None
+    is_eager: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.disk_reserve is not None:
+            _check_reserve(self.disk_reserve)
+
+
+def _check_reserve(part: float) -> None:
+    if not 0 <= part < 1:
+        raise InputError(
+            f"{part} is no disk reserve: it is a part of each log directory, from 0 to below 1, such as 0.05"
+        )
+
+
+NO_LIMITS = Pace()

@@ -2,9 +2,8 @@
 
 from kreassign.executor.state.machine import TRANSITIONS, Machine
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus
-from kreassign.executor.state.move_index import candidate, left_by_destination
 from kreassign.executor.state.phases import AT_REST, ENDED, STATES, Phase
-from kreassign.executor.state.run import WindDown
+from kreassign.executor.state.run import WindDown, candidate, left_by_destination
 from kreassign.executor.state.view import RunView
 
 __all__ = [

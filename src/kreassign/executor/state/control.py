@@ -1,4 +1,8 @@
-"""What people ask of a run while it goes on: leave, hold, go on, cancel, change the throttle or the pace."""
+"""Handle what comes from outside in any state: requests of operators, and the loss of the lease.
+
+Operators ask a run to leave, hold, go on, cancel, or change the throttle or the pace. A run without the lease of its
+cluster changes nothing, and asks for the lease until it has it again.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,24 @@ from kreassign.executor.events import (
     ClockStepped,
     Event,
     HoldRequested,
+    LeaseForgone,
+    LeaseLost,
+    LeaseRefused,
+    LeaseTaken,
     PaceRequested,
     ReleaseRequested,
     StopRequested,
     ThrottleRequested,
+    TimePassed,
 )
-from kreassign.executor.state import moving, preparing, throttle_watch
+from kreassign.executor.instructions import TakeLease, Wait
+from kreassign.executor.state import moving, preparing, throttling
 from kreassign.executor.state.phases import (
     AT_REST,
     OVER,
     STATES,
+    AwaitingLease,
+    Cancelling,
     Electing,
     Observing,
     Paused,
@@ -26,10 +38,16 @@ from kreassign.executor.state.phases import (
     Restoring,
     Resuming,
     RunState,
+    SettingLists,
+    Submitting,
     Throttling,
+    Verifying,
+    Waiting,
+    WritingBack,
 )
-from kreassign.executor.state.run import Run, WindDown
-from kreassign.executor.state.transition import Handler, Next, Rows, row
+from kreassign.executor.state.run import Handler, Next, Rows, Run, WindDown, row
+
+# Requests of operators.
 
 
 def _hold(run: Run, state: RunState, event: HoldRequested) -> Next:
@@ -73,7 +91,7 @@ def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Nex
 
 def _change_throttle_and_set_it(run: Run, _: RunState, event: ThrottleRequested) -> Next:
     _change_rates(run, event)
-    throttle_watch.note_request(run)
+    throttling.note_request(run)
     return preparing.enter(run)
 
 
@@ -100,7 +118,7 @@ _REQUESTS: tuple[tuple[type[Event], Handler], ...] = (
 )
 """They change only what is decided next, and are accepted in every state of a run that goes on."""
 
-ROWS: Rows = {
+REQUEST_ROWS: Rows = {
     **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
     **{(state, event): row(handler, state) for state in _GOING_ON for event, handler in _REQUESTS},
     **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_AFTER_A_CHANGE) for state in _WITH_MOVES_LEFT},
@@ -110,4 +128,80 @@ ROWS: Rows = {
         for state in STATES
         if state.phase not in OVER | {Phase.NEW}
     },
+}
+
+
+# The lease: a run without it changes nothing, and asks for it until it has it again.
+#
+# What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it looks at its
+# moves before it sends anything. Only its throttle it sets again unasked: a run that had the lease in between
+# restored, as it has to, what was before any run, and that is no breach. What differs is reported without naming a
+# culprit.
+
+LEASE_LOST = "lease"
+"""The kind of what is told of a lease that was lost."""
+
+ASK_EVERY_MS = 10_000
+"""How often a run that has lost the lease asks for it."""
+
+
+def _note_lease(run: Run, state: RunState, event: LeaseTaken | LeaseForgone) -> Next:
+    run.control.lease = _lease_text(event)
+    return Next(state)
+
+
+def _lease_text(event: LeaseTaken | LeaseForgone) -> str:
+    if isinstance(event, LeaseTaken):
+        return f"held since generation {event.generation} of the group"
+    return f"none: {event.reason}"
+
+
+def _lose_lease(run: Run, _: RunState, event: LeaseLost) -> Next:
+    run.control.lease = event.reason
+    run.tell(LEASE_LOST, event.at_ms, f"{event.reason}; nothing is changed until it is had again")
+    return Next(AwaitingLease(event.at_ms), (TakeLease(),))
+
+
+def _lease_refused(run: Run, _: AwaitingLease, event: LeaseRefused) -> Next:
+    run.control.lease = event.reason
+    return Next(AwaitingLease(event.at_ms), (Wait(),))
+
+
+def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
+    return Next(state, (TakeLease(),) if event.at_ms - state.asked_ms >= ASK_EVERY_MS else (Wait(),))
+
+
+def _go_on_with_lease(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
+    run.control.lease = _lease_text(event)
+    run.tell(LEASE_LOST, event.at_ms)
+    return preparing.resume(run, event.at_ms, others_may_restore=True)
+
+
+def _go_on_without_lease(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
+    run.control.lease = _lease_text(event)
+    run.tell(LEASE_LOST, event.at_ms)
+    run.note(f"the run went on without the lease of the cluster: {event.reason}")
+    return preparing.resume(run, event.at_ms, others_may_restore=True)
+
+
+def _pause_without_lease(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
+    """Without writing anything back: whoever holds the lease may be using it."""
+    return Next(Paused())
+
+
+_RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
+"""Where a process begins, which asks for the lease first of all."""
+
+_WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack, Verifying)
+"""The other states in which a run waits, or changes the cluster; the rest only ask, which needs no lease."""
+
+
+LEASE_ROWS: Rows = {
+    **{(state, event): row(_note_lease, state) for state in _RESUMED for event in (LeaseTaken, LeaseForgone)},
+    **{(state, LeaseLost): row(_lose_lease, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
+    (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
+    (AwaitingLease, LeaseRefused): row(_lease_refused, AwaitingLease),
+    (AwaitingLease, LeaseTaken): row(_go_on_with_lease, *_RESUMED),
+    (AwaitingLease, LeaseForgone): row(_go_on_without_lease, *_RESUMED),
+    (AwaitingLease, StopRequested): row(_pause_without_lease, Paused),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kreassign.executor import throttle_ledger
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -18,7 +19,7 @@ from kreassign.executor.events import (
     topic_ids_of_moves,
 )
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
-from kreassign.executor.state import throttle_watch
+from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.phases import (
     Afterwards,
@@ -36,9 +37,7 @@ from kreassign.executor.state.phases import (
     failing,
     within,
 )
-from kreassign.executor.state.run import Run
-from kreassign.executor.state.transition import Next, Rows, row
-from kreassign.executor.throttle import ledger
+from kreassign.executor.state.run import Next, Rows, Run, row
 
 VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""
@@ -125,13 +124,11 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     throttle = run.throttle
     if event.others_move:
         _leave_rates(run, event)
-    throttle_watch.take_in_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
+    throttling.take_in_check_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
     settled = (
-        throttle.with_every_rate(one)
-        for key, one in throttle.pending.items()
-        if not throttle_watch.is_undecided(run, key)
+        throttle.with_every_rate(one) for key, one in throttle.pending.items() if not throttling.is_undecided(run, key)
     )
-    found = ledger.restoration(settled, event.values)
+    found = throttle_ledger.restoration(settled, event.values)
     unwritten = [key for key in found.restored if key in throttle.in_force]
     for key in (*found.restored, *(present.key for present in found.foreign)):
         if key not in unwritten:
@@ -240,7 +237,7 @@ def _end(run: Run, at_ms: int) -> Next:
     statuses = {record.status for record in run.moves.records.values()}
     if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.pending:
         return Next(Failed(at_ms))
-    if throttle_watch.was_lost(run):
+    if throttling.was_lost(run):
         return Next(Failed(at_ms))
     return Next(Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else Done(at_ms))
 

@@ -1,46 +1,141 @@
-"""After a health check: write down what guards say, replan lost moves, throttle brokers that are back, then go on."""
+"""Go on after a health check: record verdicts, plan lost moves again, throttle brokers that are back."""
 
 from __future__ import annotations
 
-from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.instructions import RecordVerdicts
-from kreassign.executor.state import health_watch, moving, preparing, replanning
+from kreassign.executor.events import CallFailed, HealthObserved, MovesReplanned, VerdictsRecorded
+from kreassign.executor.instructions import RecordVerdicts, ReplanMoves, Wait
+from kreassign.executor.state import admission, moving, preparing
+from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, Replan
 from kreassign.executor.state.phases import (
     Cancelling,
     CheckingHealth,
     CheckingThrottle,
+    Electing,
     Names,
     Observing,
     Preparing,
     RecordingVerdicts,
     Replanning,
+    Restoring,
     Resuming,
     SettingLists,
     Throttling,
+    Waiting,
 )
-from kreassign.executor.state.run import Run
-from kreassign.executor.state.transition import Next, Rows, row
+from kreassign.executor.state.run import Next, Rows, Run, row
+from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+
+# Moves whose destination is lost get another one, if that was asked for: which they are, and what follows. Pure.
+#
+#     CheckingHealth ─▶ [RecordingVerdicts] ─▶ Replanning ─▶ Preparing ─▶ [Throttling] ─▶ Observing
+#
+# What shall become of them is found out first and written down; only then anything is cancelled, so that a process that
+# resumes the run knows both the way back and the way on. New destinations are throttled before they get anything.
+
+
+def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
+    """Moves to plan again.
+
+    Not one that was just sent, for it may or may not be under way; and of those that are, none without a leader: there
+    is nothing to copy from, and the controller cancels no move for which it would have to elect uncleanly.
+    """
+    lost = set(run.health.lost)
+    if not (run.control.replans and lost) or run.control.wind_down is not None:
+        return ()
+    return tuple(
+        record
+        for record in run.moves.active
+        if (record.status is MoveStatus.PLANNED or (record.status is MoveStatus.MOVING and record.has_leader))
+        and not record.is_given_up
+        and lost.intersection(record.lagging)
+    )
+
+
+def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozenset[int]) -> Next:
+    """Ask for other destinations."""
+    made = (record.wanted for record in run.moves.records.values() if record.status in ACTIVE | {MoveStatus.COMPLETE})
+    throttle = run.throttle
+    known = frozenset((*throttle.before, *throttle.pending, *throttle.originals, *throttle.adopted))
+    question = ReplanMoves(
+        tuple(record.move for record in records),
+        run.health.lost,
+        frozenset(record.name for record in records if record.status is MoveStatus.MOVING),
+        tuple(made),
+        run.control.rates,
+        known,
+        run.control.pace.disk_reserve,
+        {record.name: run.traffic.writes.get(record.name, record.move.write_bytes_per_s) for record in records},
+        run.identity.operator,
+    )
+    return Next(Replanning(returned), (question,))
+
+
+def _take_in_targets(run: Run, state: Replanning, event: MovesReplanned) -> Next:
+    run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *state.returned}))
+    run.tell(admission.REPLANNING, event.at_ms)
+    if run.control.wind_down is None:  # Whoever cancelled the run meanwhile wants nothing to begin elsewhere.
+        _change_targets(run, event)
+    return preparing.enter(run)
+
+
+def _change_targets(run: Run, event: MovesReplanned) -> None:
+    records, throttle = run.moves.records, run.throttle
+    run.health.replaced |= set(event.lost)
+    for one in event.targets:
+        record = records[one.topic_partition]
+        record.replan(Replan(event.at_ms, event.lost, one.before, one.target))
+        run.moves.index.sort(record)
+    for refusal in event.refused:
+        record = records[refusal.topic_partition]
+        lost = sorted(set(event.lost).intersection(record.lagging))
+        record.give_up(event.at_ms, f"{admission.away_text(lost)}, and no other could be found: {refusal.message}")
+        run.moves.index.sort(record)
+    chosen = {broker for one in event.targets for broker in set(one.target).difference(one.before)}
+    throttle.live_brokers = tuple(sorted({*throttle.live_brokers, *chosen}))
+    if run.control.rates.is_limited:
+        # Like brokers that are back: where their settings cannot be read now, nothing starts before they were.
+        throttle.awaited |= {broker for broker in chosen if _rate_of(broker) not in throttle.before}
+
+
+def _rate_of(destination: int) -> ConfigKey:
+    return ConfigKey(ConfigResource.broker(destination), FOLLOWER_THROTTLED_RATE)
+
+
+def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
+    """The next inspection asks again."""
+    sentence = f"moves whose destination is lost could not be planned again yet: {event.message}"
+    run.tell(admission.REPLANNING, event.at_ms, sentence)
+    return Next(Waiting(), (Wait(),))
+
+
+REPLANNING_ROWS: Rows = {
+    (Replanning, MovesReplanned): row(
+        _take_in_targets, Resuming, Preparing, Throttling, Observing, Electing, Restoring
+    ),
+    (Replanning, CallFailed): row(_could_not_ask, Waiting),
+}
 
 
 def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
-    starting, verdicts = health_watch.judge(run, state.starting, event)
+    starting, verdicts = admission.judge(run, state.starting, event)
     awaited = run.throttle.awaited.intersection(event.health.live)
     # What they have now is read before it is set again.
     returned = frozenset(one for one in awaited if ConfigResource.broker(one) not in event.health.unread_configs)
-    if health_watch.are_news(run, verdicts):
+    if admission.are_news(run, verdicts):
         return Next(RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))
     return _go_on(run, starting, state.cancelling, returned)
 
 
 def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded) -> Next:
-    health_watch.take_in(run, event)
+    admission.take_in_verdicts(run, event)
     return _go_on(run, state.starting, state.cancelling, state.returned)
 
 
 def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
-    if lost := replanning.needed(run):
-        return replanning.begin(run, lost, returned)
+    if lost := moves_to_replan(run):
+        return begin_replanning(run, lost, returned)
     is_winding_down = run.control.wind_down is not None
     if (returned or run.throttle.due) and (run.identity.guards_to_the_end or not is_winding_down):
         run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
@@ -60,7 +155,7 @@ _ONWARD = (
     Replanning,
 )
 
-ROWS: Rows = {
+HEALTH_ROWS: Rows = {
     (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),
     (RecordingVerdicts, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
 }

@@ -1,18 +1,23 @@
-"""The machine: `handle(run, event)` takes an event and returns instructions. Pure; the time comes with the events.
+"""Run the machine: `handle(run, event)` takes an event and returns instructions. Pure; the time comes with events.
 
-The table from (state, event) to what follows is the sum of one module per part of a run; states only lead to later
-ones, so those modules import each other in one direction. What does not live here: clocks, sockets, files; how a single
-move goes on (`move.py`); which settings a throttle needs (`throttle/ledger.py`).
+The table from (state, event) to what follows is the sum of the rows of each handler module; states only lead to later
+ones, so those modules import each other in one direction. What does not live here: clocks, sockets, files; how a
+single move goes on (`move.py`); which settings a throttle needs (`throttle_ledger.py`).
 
 A run is the fold of its events, so a journal read back gives the same run, and `RunResumed` is one more row of the
 table. A setting is to be restored from the moment `ThrottleIntended` is written until the value before it was **read
-back**.
+back**. A snapshot, a run as text between two events, only saves the time of folding.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor.events import (
@@ -25,21 +30,165 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.executor.instructions import Instruction, Wait
-from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing, replanning
+from kreassign.executor.state import control, finishing, health_check, moving, preparing
 from kreassign.executor.state.phases import Waiting
-from kreassign.executor.state.run import Run
-from kreassign.executor.state.snapshot import snapshot_of, text_of
-from kreassign.executor.state.transition import Rows
+from kreassign.executor.state.run import MoveIndex, Rows, Run, candidate
 from kreassign.executor.state.view import RunView
+from kreassign.model import TopicPartition
+
+# Values of the executor as JSON and back, whatever their classes: for what is written and read by the same program.
+#
+# Unlike events (`journal/file.py`), which are read for years, such a text is only understood while every class in it
+# has the fields that it had: their names are in the text. Anything else raises ValueError, and the events are read
+# instead.
+
+PACKAGES = ("kreassign.executor.", "kreassign.model.")
+"""Only classes of these packages are made from a text."""
+
+_PLAIN: dict[type, str] = {tuple: "t", list: "l", set: "s", frozenset: "f"}
+_PLAIN_BY_TAG: dict[str, Any] = {tag: kind for kind, tag in _PLAIN.items()}
+
+
+def to_tagged_json(value: Any) -> str:
+    """The text of a value: dataclasses, named tuples, enums and Python's own collections of them. Raises TypeError."""
+    writer = _Writer()
+    content = writer.written(value)
+    return json.dumps({"classes": writer.classes, "value": content}, separators=(",", ":"), ensure_ascii=False)
+
+
+def from_tagged_json(text: str, wanted: type) -> Any:
+    """The value of a text, of the wanted class. Raises ValueError where a class is not what it was."""
+    try:
+        document = json.loads(text)
+        found = _Reader([_class(*named) for named in document["classes"]]).read(document["value"])
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not what this version of kreassign wrote: {error}") from error
+    if type(found) is not wanted:
+        raise ValueError(f"not what this version of kreassign wrote: {type(found).__name__} is no {wanted.__name__}")
+    return found
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.classes: list[tuple[str, str, list[str]]] = []
+        self._numbers: dict[type, int] = {}
+
+    def written(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind in {str, int, float, bool}:
+            return value
+        if kind in _PLAIN:
+            return [_PLAIN[kind], *map(self.written, value)]
+        if kind is dict or kind is Counter:
+            flat = (self.written(part) for item in value.items() for part in item)
+            return ["c" if kind is Counter else "d", *flat]
+        if isinstance(value, Enum):
+            return ["e", self._number(kind, []), value.value]
+        if isinstance(value, tuple):
+            return ["n", self._number(kind, list(kind._fields)), *map(self.written, value)]
+        if is_dataclass(value):
+            names = [field.name for field in fields(value)]
+            return ["o", self._number(kind, names), *(self.written(getattr(value, name)) for name in names)]
+        raise TypeError(f"{kind.__name__} has no place in a snapshot")
+
+    def _number(self, kind: type, names: list[str]) -> int:
+        if kind not in self._numbers:
+            self._numbers[kind] = len(self.classes)
+            self.classes.append((kind.__module__, kind.__qualname__, names))
+        return self._numbers[kind]
+
+
+class _Reader:
+    def __init__(self, classes: list[tuple[Any, list[str]]]) -> None:
+        self._classes = classes
+
+    def read(self, value: Any) -> Any:
+        if type(value) is not list:
+            return sys.intern(value) if type(value) is str else value
+        tag, *parts = value
+        if tag in _PLAIN_BY_TAG:
+            return _PLAIN_BY_TAG[tag](map(self.read, parts))
+        if tag in {"d", "c"}:
+            items = map(self.read, parts)
+            return (Counter if tag == "c" else dict)(dict(zip(items, items, strict=True)))
+        kind, names = self._classes[parts[0]]
+        if tag == "e":
+            return kind(parts[1])
+        values = list(map(self.read, parts[1:]))
+        return kind(*values) if tag == "n" else _made(kind, dict(zip(names, values, strict=True)))
+
+
+def _made(kind: Any, values: dict[str, Any]) -> Any:
+    """A dataclass with these fields, also those that its initializer does not take."""
+    made = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _class(module: str, name: str, names: list[str]) -> tuple[Any, list[str]]:
+    if not module.startswith(PACKAGES):
+        raise ValueError(f"{module}.{name} is no class of a run")
+    kind: Any = sys.modules[module]
+    for part in name.split("."):
+        kind = getattr(kind, part)
+    is_made = isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, Enum | tuple))
+    known = [field.name for field in fields(kind)] if is_dataclass(kind) else list(getattr(kind, "_fields", ()))
+    if not is_made or known != names:
+        raise ValueError(f"{name} has other fields now")
+    return kind, names
+
+
+# Snapshots: a run as text and back, as it is between two events, so that it need not be folded from its beginning.
+#
+# A snapshot only saves time. What it says follows from the events before it, and where it cannot be read, because
+# another version wrote it or it is damaged, the events are read instead.
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A run without its index, and the moves in each place of that: the index shares its records with the run."""
+
+    run: Run
+    is_waiting: bool
+    at_ms: int
+    queued: tuple[TopicPartition, ...]
+    in_flight: tuple[TopicPartition, ...]
+    unsettled: tuple[TopicPartition, ...]
+    beside: dict[str, object]
+
+
+def text_of(run: Run, *, is_waiting: bool, at_ms: int, beside: dict[str, object]) -> str:
+    """The text of a run, whether it waits between two polls, when its last event was, and what its reader wants too."""
+    index = run.moves.index
+    bare = replace(run, moves=replace(run.moves, index=MoveIndex()))
+    return to_tagged_json(
+        Snapshot(bare, is_waiting, at_ms, tuple(index.queue), tuple(index.in_flight), tuple(index.unsettled), beside)
+    )
+
+
+def snapshot_of(text: str) -> Snapshot:
+    """The snapshot of a text, whose run has its index. Raises ValueError when this version cannot read it."""
+    found: Snapshot = from_tagged_json(text, Snapshot)
+    records, index = found.run.moves.records, found.run.moves.index
+    try:
+        for name in found.queued:
+            index.queue.add(candidate(records[name]))
+        index.in_flight |= {name: records[name] for name in found.in_flight}
+        index.unsettled |= {name: records[name] for name in found.unsettled}
+    except LookupError as error:
+        raise ValueError(f"a snapshot of a run without its move {error}") from error
+    return found
+
 
 TRANSITIONS: Rows = MappingProxyType({
     **preparing.ROWS,
     **moving.ROWS,
-    **health_check.ROWS,
-    **replanning.ROWS,
+    **health_check.HEALTH_ROWS,
+    **health_check.REPLANNING_ROWS,
     **finishing.ROWS,
-    **lease.ROWS,
-    **control.ROWS,
+    **control.LEASE_ROWS,
+    **control.REQUEST_ROWS,
 })  # fmt: skip
 
 DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, BrokersForgotten, TimePassed)

@@ -1,22 +1,22 @@
-"""One partition's way through a run: its states, and a table that says what each observation means in each state. Pure.
+"""Follow one partition through a run: its states, and what each observation means in each of them. Pure.
 
     planned ──▶ sent ──▶ moving ──▶ complete
        │         │         ├──▶ cancelling ──▶ cancelled
        └─────────┴─────────┴───────┴──▶ failed
 
 A move is `cancelling` from the moment that its cancellation is written down; it may still complete before that takes
-effect. `cancelled` is also what was never begun because the run was cancelled. A move that is cancelled only because a
-window closed is `planned` again, and so is one that is made in steps, after each of them.
+effect. `cancelled` is also what was never begun because the run was cancelled. A move that is cancelled only because
+a window closed is `planned` again, and so is one that is made in steps, after each of them.
 
 A move whose destination is lost may get a new target. What is under way is cancelled first, and not overridden: an
-override keeps the copies that the first target had begun as if they had been there before (KIP-455), so that cancelling
-would no longer lead back to the original, and some overrides never complete. If it completes before it is cancelled,
-because the broker is back, the target of before has been reached, and the new one is forgotten.
+override keeps the copies that the first target had begun as if they had been there before (KIP-455), so that
+cancelling would no longer lead back to the original, and some overrides never complete. If it completes before it is
+cancelled, because the broker is back, the target of before has been reached, and the new one is forgotten.
 
-A move is `sent` from the moment that its submission is written down until an answer or an observation says more: after
-a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice does
-no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever single
-answers say: it fails only once observations, later than the last attempt, show that nothing came of it.
+A move is `sent` from the moment that its submission is written down until an answer or an observation says more:
+after a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice
+does no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever
+single answers say: it fails only once observations, later than the last attempt, show that nothing came of it.
 
 A move is complete when the controller does not list it and brokers show the target. Where that would look the same
 while replicas are still added, all replicas of the target have to be in sync as well: a controller that is not active
@@ -28,13 +28,118 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from types import MappingProxyType
+from zlib import crc32
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
-from kreassign.executor.state.attempts import Attempts
-from kreassign.executor.state.move_steps import move_steps
-from kreassign.executor.throttle.demand import CopiedPartition
-from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.executor.throttle_rates import CopiedPartition
+from kreassign.model import NO_LEADER, Reassignment, TopicPartition
+
+# A move in steps: one new replica at a time, each step a reassignment of its own. Pure.
+#
+# Of a plan from [1,2,3] to [4,5,6] the steps lead to [1,2,4], [1,5,4] and [4,5,6]. Each of them adds one replica and
+# drops one, so that a partition is copied to one broker at a time, and KIP-455 drops the old replica only when the new
+# one is in sync. The first replica, which is the preferred leader, is dropped last; the last step makes the order of
+# the plan. Steps follow from the move alone: a process that resumes the run finds itself between the same ones.
+
+
+def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
+    """The steps of a move, at least one.
+
+    Where the plan adds more replicas than it drops, the first steps only add; where it drops more, the last one
+    drops those.
+    """
+    adding, leaving = move.reassignment.adding_in_order, [*move.reassignment.removing_in_order]
+    lists = [move.original]
+    more = len(adding) - len(leaving)
+    for number, new in enumerate(adding[:-1]):
+        current = list(lists[-1])
+        if number >= more:
+            current[current.index(leaving.pop())] = new
+        else:
+            current.append(new)
+        lists.append(tuple(current))
+    lists.append(move.target)
+    return tuple(_step(move, begin, end) for begin, end in pairwise(lists))
+
+
+def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
+    """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
+    adding = Reassignment(begin, end).adding
+    log_dirs = (target for target in move.log_dirs if target.broker in adding or (end == move.target and target.before))
+    return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))
+
+
+# How often a change of a move was sent, when it is due again, and when that is in vain. Pure.
+#
+# The time between two attempts doubles, within bounds, and is spread a little, as Kafka's own clients do it (KIP-580:
+# `retry.backoff.ms`, `retry.backoff.max.ms`, jitter of 20 %). The spread follows from the run and the number of the
+# attempt, so that a journal read back gives the same times.
+#
+# An attempt is unanswered until an answer says what became of it. What was sent and not answered may be carried out at
+# any later time, so one answer that refuses the next attempt does not tell that nothing is under way.
+
+FIRST_DELAY_MS = 1_000
+LONGEST_DELAY_MS = 30_000
+JITTER = 0.2
+_DOUBLINGS = 5
+"""After so many the longest pause is reached."""
+
+LEAST_ATTEMPTS = 3
+PATIENCE_MS = 120_000
+"""What was sent at least so often, for so long, and still shows no effect is in vain."""
+
+LAST_WORD_MS = 15_000
+"""After the last attempt its effect may take so long to show."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The attempts at one change. Times are ms of the run's own clock."""
+
+    count: int = 0
+    first_ms: int = 0
+    last_ms: int = 0
+    due_ms: int = 0
+    unanswered: int = 0
+    answer: str = ""
+    """What the cluster said last, if that was not yes."""
+
+    def begin(self, at_ms: int, seed: str) -> None:
+        """Note that the change is about to be sent (again)."""
+        self.first_ms = at_ms if self.count == 0 else self.first_ms
+        self.count += 1
+        self.unanswered += 1
+        self.last_ms, self.due_ms = at_ms, at_ms + delay_ms(self.count, seed)
+
+    def restart(self, at_ms: int) -> None:
+        """Let the time begin again: that of another process was not this one's."""
+        self.first_ms = self.last_ms = self.due_ms = at_ms
+
+    def answered(self, answer: str) -> None:
+        """Note that an answer told that an attempt came to nothing."""
+        self.unanswered, self.answer = max(0, self.unanswered - 1), answer
+
+    def is_due(self, at_ms: int) -> bool:
+        """Whether the next attempt may be made."""
+        return at_ms >= self.due_ms
+
+    def is_in_vain(self, at_ms: int) -> bool:
+        """Whether another attempt makes no sense, given that the cluster shows no effect now."""
+        return self.count >= LEAST_ATTEMPTS and at_ms - self.first_ms >= PATIENCE_MS and self.had_time(at_ms)
+
+    def had_time(self, at_ms: int) -> bool:
+        """Whether the last attempt would show by now."""
+        return at_ms - self.last_ms >= LAST_WORD_MS
+
+
+def delay_ms(attempt: int, seed: str) -> int:
+    """How long to wait after this attempt, the first being 1."""
+    whole = min(LONGEST_DELAY_MS, FIRST_DELAY_MS << min(attempt - 1, _DOUBLINGS))
+    chance = crc32(f"{seed}:{attempt}".encode()) / 2**32
+    return round(whole * (1 - JITTER + 2 * JITTER * chance))
+
 
 DOUBT_MS = 15_000
 """Brokers may lag behind the controller: only what is strange for so long is believed."""

@@ -9,7 +9,7 @@ are changed first: a move is never started before its throttle is in force, and 
 slowed.
 
 Nothing final follows from one answer that is lost, refuses for now, or is not there: what was sent is observed and
-sent again, with growing pauses (`attempts.py`), and is in flight, with its throttle, until the cluster shows that
+sent again, with growing pauses (`move.py`), and is in flight, with its throttle, until the cluster shows that
 nothing came of it.
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from kreassign.executor import scheduling
+from kreassign.executor import scheduling, throttle_ledger
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -34,17 +34,16 @@ from kreassign.executor.events import (
     TrafficMeasured,
 )
 from kreassign.executor.instructions import CancelMoves, CheckHealth, ObserveMoves, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.state import (
-    disk_admission,
-    finishing,
-    health_watch,
-    schedule_window,
-    throttle_rates,
-    throttle_watch,
+from kreassign.executor.state import admission, finishing, throttling
+from kreassign.executor.state.move import (
+    ACTIVE,
+    IN_FLIGHT,
+    LEAST_ATTEMPTS,
+    MoveRecord,
+    MoveStatus,
+    NextAction,
+    conclude,
 )
-from kreassign.executor.state.attempts import LEAST_ATTEMPTS
-from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction, conclude
-from kreassign.executor.state.move_index import candidate
 from kreassign.executor.state.phases import (
     Afterwards,
     Cancelling,
@@ -63,9 +62,7 @@ from kreassign.executor.state.phases import (
     Waiting,
     within,
 )
-from kreassign.executor.state.run import Run, WindDown
-from kreassign.executor.state.transition import Next, Rows, row
-from kreassign.executor.throttle import ledger
+from kreassign.executor.state.run import Next, Rows, Run, WindDown, candidate, row
 from kreassign.model import ConfigResource
 from kreassign.model.authorization import is_of_permission
 from kreassign.model.throttle import ThrottledMove
@@ -155,28 +152,28 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
     run.moves.absent = run.moves.absent if event.absent is None else event.absent
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
     actions = _take_in(run, state, event)
-    schedule_window.take_in(run, event.at_ms, has_progress=event.has_progress)
+    admission.take_in_poll(run, event.at_ms, has_progress=event.has_progress)
     if not state.chosen:
         run.moves.speed.note_poll(had, has_progress=event.has_progress)
     if run.control.wind_down is not None:
         return _wind_down(run, actions, event.at_ms)
     cancelling = [record.name for record, action in actions if action is NextAction.CANCEL]
-    cancelling += schedule_window.postponed(run, event.at_ms)
+    cancelling += admission.postponed(run, event.at_ms)
     ready = [record for record, action in actions if action is NextAction.SUBMIT]
     chosen = state.chosen or _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
-    if chosen and not starting and not state.chosen and not health_watch.holds(run):
+    if chosen and not starting and not state.chosen and not admission.is_held_by_guards(run):
         return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     return _check_then_proceed(run, starting, tuple(cancelling), event.at_ms)
 
 
 def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int) -> Next:
-    if not health_watch.is_due(run, starting, at_ms):
+    if not admission.is_health_check_due(run, starting, at_ms):
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
-    check = CheckHealth(active, throttle_watch.in_force(run), run.health.first, lost)
+    check = CheckHealth(active, throttling.in_force(run), run.health.first, lost)
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 
@@ -214,14 +211,14 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     names = {record.name for record in again}
     moving = [record for record in run.moves.in_flight if record.name not in names]
     in_flight = [candidate(record) for record in moving]
-    time, pace = schedule_window.time_left(run, moving, at_ms), run.control.pace
+    time, pace = admission.time_left(run, moving, at_ms), run.control.pace
     saturation = None if pace.is_eager else run.moves.speed.saturation(in_flight)
     queue, counts = run.moves.index.queue, scheduling.InFlight.of(pace.caps, in_flight)
     routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
     budgets = [one for one in (saturation, run.health.disk_budget.copy(), time) if one is not None]
     choice = scheduling.choose_from(scheduling.PriorityMerge(routes, rank), counts, budgets)
-    disk_admission.note_stuck(run, choice, at_ms)
+    admission.note_stuck(run, choice, at_ms)
     return choice.starting
 
 
@@ -236,7 +233,7 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
     if names := tuple(dict.fromkeys((*cancelling, *moving))):
         return Next(Cancelling(), (CancelMoves(names),))
     active = (name for name in starting if records[name].status in ACTIVE)
-    is_held = health_watch.holds(run)
+    is_held = admission.is_held_by_guards(run)
     return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
 
 
@@ -250,14 +247,14 @@ def _check_then_send(run: Run, starting: Names) -> Next:
     """
     changes = _listing(run, starting)
     topics = _topics(starting, changes if run.identity.rereads_first else ())
-    if throttle_watch.is_due(run, topics):
-        return Next(CheckingThrottle(starting, topics), (throttle_watch.question(run, topics),))
-    if starting and not throttle_watch.allows_start(run):
+    if throttling.is_check_due(run, topics):
+        return Next(CheckingThrottle(starting, topics), (throttling.check(run, topics),))
+    if starting and not throttling.allows_start(run):
         return _list_then_send(run)
     return _set_then_send(run, starting, changes)
 
 
-def _topics(starting: Names, changes: Iterable[ledger.ConfigOverride]) -> frozenset[ConfigResource]:
+def _topics(starting: Names, changes: Iterable[throttle_ledger.ConfigOverride]) -> frozenset[ConfigResource]:
     """Topics of which moves start, or lists are about to be changed."""
     changing = (override.key.resource for override in changes if override.is_list)
     return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
@@ -265,14 +262,14 @@ def _topics(starting: Names, changes: Iterable[ledger.ConfigOverride]) -> frozen
 
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
     """A batch whose throttle is not ours, or not known, is not sent."""
-    known = throttle_watch.foreign(run)
+    known = throttling.foreign_settings(run)
     run.throttle.close_gone(event.gone)
-    asked = throttle_watch.question(run, state.topics).overrides
-    throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
+    asked = throttling.check(run, state.topics).overrides
+    throttling.take_in_check(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
-    if throttle_watch.foreign(run) != known:
+    if throttling.foreign_settings(run) != known:
         run.health.checked_ms = None  # The guards shall say so at the next look.
-    is_clear = throttle_watch.allows_start(run) and not event.unread
+    is_clear = throttling.allows_start(run) and not event.unread
     return _list_then_send(run, state.starting if is_clear else ())
 
 
@@ -283,11 +280,11 @@ def _list_then_send(run: Run, starting: Names = ()) -> Next:
     return _set_then_send(run, starting, _listing(run, starting))
 
 
-def _set_then_send(run: Run, starting: Names, changes: tuple[ledger.ConfigOverride, ...]) -> Next:
+def _set_then_send(run: Run, starting: Names, changes: tuple[throttle_ledger.ConfigOverride, ...]) -> Next:
     return Next(SettingLists(starting), (SetThrottle(changes),)) if changes else _send(run, starting)
 
 
-def _listing(run: Run, starting: Names) -> tuple[ledger.ConfigOverride, ...]:
+def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
     """The changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
     Rates that follow the traffic are changed with them, and what may not have been set is set again.
@@ -296,13 +293,13 @@ def _listing(run: Run, starting: Names) -> tuple[ledger.ConfigOverride, ...]:
     if not throttle.before or not run.moves.are_left:
         return ()
     flows = _present_flows(run, starting) if limit.is_limited else {}
-    rates = throttle_rates.wanted(run, starting) if limit.adaptive is not None or throttle.unset else {}
-    wanted = ledger.wanted_lists(flows, throttle.before | throttle.adopted_lists) | rates
-    touched = {key: value for key, value in wanted.items() if not throttle_watch.is_left_alone(run, key)}
-    return ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
+    rates = throttling.wanted_rates(run, starting) if limit.adaptive is not None or throttle.unset else {}
+    wanted = throttle_ledger.wanted_lists(flows, throttle.before | throttle.adopted_lists) | rates
+    touched = {key: value for key, value in wanted.items() if not throttling.is_left_alone(run, key)}
+    return throttle_ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
 
 
-def _present_flows(run: Run, starting: Names) -> ledger.Flows:
+def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
     """Between which brokers data flows now, or is about to: without the copies that have caught up."""
     about_to = [run.moves.records[name] for name in starting]
     records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
@@ -372,12 +369,12 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
 
 
 def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
-    is_fresh = event.at_ms - run.moves.observed_ms < health_watch.FRESH_MS
+    is_fresh = event.at_ms - run.moves.observed_ms < admission.FRESH_MS
     return (
         is_fresh
         and not (event.unknown or event.deferred)
         and run.control.wind_down is None
-        and not health_watch.holds(run)
+        and not admission.is_held_by_guards(run)
     )
 
 
@@ -431,10 +428,10 @@ def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
 
 
 def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
-    if schedule_window.sleeps(run, event.at_ms):
+    if admission.sleeps_until_window(run, event.at_ms):
         return Next(state, (Wait(),))
-    if throttle_rates.is_due(run, event.at_ms):
-        return Next(MeasuringTraffic(state.unreachable_since_ms), (throttle_rates.measurement(run),))
+    if throttling.is_measurement_due(run, event.at_ms):
+        return Next(MeasuringTraffic(state.unreachable_since_ms), (throttling.measurement(run),))
     return observe(run, state.unreachable_since_ms)
 
 
@@ -446,7 +443,7 @@ def after_wait(run: Run, state: Waiting, event: Event) -> MovingStep:
 
 
 def _after_measuring(run: Run, state: MeasuringTraffic, event: TrafficMeasured) -> Next:
-    throttle_rates.take_in(run, event)
+    throttling.take_in_traffic(run, event)
     return observe(run, state.unreachable_since_ms)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from kreassign.executor.throttle.ledger import ConfigKey
+from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource, TopicPartition
 
 Names = tuple[TopicPartition, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kreassign.executor import throttle_ledger
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -18,13 +19,10 @@ from kreassign.executor.events import (
     ThrottleSet,
     TimePassed,
 )
-from kreassign.executor.guards.settings import reactions
+from kreassign.executor.guards import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
-from kreassign.executor.state import finishing, moving, throttle_rates, throttle_watch
-from kreassign.executor.state.copy_speed import CopySpeed
-from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.move_index import MoveIndex
-from kreassign.executor.state.move_steps import move_steps
+from kreassign.executor.state import finishing, moving, throttling
+from kreassign.executor.state.move import MoveRecord, move_steps
 from kreassign.executor.state.phases import (
     OVER,
     STATES,
@@ -40,11 +38,8 @@ from kreassign.executor.state.phases import (
     Throttling,
     within,
 )
-from kreassign.executor.state.run import Control, Run, RunIdentity
-from kreassign.executor.state.transition import Next, Rows, row
-from kreassign.executor.throttle import ledger
-from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.executor.throttle.originals import FoundThrottles
+from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Rows, Run, RunIdentity, row
+from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 
 READING = "reading the throttle"
 """The kind of what goes wrong with it."""
@@ -58,7 +53,7 @@ def enter(run: Run) -> Next:
     throttle = run.throttle
     if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
         return moving.enter(run)
-    if throttle_watch.is_to_be_seen(run):
+    if throttling.is_to_be_read_first(run):
         return _see(run, Resuming())
     return _read(run, Preparing())
 
@@ -115,21 +110,21 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
-    if were_set and run.moves.active and throttle_watch.is_guarded(run):
+    if were_set and run.moves.active and throttling.is_guarded(run):
         return _see(run, Resuming(were_set=were_set))
     return enter(run)
 
 
 def _see(run: Run, state: Resuming) -> Next:
-    return Next(state, (throttle_watch.question_of_all(run),))
+    return Next(state, (throttling.check_of_all(run),))
 
 
 def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
     """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
     if state.were_set:
-        throttle_watch.note_differences(run, state.were_set, event)
+        throttling.note_differences(run, state.were_set, event)
         return enter(run)
-    throttle_watch.take_in_all(run, event)
+    throttling.take_in_check_of_all(run, event)
     if not event.unread:
         run.tell(READING, event.at_ms)
     else:
@@ -151,7 +146,7 @@ def _read(run: Run, state: Preparing) -> Next:
     """Read settings whose value is not known; that of a pending override from before the run is in the journal."""
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
-    throttle.awaited |= (ledger.brokers_of(_flows(run)) | rearranging).difference(throttle.live_brokers)
+    throttle.awaited |= (throttle_ledger.brokers_of(_flows(run)) | rearranging).difference(throttle.live_brokers)
     unknown = tuple(key for key in _keys(run) if key not in throttle.pending)
     return Next(state, (ReadConfigs(unknown),)) if unknown else _set(run)
 
@@ -175,9 +170,9 @@ def _set(run: Run) -> Next:
     """
     throttle = run.throttle
     throttle.before |= {key: override.before for key, override in throttle.pending.items()}
-    wanted = throttle_rates.wanted(run) | _adopted(run)
+    wanted = throttling.wanted_rates(run) | _adopted(run)
     wanted = {key: value for key, value in wanted.items() if key not in throttle.doubts or key in throttle.due}
-    changes = {one.key: one for one in ledger.changes(wanted, throttle.before, throttle.pending)}
+    changes = {one.key: one for one in throttle_ledger.changes(wanted, throttle.before, throttle.pending)}
     back = throttle.awaited.intersection(throttle.live_brokers)
     again = {
         key: override
@@ -190,17 +185,17 @@ def _set(run: Run) -> Next:
     return Next(Throttling(), (SetThrottle(tuple({**again, **changes}.values())),))
 
 
-def _keys(run: Run) -> tuple[ledger.ConfigKey, ...]:
+def _keys(run: Run) -> tuple[throttle_ledger.ConfigKey, ...]:
     """Every setting that the throttle of this run changes."""
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
-    between = ledger.keys_to_change(_flows(run), run.throttle.live_brokers)
-    log_dirs = ledger.log_dir_keys(rearranging, run.throttle.live_brokers)
+    between = throttle_ledger.keys_to_change(_flows(run), run.throttle.live_brokers)
+    log_dirs = throttle_ledger.log_dir_keys(rearranging, run.throttle.live_brokers)
     return tuple(dict.fromkeys((*between, *log_dirs, *run.throttle.adopted)))
 
 
 def _adopted(run: Run) -> dict[ConfigKey, str | None]:
     """What others left behind stays as it is until the end, where this run has no other rate for it."""
-    rates = throttle_rates.wanted(run)
+    rates = throttling.wanted_rates(run)
     known = run.throttle.before
     return {
         key: value
@@ -209,8 +204,8 @@ def _adopted(run: Run) -> dict[ConfigKey, str | None]:
     }
 
 
-def _flows(run: Run) -> ledger.Flows:
-    return ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
+def _flows(run: Run) -> throttle_ledger.Flows:
+    return throttle_ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
 
 
 def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:

@@ -1,26 +1,200 @@
-"""What a run knows beside its present state: its moves, its throttle, the health of the cluster. Mutable values.
+"""Hold what a run knows beside its present state: its moves, its throttle, the health of the cluster. Mutable.
 
-Only the handlers of the table (`machine.py`) change them, and only `machine.handle` changes the state.
+Only the handlers of the table (`machine.py`) change these values, and only `machine.handle` changes the state. `Next`
+is what a handler returns; `Row` and `Rows` are the table's rows, which each handler module contributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, NamedTuple
 
-from kreassign.executor.events import Operator
+from kreassign.executor.events import Event, Operator, PlannedMove
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
-from kreassign.executor.scheduling import NO_LIMITS, DiskBudget, Pace
-from kreassign.executor.state.copy_speed import CopySpeed
-from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord
-from kreassign.executor.state.move_index import MoveIndex
+from kreassign.executor.instructions import Instruction
+from kreassign.executor.scheduling import NO_LIMITS, Candidate, DiskBudget, Pace, Queue, Saturation, SaturationThreshold
+from kreassign.executor.scheduling.limits import LogDirKey, named_log_dirs
+from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
 from kreassign.executor.state.phases import New, RunState
-from kreassign.executor.throttle.adaptive import BrokerTraffic
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
-from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerTraffic, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
+
+# Where every unfinished move stands: waiting, in flight, or neither because it has still to be observed.
+#
+# Kept beside the records, so that a poll of the cluster costs what is in flight and not what the plan is long.
+
+Records = dict[TopicPartition, MoveRecord]
+
+
+@dataclass(slots=True)
+class MoveIndex:
+    """Three places; an unfinished move is in exactly one of them.
+
+    `queue` has what a poll has shown untouched, `in_flight` what was sent or is under way, `unsettled` what is planned
+    and was not seen yet, or was strange.
+    """
+
+    queue: Queue = field(default_factory=Queue)
+    in_flight: Records = field(default_factory=dict)
+    unsettled: Records = field(default_factory=dict)
+
+    @classmethod
+    def unseen(cls, records: Iterable[MoveRecord]) -> MoveIndex:
+        """Before any of them was observed."""
+        index = cls()
+        for record in records:
+            index.sort(record)
+        return index
+
+    def sort(self, record: MoveRecord, action: NextAction = NextAction.NOTHING) -> None:
+        """Put a move where it belongs now; one at its end is nowhere."""
+        name = record.name
+        self.queue.remove(name)
+        self.in_flight.pop(name, None)
+        self.unsettled.pop(name, None)
+        if record.status in IN_FLIGHT:
+            self.in_flight[name] = record
+        elif record.status is MoveStatus.PLANNED and action is NextAction.SUBMIT:
+            self.queue.add(candidate(record))
+        elif record.status is MoveStatus.PLANNED:
+            self.unsettled[name] = record
+
+    @property
+    def destinations(self) -> set[int]:
+        """Brokers that still have to get a copy."""
+        seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
+        return self.queue.destinations.union(broker for record in seen for broker in record.lagging)
+
+    @property
+    def named_log_dirs(self) -> dict[int, frozenset[str]]:
+        """Of the brokers all of whose copies go into directories that are named: those directories."""
+        seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
+        return named_log_dirs((*self.queue.endpoints, *(left_of(record).endpoints for record in seen)))
+
+    @property
+    def to_observe(self) -> Iterator[TopicPartition]:
+        """Moves that may have gone on, or of which nothing is known."""
+        replica_locations = (self.in_flight, self.unsettled)
+        return (name for place in replica_locations for name, record in place.items() if record.status in ACTIVE)
+
+
+def candidate(record: MoveRecord) -> Candidate:
+    """What pacing wants to know of a move: new replicas copy from the leader."""
+    move = record.step
+    return Candidate(
+        record.name,
+        move.size_bytes,
+        record.source,
+        move.adding,
+        _log_dirs(move),
+        write_bytes_per_s=move.write_bytes_per_s,
+        is_urgent=move.is_urgent,
+        left_bytes=sum(record.left_bytes.values()),
+    )
+
+
+def left_of(record: MoveRecord) -> Candidate:
+    """The same of a move in flight: the copies that lag, with what is left of the largest; all if unknown."""
+    whole = candidate(record)
+    left = max(record.left_bytes.values(), default=0)
+    destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)
+    log_dirs = tuple(place for place in whole.log_dirs if place[0] in record.lagging)
+    return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
+
+
+def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
+    """Bytes still to come in, by broker, for all copies of these moves."""
+    left: Counter[int] = Counter()
+    for record in records:
+        left.update(record.left_bytes)
+    return dict(left)
+
+
+def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
+    return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
+
+
+# How fast the copies of a run go, measured from its polls, and from that how much in flight keeps a broker busy.
+#
+# A broker must not run dry before the next poll, or it stands idle while moves wait; more than that only makes all its
+# copies slower. How fast brokers are shows by itself, whatever limits them: a throttle, a network, a disk.
+
+MEASURED_OVER_MS = 5_000
+"""The rate of the fastest broker is measured over this long, again and again."""
+
+COPIES = 2
+"""Of two copies that end one after the other, one goes on at the full rate until the next poll."""
+
+POLLS = 4
+"""What is in flight lasts for so many polls: sizes differ, and a copy may wait for its other end."""
+
+LEAST_BYTES = 128_000_000
+"""Where nothing has been measured yet."""
+
+FADING = 0.9
+"""Of the most that was ever done between two polls, so much counts at the next one: rates may fall."""
+
+
+@dataclass(slots=True)
+class CopySpeed:
+    """What brokers got done lately.
+
+    `fastest_bytes_per_s` is what the fastest one received, None before anything was measured; `most_done_bytes` the
+    most that one sent or received between two polls.
+    """
+
+    fastest_bytes_per_s: float | None = None
+    most_done_bytes: float = 0.0
+    _at_ms: int | None = None
+    _received: dict[int, int] = field(default_factory=dict)
+    _done: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _polls: int = 0
+
+    def measure(self, records: Iterable[MoveRecord], at_ms: int) -> None:
+        """Take in how far all moves are."""
+        if self._at_ms is not None and at_ms - self._at_ms < MEASURED_OVER_MS:
+            return
+        received: dict[int, int] = {}
+        for record in records:
+            for broker, size_bytes in record.bytes_received.items():
+                received[broker] = received.get(broker, 0) + size_bytes
+        if self._at_ms is not None:
+            gain = max(
+                (size_bytes - self._received.get(broker, 0) for broker, size_bytes in received.items()), default=0
+            )
+            if gain > 0:
+                self.fastest_bytes_per_s = gain * 1000 / (at_ms - self._at_ms)
+        self._at_ms, self._received = at_ms, received
+
+    def note_poll(self, before: Iterable[tuple[MoveRecord, dict[int, int]]], *, has_progress: bool = True) -> None:
+        """Take in what was copied since the poll before, given what each broker had received of each move then.
+
+        After polls without progress, one that has it shows what was done in all of them; each did its part.
+        """
+        self._polls += 1
+        for record, had in before:
+            source, has = record.source, record.bytes_received
+            for broker in record.move.adding:
+                gained = max(0, has[broker] - had.get(broker, 0))
+                self._done["source", source] += gained
+                self._done["destination", broker] += gained
+        if has_progress:
+            most = max(self._done.values(), default=0) / self._polls
+            self.most_done_bytes = max(FADING**self._polls * self.most_done_bytes, most)
+            self._done, self._polls = Counter(), 0
+
+    def saturation(self, in_flight: Iterable[Candidate]) -> Saturation:
+        """Which brokers have enough to do, given what is in flight."""
+        enough = SaturationThreshold(COPIES, max(LEAST_BYTES, int(POLLS * self.most_done_bytes)))
+        return Saturation.of(enough, in_flight)
+
+
+# The run and its parts.
 
 
 class WindDown(StrEnum):
@@ -346,3 +520,33 @@ class Run:
             problem = known.setdefault(text, PassingProblem(text, at_ms, at_ms, 0))
             if problem.until_ms is not None:
                 problem.until_ms, problem.times = None, problem.times + 1
+
+
+# A row of the table: what a handler does with an event in a state, and where that may lead.
+
+
+class Next(NamedTuple):
+    """The state that follows and the instructions to execute in it, in order."""
+
+    state: RunState
+    instructions: tuple[Instruction, ...] = ()
+
+
+Handler = Callable[[Run, Any, Any], Next]
+"""From the run, its state and the event. Changes what outlives the state; decides, but does not set, the next state."""
+
+
+class Row(NamedTuple):
+    """What to do, and the states to which that may lead."""
+
+    handler: Handler
+    leads_to: frozenset[type[RunState]]
+
+
+Key = tuple[type[RunState], type[Event]]
+Rows = Mapping[Key, Row]
+
+
+def row(handler: Handler, *leads_to: type[RunState]) -> Row:
+    """A row that may lead to these states."""
+    return Row(handler, frozenset(leads_to))

@@ -1,4 +1,7 @@
-"""What the rest of the program may know of a run: a read-only view that hides how the machine keeps it."""
+"""Show a run to the rest of the program: a read-only view that hides how the machine keeps it.
+
+`hindrance` says in one sentence why moves that wait are not started now: the first of several reasons.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from kreassign.executor.events import Operator
-from kreassign.executor.guards import GuardName, Verdict
-from kreassign.executor.guards.health import NAMED
+from kreassign.executor.guards import NAMED, GuardName, Reaction, Verdict
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.scheduling.candidate import Endpoint
-from kreassign.executor.state.hindrance import hindrance, unread_throttle
-from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.scheduling.limits import Endpoint
+from kreassign.executor.state import admission, throttling
+from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.phases import (
     AT_REST,
     Cancelled,
@@ -23,9 +25,60 @@ from kreassign.executor.state.phases import (
     Waiting,
 )
 from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
-from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.model import TopicPartition
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model import ConfigResource, ResourceType, TopicPartition
+
+# Why moves that wait are not started now: the first of several reasons. Pure.
+
+
+def hindrance(run: Run, at_ms: int) -> str | None:
+    """What holds back the moves that wait; None where none waits, or nothing but pacing holds them."""
+    if run.control.wind_down is not None or not any(map(_waits, run.moves.records.values())):
+        return None
+    return next(_reasons(run, at_ms), None)
+
+
+def _waits(record: MoveRecord) -> bool:
+    """Whether something of it is still to be started; a move in steps waits between them."""
+    return record.status is MoveStatus.PLANNED or len(record.steps) > 1
+
+
+def _reasons(run: Run, at_ms: int) -> Iterator[str]:
+    if run.control.is_held:
+        yield f"an operator paused it, so nothing is started before `kreassign resume {run.identity.run_id}`"
+    if guards := dict.fromkeys(one.guard for one in run.health.verdicts if one.reaction is Reaction.HOLD):
+        yield f"nothing is started while these guards hold it: {', '.join(guards)}"
+    if (closed := admission.closed_window(run, at_ms)) is not None:
+        yield closed
+    yield from _throttle(run)
+    if run.health.stuck:
+        yield f"disks have no space for any of {len(run.health.stuck)} moves"
+    for name, record in run.moves.records.items():
+        if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
+            yield f"{name} has no leader, so its move is not started"
+
+
+def _throttle(run: Run) -> Iterator[str]:
+    throttle = run.throttle
+    if throttle.doubts and not throttling.allows_start(run):
+        found = next(iter(throttle.doubts.values())).found
+        others = f"somebody else changed its throttle: {found}"
+        checked = f"its throttle is checked before anything is started: {found}"
+        yield others if throttling.foreign_settings(run) else checked
+    if throttle.unread:
+        yield unread_throttle(throttle.unread[0])
+    if throttle.due:
+        yield "nothing is started before its throttle is set again"
+    if throttle.unset:
+        yield f"nothing is started before the throttle of {min(throttle.unset)} is set"
+
+
+def unread_throttle(resource: ConfigResource) -> str:
+    """That the throttle of a broker or a topic cannot be read, and what reading it takes: one of the two is missing."""
+    what = "the topic" if resource.type is ResourceType.TOPIC else "the cluster"
+    needs = f"a broker has to answer, and to allow DescribeConfigs on {what}"
+    return f"nothing is started while the throttle of {resource} cannot be read: {needs}"
 
 
 class RunView:

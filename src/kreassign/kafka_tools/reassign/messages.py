@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kreassign.errors import ClusterError
 from kreassign.model import OngoingReassignment, TopicPartition, TopicPartitionReplica
-from kreassign.model.override import Override
 from kreassign.model.plan import partition_order
+from kreassign.model.reassignment import Override
 
 ALREADY_ASSIGNING = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create "

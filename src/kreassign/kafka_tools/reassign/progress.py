@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kreassign.clock import Clock
-from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent
-from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.executor.eta import Estimate, Sample, estimate, recent
 from kreassign.kafka_tools.reassign.messages import NOTHING_MOVES, never_ends, say
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.options import Options
-from kreassign.kafka_tools.reassign.batches import ALL_AT_ONCE, BatchOptions
+from kreassign.kafka_tools.command_line import Options, ToolError
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
+    ALL_AT_ONCE,
     DEFAULT_INTERVAL_MS,
     DEFAULT_TIMEOUT_MS,
     FORMATS,
@@ -20,12 +19,12 @@ from kreassign.kafka_tools.reassign.options import (
     NO_THROTTLE,
     NO_TIMEOUT,
     Action,
+    BatchOptions,
 )
 from kreassign.model import TopicPartition
-from kreassign.model.expectation import missing_expectations
-from kreassign.model.plan import Plan, partition_order, utf16_order
-from kreassign.model.plan_json import parse_plan, parse_topics
-from kreassign.model.whole_number import signed_number
+from kreassign.model.plan import Plan, parse_plan, parse_topics, partition_order, utf16_order
+from kreassign.model.reassignment import missing_expectations
+from kreassign.model.text import signed_number
 
 Item = TypeVar("Item", int, str)
 

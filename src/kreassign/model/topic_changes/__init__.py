@@ -6,12 +6,18 @@ functions both, so that both come to the same. Error codes are those that KIP-17
 has them.
 """
 
-from kreassign.model.topic_changes.partition_counts import decide_partition_counts
-from kreassign.model.topic_changes.reassignments import decide_reassignments, min_in_sync_undercut
-from kreassign.model.topic_changes.refusal import Refusal
-from kreassign.model.topic_changes.replication_factors import decide_replication_factors
-from kreassign.model.topic_changes.texts import unfit_assignment, unfit_count
-from kreassign.model.topic_changes.view import BrokerView, TopicsView, topics_view
+from kreassign.model.topic_changes.decisions import (
+    BrokerView,
+    Refusal,
+    TopicsView,
+    decide_partition_counts,
+    decide_reassignments,
+    decide_replication_factors,
+    min_in_sync_undercut,
+    topics_view,
+    unfit_assignment,
+    unfit_count,
+)
 
 __all__ = [
     "BrokerView",

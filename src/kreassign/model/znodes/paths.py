@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.model.config import ConfigResource, ResourceType
-from kreassign.model.partition import TopicPartition
+from kreassign.model.cluster import ConfigResource, ResourceType, TopicPartition
 
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"

@@ -1,21 +1,218 @@
-"""PURE. A file with measures, of whatever format → readings.
+"""Read a file of measures in any format: pages and answers of Prometheus, answers of Confluent Cloud's Metrics API.
 
-Which format it is, its content says: JSON documents, one or several one after the other (as curl appends them), are
+Pure. The content decides the format: JSON documents, one or several one after the other (as curl appends them), are
 answers of Prometheus or of Confluent Cloud; all else is a page of metrics.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.confluent import is_confluent, read_confluent
-from kreassign.pipeline.ingest.prometheus import read_answer, read_page
-from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading, parsed
+from kreassign.model.documents import is_half
+from kreassign.model.text import shortened
+from kreassign.pipeline.ingest.exporters import CONFLUENT, NO_READING, NO_TEXT, BadRow, Parsed, Reading, parsed, reading
+from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
+
+# Prometheus: pages that it scrapes and answers of its API → readings.
+#
+# Three formats: a page of metrics (the text exposition format, or OpenMetrics), an answer of the query API
+# (`/api/v1/query` or `query_range`), and series as remote read has them, written as JSON.
+#
+# Times on a page are milliseconds in the text format and seconds in OpenMetrics, which ends with `# EOF`. Some
+# exporters write seconds into the text format, too: a time that in milliseconds is before 1975 and in seconds after
+# 2011 is meant in seconds.
+
+# An exemplar follows the value of a sample as a comment of its own, with labels, a value and a time of its own.
+_BEFORE_EXEMPLAR = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
+_OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
+_READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
+
+
+def read_page(text: str) -> Iterator[Reading | BadRow]:
+    """Read a page of metrics; comments and blank lines are skipped.
+
+    Line by line: on a whole page the library stops at the first bad line, and it renames counters by the comments.
+    Bytes that are not UTF-8 are half surrogates here (`surrogateescape`), and cost their line.
+    """
+    is_open_metrics = _OPEN_METRICS.search(text) is not None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (stripped := line.strip()) and not stripped.startswith("#"):
+            yield from _read_line(stripped, f"line {number}", is_open_metrics=is_open_metrics)
+
+
+def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Reading | BadRow]:
+    if is_half(line):
+        yield BadRow(place, NO_TEXT, line)
+        return
+    before = _BEFORE_EXEMPLAR.match(line)
+    try:
+        families = list(text_string_to_metric_families(before[1].rstrip() if before else line))
+    except ValueError:
+        families = []
+    samples = [sample for family in families for sample in family.samples]
+    if not samples:
+        yield BadRow(place, NO_READING, line)
+    for name, labels, value, timestamp, *_ in samples:
+        # The library takes it for milliseconds.
+        at_s = None if timestamp is None else _seconds(float(timestamp) * 1000, is_open_metrics=is_open_metrics)
+        yield reading(name, labels, at_s, value, place) or BadRow(place, NO_READING, line)
+
+
+def _seconds(number: float, *, is_open_metrics: bool) -> float:
+    return number if is_open_metrics or _reads_as_seconds(number) else number / 1000
+
+
+def _reads_as_seconds(number: float) -> bool:
+    return _READS_AS_SECONDS.start <= number < _READS_AS_SECONDS.stop
+
+
+def read_answer(document: Any) -> Iterator[Reading | BadRow]:
+    """Read an answer of the query API, or series as remote read has them. Raises InputError when it is neither."""
+    if isinstance(document, dict) and document.get("status") == "error":
+        raise InputError(f"this is an error of Prometheus, not an answer: {shortened(str(document.get('error')))}")
+    try:
+        points = list(_points(document))
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InputError(
+            f"this is neither an answer of Prometheus' query API nor series of remote read as JSON ({error!r})"
+        ) from error
+    for place, labels, at_s, value in points:
+        name = labels.get("__name__") if isinstance(labels, dict) else None
+        found = None if name is None else reading(name, labels, at_s, value, place)
+        yield found or BadRow(place, _why_none(labels, name), json.dumps([labels, at_s, value]))
+
+
+def _why_none(labels: object, name: object) -> str:
+    if isinstance(labels, dict) and name is None:
+        return "has no name; query the series themselves, not a function of them"
+    return NO_READING
+
+
+def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
+    """Place, labels, seconds and value of every point. Series of native histograms have none."""
+    if "timeseries" in content:
+        for number, series in enumerate(content["timeseries"], start=1):
+            labels = {label["name"]: label["value"] for label in series["labels"]}
+            for point in series["samples"]:
+                yield f"series {number}", labels, int(point["timestamp"]) / 1000, point["value"]
+        return
+    for number, series in enumerate(content["data"]["result"], start=1):
+        if "histogram" in series or "histograms" in series:
+            continue
+        points = series["values"] if "values" in series else [series["value"]]
+        yield from ((f"series {number}", series["metric"], float(at_s), value) for at_s, value in points)
+
+
+# Answers of Confluent Cloud's Metrics API (`/v2/metrics/cloud/query`) → readings, as its export page has them.
+#
+# An answer has times, values and the labels that were asked for, but names neither its metric nor how long an interval
+# is. The query does; so both are read together, as `jq -s add query.json answer.json` joins them. A value counts what
+# came in the interval that begins at its time, and is told per minute at its end. What is retained is a level, and is
+# read by the minute only: over longer intervals the API may add levels up.
+
+_METRIC = "io.confluent.kafka.server/"
+_GRANULARITY = re.compile(r"PT(\d{1,4})([MH])|P(\d{1,2})D", re.ASCII)
+_SECONDS = {"M": 60, "H": 3600}
+_LEVELS = ("retained_bytes",)
+_LABELS = {
+    "metric.topic": "topic",
+    "metric.partition": "partition",
+    "metric.type": "type",
+    "resource.kafka.id": "kafka_id",
+    "metric.principal_id": "principal_id",
+}
+
+
+def is_confluent(document: Any) -> bool:
+    """Whether a JSON document is an answer of this API: its data are a list."""
+    return isinstance(document, dict) and isinstance(document.get("data"), list)
+
+
+def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
+    """Readings of an answer that was joined with its query. Raises InputError without the query."""
+    name, interval_s = _metric(document), _interval_s(document)
+    filtered = _kafka_id(document.get("filter"))
+    is_level = name in _LEVELS
+    if is_level and interval_s != 60:
+        raise InputError(f"{name} is a level; query it with the granularity PT1M")
+    for number, (labels, entry) in enumerate(_entries(document["data"]), start=1):
+        place = f"entry {number}"
+        known = {"kafka_id": filtered} if filtered else {}
+        known |= {_LABELS[key]: str(text) for key, text in labels.items() if key in _LABELS and text is not None}
+        yield _reading(name, known, entry, place, interval_s) or BadRow(
+            place, NO_READING, json.dumps(labels | {"point": entry})
+        )
+    if _has_more(document):
+        yield BadRow("the answer", "has further pages that are not in the file", json.dumps(document.get("meta")))
+
+
+def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, interval_s: int) -> Reading | None:
+    try:
+        begun_s = datetime.fromisoformat(entry["timestamp"]).timestamp()
+        value = float(entry["value"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    per_minute = value if name in _LEVELS else value * 60 / interval_s
+    return reading(f"{CONFLUENT}{name}", labels, begun_s + interval_s, per_minute, place)
+
+
+def _entries(data: list[Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Labels and point of every entry, in the flat format and in the grouped one."""
+    for entry in data:
+        labels = {key: value for key, value in entry.items() if key in _LABELS} if isinstance(entry, dict) else {}
+        points = entry.get("points") if isinstance(entry, dict) else None
+        for point in points if isinstance(points, list) else [entry]:
+            yield labels, point
+
+
+def _metric(document: Mapping[str, Any]) -> str:
+    try:
+        (aggregation,) = document["aggregations"]
+        name = aggregation["metric"]
+    except (KeyError, TypeError, ValueError):
+        name = None
+    if not isinstance(name, str) or not name.startswith(_METRIC):
+        raise InputError(
+            "this answer of Confluent's Metrics API does not name its metric; join it with its query, which has one "
+            "aggregation: jq -s add query.json answer.json"
+        )
+    return name.removeprefix(_METRIC)
+
+
+def _interval_s(document: Mapping[str, Any]) -> int:
+    found = _GRANULARITY.fullmatch(str(document.get("granularity")))
+    seconds = 0 if found is None else int(found[3]) * 86_400 if found[3] else int(found[1]) * _SECONDS[found[2]]
+    if not seconds:
+        raise InputError("the query of this answer has no granularity such as PT1M, so that its values have no unit")
+    return seconds
+
+
+def _kafka_id(condition: Any) -> str | None:
+    """The one cluster that the query asks for, if that is what its filter says."""
+    if not isinstance(condition, dict):
+        return None
+    if condition.get("field") == "resource.kafka.id" and condition.get("op") == "EQ":
+        return str(condition.get("value"))
+    inner = condition.get("filters")
+    if condition.get("op") != "AND" or not isinstance(inner, list):
+        return None
+    return next((found for one in inner if (found := _kafka_id(one))), None)
+
+
+def _has_more(document: Mapping[str, Any]) -> bool:
+    meta = document.get("meta")
+    pages = meta.get("pagination") if isinstance(meta, dict) else None
+    return isinstance(pages, dict) and bool(pages.get("next_page_token"))
+
 
 _BEGIN = '{"status":'
 _NEITHER = "this is neither an answer of Prometheus' query API nor series of remote read as JSON"

@@ -1,22 +1,13 @@
-"""PURE. Records of Cruise Control's metrics reporter → columns of table `metrics`, a batch at a time.
+"""Records of a topic of metrics, without Spark: binary format, rules of plausibility, and what is stored of a batch.
 
-They are binary, big-endian, as the comments of its `toBuffer` describe them:
-
-    byte    class: 0 broker, 1 topic, 2 partition
-    byte    version: 0
-    byte    metric, a number for each name (`RawMetricType`)
-    long    time in milliseconds
-    int     broker
-    int     length of the topic's name, then the name in UTF-8      (classes 1 and 2)
-    int     partition                                               (class 2)
-    double  value
-
-Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores. A batch is read field by
-field with numpy: all fields but the name have a fixed place, or one that follows from the length of the name.
+Pure: NumPy and Arrow only. `metric_stream.py` does the part that needs Spark. The rules hold for imported files as
+well.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -26,7 +17,191 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kreassign.pipeline.ingest.metric_rules import OF_NO_USE
+from kreassign.pipeline.ingest.exporters import METRIC_NAMES, NO_BROKER
+from kreassign.pipeline.load.rules import (
+    AHEAD_MS,
+    GOOD,
+    LARGEST_DISK_BYTES,
+    LARGEST_LOG_BYTES,
+    MOST_BYTES_PER_S,
+    MOST_RECORDS_PER_S,
+    SAME_KEY,
+    Rule,
+    Treatment,
+    broker_rule,
+    partition_rule,
+    time_rules,
+)
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, SAMPLES, Row, Table
+
+# Rules of plausibility for metrics and for samples from files: which rows are not stored, how they are treated, and
+# why.
+#
+# Metrics come in files (`import-metrics`) and from a topic (`stream-metrics`); both are judged by `_OF_METRICS`, and
+# each by what only its source can tell: the clock to compare with, and whether broker -1 is anybody. Of samples from
+# files the times are judged, because rows are stored by their hour; all else about them `kreassign load` judges, among
+# their neighbours (`pipeline/load/rules.py`).
+#
+# They are conditions as in `load/rules.py`, in the SQL that Spark and SQLite (`imported_samples.py`) read alike. Rules
+# of files see the columns of the table and `:now_ms`, the time of the import. Rules of a topic see the columns of
+# `metrics` and `written_ms`, the time of the record, and nothing else: a record that is read again is judged as before.
+
+CLOCK_MS = 60_000
+"""Clocks that are further apart than a minute are not kept together by anything."""
+LARGEST_COUNTER = 2.0**63
+LARGEST_SHARE = 2
+"""Idle shares are a little above 1 at times, and up to 2 where broker and controller share one pool."""
+OF_NO_USE = "it is a metric of no use here"
+OTHER_VALUE = "another value of the same key is kept"
+
+_OF_METRICS = (
+    partition_rule(METRICS),
+    Rule(METRICS, "partition is given without a topic", "partition >= 0 AND topic IS NULL", "it is that of no log"),
+    Rule(
+        METRICS,
+        "topic is not a name that Kafka allows",
+        "topic REGEXP '[^a-zA-Z0-9._-]' OR length(topic) NOT BETWEEN 1 AND 249 OR topic IN ('.', '..')",
+        "letters, digits, dots, underscores and dashes, 249 at most",
+    ),
+    Rule(
+        METRICS,
+        "name is not one of table metrics",
+        f"name NOT IN ({', '.join(repr(name) for name in sorted(METRIC_NAMES))})",
+        "nothing reads it, so it is a mistake, or of a later version",
+    ),
+    Rule(
+        METRICS,
+        "value is not a finite number",
+        "isnan(value) OR ABS(value) > 1.7976931348623157E308",
+        "NaN is how Prometheus ends a series, and infinity a division by zero",
+    ),
+    Rule(METRICS, "value is negative", "value < 0", "-1 is how some tools say unknown"),
+    Rule(
+        METRICS,
+        "value is a percentage, not a share",
+        f"name LIKE '%_share' AND value > {LARGEST_SHARE}",
+        "a share is from 0 to 1; idle shares are up to 2 where broker and controller share one pool",
+    ),
+    Rule(
+        METRICS,
+        "value is more bytes per second than a network can bring",
+        f"name LIKE '%bytes%_per_s' AND value > {MOST_BYTES_PER_S}",
+        "50 GB/s, a network of 400 Gb/s",
+    ),
+    Rule(
+        METRICS,
+        "value is more per second than a broker can do",
+        f"name LIKE '%_per_s' AND name NOT LIKE '%bytes%' AND value > {MOST_RECORDS_PER_S}",
+        "a hundred million records or requests per second",
+    ),
+    Rule(
+        METRICS,
+        "value is more than a counter holds",
+        f"name LIKE '%_total' AND value >= {LARGEST_COUNTER!r}",
+        "counters of Kafka have 64 bits",
+    ),
+    Rule(
+        METRICS,
+        "value is more bytes than a disk holds",
+        f"name = 'size_bytes' AND partition >= 0 AND value > {LARGEST_LOG_BYTES}",
+        "256 TiB: a log is in one directory of one broker",
+    ),
+    Rule(
+        METRICS,
+        "value is more bytes than a topic has",
+        f"name = 'size_bytes' AND value > {LARGEST_DISK_BYTES}",
+        "an exbibyte",
+    ),
+)
+"""Rules of one metric, wherever it comes from."""
+
+
+def _times(table: Table) -> tuple[Rule, ...]:
+    return (
+        *time_rules(table),
+        Rule(
+            table,
+            "taken_ms is more than an hour ahead",
+            f"taken_ms > :now_ms + {AHEAD_MS}",
+            "nothing is measured after it is imported, but clocks differ",
+        ),
+    )
+
+
+IMPORT_RULES: Mapping[Table, tuple[Rule, ...]] = {
+    METRICS: (
+        *_times(METRICS),
+        Rule(METRICS, "broker is negative", f"broker < {NO_BROKER}", "-1 is for metrics of a whole cluster"),
+        *_OF_METRICS,
+    ),
+    SAMPLES: _times(SAMPLES),
+}
+"""Rules of rows from files by table, in the order in which they are tried."""
+
+METRIC_RULES = (
+    *time_rules(METRICS),
+    Rule(
+        METRICS,
+        "taken_ms is more than an hour ahead of its record",
+        f"written_ms >= 0 AND taken_ms > written_ms + {AHEAD_MS}",
+        "no metric is written before it is taken, but clocks differ; it would count as the latest",
+    ),
+    broker_rule(METRICS),
+    *_OF_METRICS,
+)
+"""Rules of one record of a topic, in the order in which they are tried."""
+
+CLOCK_AHEAD = Rule(
+    METRICS,
+    "the clock of its broker is more than a minute ahead of its record",
+    f"written_ms >= 0 AND taken_ms > written_ms + {CLOCK_MS}",
+    "it concerns this broker only: no record is compared with the clock of another one",
+    Treatment.COUNTED,
+)
+TOLD_RULES = (
+    CLOCK_AHEAD,
+    Rule(
+        METRICS,
+        OF_NO_USE,
+        "one of Cruise Control's metrics that are not in the table of names",
+        "times of requests and lengths of queues, which nothing here reads",
+        Treatment.SKIPPED,
+    ),
+    Rule(
+        METRICS,
+        SAME_KEY,
+        f"a metric with the same {', '.join(METRICS.key)} and value was read before",
+        "a producer that had no answer sent it again, or the topic is read again",
+        Treatment.LATE,
+    ),
+    Rule(
+        METRICS,
+        OTHER_VALUE,
+        f"a metric with the same {', '.join(METRICS.key)} and another value was read before",
+        "one of the two is wrong, and nothing says which: the first one stays, whatever is read again",
+    ),
+)
+"""Rules of records that no rule above is true of, told in words but for the first."""
+
+STREAM_RULES = METRIC_RULES + TOLD_RULES
+
+
+# Records of Cruise Control's metrics reporter → columns of table `metrics`, a batch at a time.
+#
+# They are binary, big-endian, as the comments of its `toBuffer` describe them:
+#
+#     byte    class: 0 broker, 1 topic, 2 partition
+#     byte    version: 0
+#     byte    metric, a number for each name (`RawMetricType`)
+#     long    time in milliseconds
+#     int     broker
+#     int     length of the topic's name, then the name in UTF-8      (classes 1 and 2)
+#     int     partition                                               (class 2)
+#     double  value
+#
+# Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores. A batch is read field
+# by field with numpy: all fields but the name have a fixed place, or one that follows from the length of the name.
 
 
 class RecordForm(StrEnum):
@@ -178,3 +353,138 @@ def _text(value: bytes) -> str | None:
         return value.decode()
     except UnicodeDecodeError:
         return None
+
+
+# A batch of judged records, and the metrics that are known already → rows to store, and counts of what became of each.
+#
+# A record is good when its key is new; of several with one key in a batch, the first by partition and offset. Others of
+# that key are late with the same value, and quarantined with another: nothing says which is right, so the one that is
+# stored stays, whatever is read again.
+
+Counts = Mapping[tuple[str, str | None], int]
+"""Records by treatment and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Where a batch comes from: the cluster of its metrics, its topic, the id of the checkpoint, its number."""
+
+    cluster_id: str
+    topic: str
+    checkpoint: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Rows for `metrics` and `metrics_quarantine`, how many records became what, the time of the latest."""
+
+    metrics: pa.Table
+    quarantined: pa.Table
+    counts: Counts
+    latest_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCount:
+    """Records of one batch, or of several, by what became of them."""
+
+    number: int
+    counts: Counts
+
+    def of(self, *treatments: str) -> int:
+        """How many were treated so."""
+        return sum(count for (treatment, _), count in self.counts.items() if treatment in treatments)
+
+    def __str__(self) -> str:
+        told = [
+            f"{self.of(GOOD):,} rows",
+            f"{self.of(Treatment.LATE):,} known before",
+            f"{self.of(Treatment.QUARANTINED):,} quarantined (see table {METRICS_QUARANTINE.name})",
+            f"{self.of(Treatment.SKIPPED):,} of no use here",
+            f"{self.of(Treatment.COUNTED):,} with a clock ahead",
+        ]
+        return f"batch {self.number}: " + ", ".join(
+            text for text in told if not text.startswith("0 ") or "rows" in text
+        )
+
+
+def sort_records(records: pa.Table, known: pa.Table, batch: Batch) -> Sorted:
+    """Sort records (columns `JUDGED`) by how to treat them; `known` are rows of `metrics` with their times."""
+    ordered = records.sort_by([("source_partition", "ascending"), ("source_offset", "ascending")])
+    is_good = pc.is_null(ordered["reason"])
+    bad = ordered.filter(pc.invert(is_good))
+    metrics = ordered.filter(is_good)
+    is_new, is_other = _compared(known, metrics.select(METRICS.column_names).cast(known.schema))
+    skipped = pc.equal(bad["reason"], OF_NO_USE)
+    others = metrics.filter(is_other)
+    place = others.schema.get_field_index("reason")
+    others = others.set_column(place, others.schema.field(place), [_repeated(OTHER_VALUE, len(others))])
+    quarantined = pa.concat_tables([bad.filter(pc.invert(skipped)), others])
+    new = metrics.filter(is_new)
+    counts: Counter[tuple[str, str | None]] = Counter({(GOOD, None): new.num_rows})
+    counts[Treatment.LATE, SAME_KEY] = int((~is_new & ~is_other).sum())
+    counts[Treatment.SKIPPED, OF_NO_USE] = pc.sum(skipped).as_py() or 0
+    counts[Treatment.COUNTED, CLOCK_AHEAD.reason] = pc.sum(new["is_ahead"]).as_py() or 0
+    for reason in quarantined["reason"].to_pylist():
+        counts[Treatment.QUARANTINED, reason] += 1
+    latest_ms = pc.max(records["written_ms"]).as_py()
+    return Sorted(new.select(METRICS.column_names), _quarantine_rows(quarantined, batch), counts, latest_ms)
+
+
+def count_rows(batch: Batch, found: Sorted) -> list[Row]:
+    """Rows of table `metric_batches`; what did not happen has none, but of good records there is one always."""
+    return [
+        {
+            "cluster_id": batch.cluster_id,
+            "source_topic": batch.topic,
+            "checkpoint": batch.checkpoint,
+            "batch": batch.number,
+            "latest_ms": found.latest_ms,
+            "treatment": str(treatment),
+            "reason": reason,
+            "records": count,
+        }
+        for (treatment, reason), count in found.counts.items()
+        if count or treatment == GOOD
+    ]
+
+
+def _compared(known: pa.Table, metrics: pa.Table) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Of each metric, whether its key is new, and whether it has another value than the first of its key."""
+    rows = pa.concat_tables([known, metrics])
+    _, first, of_key = np.unique(_key_codes(rows), return_index=True, return_inverse=True)
+    values = rows["value"].to_numpy()
+    first_of_key = first[of_key]
+    is_first = first_of_key == np.arange(len(rows))
+    is_other = values != values[first_of_key]
+    return is_first[len(known) :], is_other[len(known) :]
+
+
+def _key_codes(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """A number for each row, the same for rows of the same key; NULL is a value like any other."""
+    codes = np.zeros(len(rows), np.int64)
+    for name in METRICS.key:
+        coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        pairs = codes * max(1, len(coded.dictionary)) + coded.indices.to_numpy()
+        codes = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
+def _quarantine_rows(records: pa.Table, batch: Batch) -> pa.Table:
+    columns = {
+        "cluster_id": _repeated(batch.cluster_id, len(records)),
+        "source_topic": _repeated(batch.topic, len(records)),
+        "table_name": _repeated(METRICS.name, len(records)),
+        "row_json": pa.array([(value or b"").hex() for value in records["record"].to_pylist()], pa.string()),
+    }
+    found = {name: columns[name] if name in columns else records[name] for name in METRICS_QUARANTINE.column_names}
+    return pa.table(found).cast(arrow_schema(METRICS_QUARANTINE))
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+BATCH_KEY = tuple(name for name in METRIC_BATCHES.key if name not in ("treatment", "reason"))
+"""The columns of table `metric_batches` that say which batch it is."""

@@ -1,13 +1,17 @@
-"""PURE. What a cluster reports about itself → rows of the snapshot tables, of `samples` and of `throttles`."""
+"""Turn what a cluster reports about itself into rows of tables, or into one whole snapshot in columns.
+
+Pure. Rows are those of the snapshot tables, of `samples` and of `throttles`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
+import numpy.typing as npt
 
 from kreassign.model import (
     Batch,
@@ -22,7 +26,8 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.pipeline.ingest.placed_copies import PlacedCopies, placed_copies
+from kreassign.model.cluster import LogDirReplicas
+from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.pipeline.tables.schemas import (
     BROKERS,
     CLUSTERS,
@@ -34,7 +39,119 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
-from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Lists, partition_sizes
+from kreassign.pipeline.tables.snapshot_columns import (
+    UNKNOWN,
+    Amounts,
+    Ids,
+    Lists,
+    SnapshotColumns,
+    ends_of,
+    partition_sizes,
+)
+
+# Copies that brokers report → the replica of a partition's list that each of them is.
+#
+# In columns: of a million replicas every object of Python would take more than all that is known of it.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedCopies:
+    """Where S replicas are, as the values of the lists that they were placed in.
+
+    `log_dirs` and `sizes_bytes` (S,) are UNKNOWN where no broker told them. `futures` (F,) are those replicas, in
+    order, of which another copy is being built, in the directories `future_log_dirs` and with `future_sizes_bytes` so
+    far. Directories are indices into `paths`.
+    """
+
+    paths: tuple[str, ...]
+    log_dirs: Ids
+    sizes_bytes: Amounts
+    futures: Amounts
+    future_log_dirs: Ids
+    future_sizes_bytes: Amounts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Copies:
+    """Copies as brokers report them: id, row of the partition, directory as an index into `paths`, and size; (C,)."""
+
+    paths: tuple[str, ...]
+    brokers: Amounts
+    rows: Amounts
+    log_dirs: Amounts
+    sizes_bytes: Amounts
+    is_future: npt.NDArray[np.bool_]
+
+
+def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
+    """What the brokers that answered have; `replicas` are the lists of all partitions of these topics, in order."""
+    counts = np.array([len(topic.partitions) for topic in topics], np.int32)
+    firsts = dict(zip((topic.name for topic in topics), ends_of(counts).tolist(), strict=False))
+    copies = _reported_copies(log_dirs, firsts, dict(zip(firsts, counts.tolist(), strict=True)))
+    places = _places(replicas, copies)
+    found_dirs = np.full(len(replicas.values), UNKNOWN, np.int32)
+    sizes = np.full(len(replicas.values), UNKNOWN, np.int64)
+    current, future = (np.flatnonzero((places != UNKNOWN) & (copies.is_future == one)) for one in (False, True))
+    found_dirs[places[current]] = copies.log_dirs[current]
+    sizes[places[current]] = copies.sizes_bytes[current]
+    future = future[np.argsort(places[future])]
+    return PlacedCopies(
+        copies.paths,
+        found_dirs,
+        sizes,
+        places[future],
+        copies.log_dirs[future].astype(np.int32),
+        copies.sizes_bytes[future],
+    )
+
+
+def _reported_copies(
+    log_dirs: Batch[int, tuple[LogDir, ...]], firsts: Mapping[str, int], counts: Mapping[str, int]
+) -> _Copies:
+    """All copies of partitions that are known."""
+    paths: dict[str, int] = {}
+    parts = [
+        _of_log_dir(broker, paths.setdefault(log_dir.path, len(paths)), log_dir, firsts, counts)
+        for broker, dirs in log_dirs.ok.items()
+        for log_dir in dirs
+    ]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0, np.int64)] * 5
+    brokers, rows, dirs, sizes, is_future = columns
+    return _Copies(tuple(paths), brokers, rows, dirs, sizes, is_future.astype(bool))
+
+
+def _of_log_dir(
+    broker: int, place: int, log_dir: LogDir, firsts: Mapping[str, int], counts: Mapping[str, int]
+) -> tuple[Amounts, ...]:
+    held = log_dir.replicas
+    copies = held if isinstance(held, LogDirReplicas) else LogDirReplicas.of(held)
+    lengths = np.diff(np.array(copies.ends))
+    first = np.repeat(np.fromiter((firsts.get(topic, 0) for topic in copies.topics), np.int64), lengths)
+    # What came since the topics were described, or went, has no row.
+    most = np.repeat(np.fromiter((counts.get(topic, 0) for topic in copies.topics), np.int64), lengths)
+    numbers = np.array(copies.partitions)
+    known = numbers < most
+    count = int(known.sum())
+    return (
+        np.full(count, broker),
+        (first + numbers)[known],
+        np.full(count, place),
+        np.array(copies.sizes_bytes)[known],
+        np.array(copies.is_future)[known],
+    )
+
+
+def _places(replicas: Lists, copies: _Copies) -> Amounts:
+    """Which replica each copy is, as an index; UNKNOWN for what its partition's list does not name, (C,)."""
+    width = int(max(replicas.values.max(initial=0), copies.brokers.max(initial=0))) + 1
+    keys = replicas.owners.astype(np.int64) * width + replicas.values
+    order = np.argsort(keys)
+    wanted = copies.rows * width + copies.brokers
+    nearest = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
+    if not len(keys):
+        return np.full(len(wanted), UNKNOWN, np.int64)
+    return np.where(keys[order][nearest] == wanted, order[nearest], UNKNOWN)
+
 
 _NOT_MOVING = OngoingReassignment((), (), ())
 
@@ -293,3 +410,57 @@ def throttle_rows(collected: CollectedRound) -> list[Row]:
 def _set_values(entries: Mapping[str, ConfigEntry]) -> Iterator[tuple[str, str]]:
     # An empty list of replicas throttles nothing; Kafka shows it where a list was set and emptied.
     return ((name, entry.value) for name, entry in sorted(entries.items()) if entry.value and entry.source in _SET)
+
+
+# A whole snapshot, in columns.
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedOffsets:
+    """Where logs begin and end, as far as leaders answered, and what producers write, given the size of one copy."""
+
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    write_rate: Callable[[TopicPartition, int | None], float | None]
+
+
+def whole_columns(head: ClusterSnapshot, seen: Observation, offsets: ObservedOffsets) -> SnapshotColumns:
+    """The columns of a snapshot; `head` has what is no column, with the topics in the order of what was seen."""
+    found = [partition for topic in seen.topics for partition in topic.partitions]
+    moving = [seen.reassignments.get(one.topic_partition, _NOT_MOVING) for one in found]
+    replicas = Lists.of([one.replicas for one in found])
+    leaders = np.fromiter((one.leader for one in found), np.int32, len(found))
+    copies = placed_copies(seen.topics, replicas, seen.log_dirs)
+    futures = copies.futures
+    return SnapshotColumns(
+        head=head,
+        counts=np.array([len(topic.partitions) for topic in seen.topics], np.int32),
+        leaders=leaders,
+        leader_epochs=np.fromiter((one.leader_epoch for one in found), np.int32, len(found)),
+        replicas=replicas,
+        isr=Lists.of([one.isr for one in found]),
+        adding=Lists.of([one.adding for one in moving]),
+        removing=Lists.of([one.removing for one in moving]),
+        paths=copies.paths,
+        log_dirs=copies.log_dirs,
+        sizes_bytes=copies.sizes_bytes,
+        future_brokers=Lists(
+            ends_of(np.bincount(replicas.owners[futures], minlength=len(found))), replicas.values[futures]
+        ),
+        future_log_dirs=copies.future_log_dirs,
+        start_offsets=_offsets(found, offsets.starts),
+        end_offsets=_offsets(found, offsets.ends),
+        write_bytes_per_s=np.fromiter(
+            _rates(found, partition_sizes(replicas, copies.sizes_bytes, leaders), offsets), np.float64, len(found)
+        ),
+    )
+
+
+def _offsets(found: list[Partition], offsets: Mapping[TopicPartition, int]) -> Amounts:
+    return np.fromiter((offsets.get(one.topic_partition, UNKNOWN) for one in found), np.int64, len(found))
+
+
+def _rates(found: list[Partition], sizes: Amounts, offsets: ObservedOffsets) -> Iterator[float]:
+    for one, size in zip(found, sizes.tolist(), strict=True):
+        rate = offsets.write_rate(one.topic_partition, None if size == UNKNOWN else size)
+        yield float("nan") if rate is None else rate

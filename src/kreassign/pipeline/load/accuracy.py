@@ -24,7 +24,7 @@ ones: of time in them that is (coefficient of variation of the lengths)², as of
 *Others.* e and e' add up
 
     0.005               the time that a round of questions takes; for e' also 0.01, the bins of the histogram and their
-                        shift by the size of the records of each hour (`histograms.py`)
+                        shift by the size of the records of each hour (`hours.py`)
     0.5 s / T           a round begins and ends at some time
     o                   o is the part of the samples that was set aside: for one that was found, one may have passed;
                         and truncations by up to three rounds look like odd samples
@@ -50,9 +50,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, HOURS_A_DAY, MICRO
-from kreassign.pipeline.load.latest_hours import LatestHours
-from kreassign.pipeline.load.series import Floats, Mask
+from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, HOURS_A_DAY, MICRO, LatestHours
+from kreassign.pipeline.load.rates import Floats, Mask
 
 TOLD_ERROR = 0.1
 """A partition of which more is told is not `enough` to plan by."""

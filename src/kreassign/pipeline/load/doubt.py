@@ -1,4 +1,4 @@
-"""PURE. Which loads are doubtful, and the priors that stand in for them: see `kreassign.model.load_basis`.
+"""PURE. Which loads are doubtful, and the priors that stand in for them: see `kreassign.model.load`.
 
 Both are decided per partition, from arrays with one entry per replica, whether they come from tables or from a snapshot
 file. Whose load is enough keeps its rate, bit for bit.
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.model import TopicPartition
-from kreassign.model.load_basis import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
+from kreassign.model.load import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
 
 NO_RATE = "no rate"
 Ints = npt.NDArray[np.integer]

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.pipeline.load.series import Floats, Ints, Mask
+from kreassign.pipeline.load.rates import Floats, Ints, Mask
 
 DAYS_A_WEEK = 7
 DAYS_OF_TREND = 14

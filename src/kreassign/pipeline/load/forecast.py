@@ -40,10 +40,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from kreassign.pipeline.load.columns import Columns, floats, mask, rows_of_columns
 from kreassign.pipeline.load.fits import DAYS_A_WEEK, LESS_THAN_A_DAY, T_975, Fit, fit, mean_of_last_week
-from kreassign.pipeline.load.hours import DAY_S
-from kreassign.pipeline.load.series import Floats, Mask
+from kreassign.pipeline.load.hours import DAY_S, Columns, floats, mask, rows_of_columns
+from kreassign.pipeline.load.rates import Floats, Mask
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST
 

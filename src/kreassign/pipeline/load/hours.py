@@ -1,29 +1,124 @@
-"""PURE. What a load keeps for the next one: hours that are closed, and the samples after them, as arrays.
+"""Hours of partitions: what a load keeps for the next one, their histograms of rates, and how they become columns.
 
-An hour of a partition is closed once nothing that may still come can change it. What may still come are samples that
-are less than `ALLOWED_LATENESS_MS` older than the latest of their partition. They, and those that are judged by them,
-are open: `_RIGHT` samples that count see to it, for a sample is judged by
-
-    the four intervals after it         is it a gap?
-    two clean samples after each end    does one that goes back or ahead come back? (second rules of `series_rules.py`)
-    three samples after each of them    the same, among all samples (first rules)
-
-So a load adds hours that are closed now to those of before, replaces the open ones, and leaves behind, for the next
-load, the samples of open hours and the last ones before them as neighbours: three samples, one that is clean, and five
-that count (four intervals). Whatever the parts in which samples come, and in which order within the allowed lateness,
-the hours are the same as if all had come at once: every figure is a sum of whole numbers, and histograms are counts.
+Pure: NumPy and Arrow. Executors load this module; nothing here may import deltalake.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from kreassign.pipeline.load.histograms import bins_of, counted
-from kreassign.pipeline.load.rates import TWICE, Rates, Samples, Verdict
-from kreassign.pipeline.load.series import Floats, Ints, Mask, run_starts
+from kreassign.pipeline.load.rates import PARTITION_KEY, TWICE, Floats, Ints, Mask, Rates, Samples, Verdict, run_starts
+from kreassign.pipeline.tables.arrow import arrow_schema
+from kreassign.pipeline.tables.schemas import Table
+
+# Histograms of rates whose quantiles have a known error, and that can be added up: DDSketch.
+#
+# A rate r > 0 falls into bin i = ceil(ln r / ln γ), which holds the rates from γ^(i-1) to γ^i, and is read as
+# 2γ^i/(γ+1). With γ = (1 + α) / (1 - α) that is never off by more than the share α of the rate, whatever rates there
+# are. So is every quantile that is read from the bins; and bins of two histograms are added. (Masson, Rim and Lee:
+# DDSketch, a fast and fully-mergeable quantile sketch with relative-error guarantees, VLDB 2019.)
+#
+# A factor is a shift of the bins, exact to half a bin: see `shifts`.
+
+ERROR = 0.005
+"""Half of a percent: the largest share by which a quantile can be off."""
+_GAMMA = (1 + ERROR) / (1 - ERROR)
+_LN_GAMMA = math.log(_GAMMA)
+ZERO_BIN = -1_000_000
+"""The bin of the rate 0, below that of every other double (the least is 5e-324, bin -74 000), also when shifted."""
+_LARGEST_OF_ZERO = ZERO_BIN // 2
+_BIN_BITS, _LARGEST_BIN = 32, 2**31
+
+
+def bins_of(rates: Floats) -> Ints:
+    """The bins of rates that are known and not negative."""
+    with np.errstate(divide="ignore"):
+        found = np.ceil(np.log(rates) / _LN_GAMMA)
+    return np.where(rates > 0, found, ZERO_BIN).astype(np.int64)
+
+
+def shifts(factors: Floats) -> Ints:
+    """By how many bins rates move when they are multiplied by these; 0 where one is not positive or not a number."""
+    with np.errstate(all="ignore"):
+        moved = np.rint(np.log(factors) / _LN_GAMMA)
+    return np.where(np.isfinite(moved), moved, 0).astype(np.int64)
+
+
+def counted(owners: Ints, bins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Each bin of each owner once, by owner and bin: owners, bins, and the sums of their counts.
+
+    Owners are numbers from 0 to 2^31.
+    """
+    # One number of both, which is in the order of the owners and in each of the bins.
+    both = (owners << _BIN_BITS) + bins + _LARGEST_BIN
+    order = np.argsort(both)
+    sorted_both = both[order]
+    first = np.flatnonzero(run_starts(sorted_both))
+    found = sorted_both[first]
+    sums = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
+    return found >> _BIN_BITS, (found & (2**_BIN_BITS - 1)) - _LARGEST_BIN, sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histograms:
+    """One of each owner, who are numbered from 0 on: the bins of the first in their order, then those of the next.
+
+    `begins` are where the bins of each begin, and after the last the end of all; an owner without a rate has none.
+    """
+
+    begins: Ints
+    bins: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, owner_count: int, owners: Ints, bins: Ints, counts: Ints) -> Histograms:
+        """Of entries in any order, which are added up."""
+        owners, bins, counts = counted(owners, bins, counts)
+        return cls(np.searchsorted(owners, np.arange(owner_count + 1)), bins, counts)
+
+    def quantile(self, share: Floats | float) -> Floats:
+        """The values below which these shares of the rates of each owner are; NaN without a rate.
+
+        It is the value of the entry at place share * (n - 1), counted from 0 and rounded, of all n in order.
+        """
+        first, end = self.begins[:-1], self.begins[1:]
+        so_far = np.concatenate([[0], np.cumsum(self.counts)])
+        total = so_far[end] - so_far[first]
+        with np.errstate(invalid="ignore"):
+            place = np.floor(share * (total - 1) + 0.5)
+        # The first bin up to which more entries were seen than are before the place.
+        found = np.searchsorted(so_far[1:], so_far[first] + np.nan_to_num(place), side="right")
+        known = (total > 0) & ~np.isnan(place)
+        return np.where(known, value_of(self.bins[np.where(known, found, 0)]) if len(self.bins) else np.nan, np.nan)
+
+
+def value_of(bins: Ints) -> Floats:
+    """The rates as which bins are read."""
+    with np.errstate(over="ignore"):
+        return np.where(bins < _LARGEST_OF_ZERO, 0.0, np.exp(bins * _LN_GAMMA) * (2 / (_GAMMA + 1)))
+
+
+# What a load keeps for the next one: closed hours, and the samples after them, as arrays.
+#
+# An hour of a partition is closed once nothing that may still come can change it. What may still come are samples that
+# are less than `ALLOWED_LATENESS_MS` older than the latest of their partition. They, and those that are judged by them,
+# are open: `_RIGHT` samples that count see to it, for a sample is judged by
+#
+#     the four intervals after it         is it a gap?
+#     two clean samples after each end    does one that goes back or ahead come back? (second rules of `rates.py`)
+#     three samples after each of them    the same, among all samples (first rules)
+#
+# So a load adds hours that are closed now to those of before, replaces the open ones, and leaves behind, for the next
+# load, the samples of open hours and the last ones before them as neighbours: three samples, one that is clean, and
+# five that count (four intervals). Whatever the parts in which samples come, and in which order within the allowed
+# lateness, the hours are the same as if all had come at once: every figure is a sum of whole numbers, and histograms
+# are counts.
 
 HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
@@ -145,3 +240,156 @@ def _histograms(rate: Floats, run: Ints, run_count: int) -> tuple[Ints, Ints, In
     each = bins_of(rate[known])
     owners, bins, counts = counted(run[known], each, np.ones_like(each))
     return np.searchsorted(owners, np.arange(run_count + 1)), bins, counts
+
+
+# Columns of Arrow as arrays of NumPy, and arrays as columns.
+
+Columns = Mapping[str, Floats | Ints | Mask | pa.Array | pa.ChunkedArray]
+"""Columns of a table by name: arrays of NumPy, in which NaN is NULL, or of Arrow."""
+
+
+def key_numbers(table: pa.Table, names: Sequence[str]) -> Ints:
+    """A number for each row, the same for those with the same values in these columns."""
+    number = np.zeros(len(table), np.int64)
+    for name in names:
+        of_column = codes(table[name])
+        number = number * (of_column.max(initial=0) + 1) + of_column
+    return number
+
+
+def codes(values: pa.ChunkedArray) -> Ints:
+    """A number for each value from 0 on, the same for the same one; -1 where there is none."""
+    codes = pc.dictionary_encode(values).combine_chunks()
+    indices = codes.indices if isinstance(codes, pa.DictionaryArray) else codes.chunk(0).indices
+    return np.asarray(indices.fill_null(-1)).astype(np.int64)
+
+
+def floats(numbers: pa.ChunkedArray) -> Floats:
+    """Numbers as doubles, in which all that good rows have are exact; NaN for NULL."""
+    return np.asarray(numbers.to_numpy(), np.float64)
+
+
+def mask(values: pa.ChunkedArray) -> Mask:
+    """Truths; NULL is none."""
+    return np.asarray(pc.fill_null(values, fill_value=False).to_numpy(), np.bool_)
+
+
+def rows_of_columns(table: Table, columns: Columns) -> pa.RecordBatch:
+    """Rows of a table of ours."""
+    schema = arrow_schema(table)
+    return pa.RecordBatch.from_arrays([column(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def column(values: Floats | Ints | Mask | pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    """An array of this type; NaN is NULL."""
+    if isinstance(values, np.ndarray):
+        return pc.cast(pa.array(values, from_pandas=True), kind)
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+# Hours of partitions since their logs last restarted: one partition after the other.
+
+LISTS = ("rate_bins", "rate_counts")
+FIGURES = (
+    "hour_ms", "seconds", "good_seconds", "squared_seconds", "good_records", "rate_sum", "new_records",
+    "sized_records", "new_bytes", "mean_size_bytes", "sample_count", "odd_count", "first_ms", "last_ms",
+    "last_start_offset", "last_end_offset", "last_size_bytes",
+)  # fmt: skip
+"""Columns of table `load_hours` that become arrays of doubles."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatestHours:
+    """Hours in the order of their partitions, and of time.
+
+    `owner` is the number of each hour's partition, from 0 on; `starts` is where each begins.
+    """
+
+    rows: pa.Table
+    owner: Ints
+    starts: Ints
+    figures: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> LatestHours:
+        """Of rows of table `load_hours`: those of the last epoch of each partition that have samples."""
+        seen = rows.filter(pc.greater(rows["sample_count"], 0)).combine_chunks()
+        epoch, number = floats(seen["epoch"]), key_numbers(seen, PARTITION_KEY)
+        order = np.lexsort((floats(seen["hour_ms"]), epoch, number))
+        epoch, number = epoch[order], number[order]
+        starts = np.flatnonzero(run_starts(number))
+        ends = np.append(starts[1:], len(number))
+        is_latest = epoch == np.repeat(epoch[ends - 1], ends - starts) if len(starts) else np.zeros(0, np.bool_)
+        return cls._ordered(seen.take(order[is_latest]), number[is_latest])
+
+    @classmethod
+    def _ordered(cls, rows: pa.Table, number: Ints) -> LatestHours:
+        begins = run_starts(number)
+        figures = {name: floats(rows[name]) for name in FIGURES}
+        return cls(rows.combine_chunks(), np.cumsum(begins) - 1, np.flatnonzero(begins), figures)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, name: str) -> Floats:
+        return self.figures[name]
+
+    def milliseconds(self, seconds: str) -> Floats:
+        """A column of seconds in whole milliseconds, whose sum is exact."""
+        return np.floor(self.figures[seconds] * 1000 + 0.5)
+
+    def hour_of_day(self) -> Ints:
+        """The hour of the day (UTC) of each hour."""
+        return (self.figures["hour_ms"] // HOUR_MS % HOURS_A_DAY).astype(np.int64)
+
+    def sums(self, values: Floats) -> Floats:
+        """By partition; what is not known counts as 0."""
+        return self._reduced(np.add, np.nan_to_num(values))
+
+    def least(self, values: Floats) -> Floats:
+        """By partition; NaN where none is known."""
+        return self._reduced(np.fmin, values)
+
+    def largest(self, values: Floats) -> Floats:
+        """By partition; NaN where none is known."""
+        return self._reduced(np.fmax, values)
+
+    def last(self, values: Floats) -> Floats:
+        """The value of the hour in which the last sample of each partition was taken; NaN where none was."""
+        place = self._reduced(np.fmax, np.where(np.isnan(self.figures["last_ms"]), np.nan, np.arange(len(values))))
+        return np.where(np.isnan(place), np.nan, values[np.nan_to_num(place).astype(np.int64)])
+
+    def _reduced(self, by: np.ufunc, values: Floats) -> Floats:
+        return by.reduceat(values, self.starts) if len(self.starts) else values[:0]
+
+    def only(self, chosen: Mask) -> LatestHours:
+        """Some of the hours; partitions that have none of them are not among those."""
+        return self._ordered(self.rows.filter(pa.array(chosen)), self.owner[chosen])
+
+    def interval_counts(self) -> Ints:
+        """How many intervals there are rates of, by partition."""
+        counts = self.rows["rate_counts"].combine_chunks()
+        return np.bincount(self._entry_owners(), counts.flatten().to_numpy(), len(self)).astype(np.int64)
+
+    def histograms(self) -> Histograms:
+        """The rates of the intervals outside gaps, of all hours together.
+
+        Rates are those of records of the mean size of the partition: records of an hour in which they are twice as
+        large as usual count twice.
+        """
+        lists = self.rows["rate_bins"].combine_chunks()
+        lengths = pc.list_value_length(lists).to_numpy()
+        bins = lists.flatten().to_numpy() + np.repeat(shifts(self._larger()), lengths)
+        counts = self.rows["rate_counts"].combine_chunks().flatten().to_numpy().astype(np.int64)
+        return Histograms.of(len(self), self._entry_owners(), bins, counts)
+
+    def _entry_owners(self) -> Ints:
+        lengths = pc.list_value_length(self.rows["rate_counts"].combine_chunks()).to_numpy()
+        return np.repeat(self.owner, lengths)
+
+    def _larger(self) -> Floats:
+        """By what factor the records of each hour are larger than those of its partition; NaN where it is not known."""
+        new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
+        with np.errstate(all="ignore"):
+            usual = self.sums(new_bytes) / self.sums(sized)
+            return new_bytes / sized / usual[self.owner]

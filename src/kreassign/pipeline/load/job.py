@@ -1,10 +1,10 @@
 """The load job: the order of its steps.
 
     snapshots     the latest of each cluster: partitions and replicas
-    samples       those that came since the last load, judged together with those that it left open (`intake.py`)
+    samples       those that came since the last load, judged together with those that it left open (`checks.py`)
     hours         what they add up to; the closed ones of the loads before stand beside them
     load model    size and load per partition, from the hours of the window (`load_model.py`)
-    forecast      with its test on the past (`forecast.py`), and how uneven topics are (`skew.py`)
+    forecast      with its test on the past (`forecast.py`), and how uneven topics are (`load_model.py`)
     plan inputs   per replica
     publication   one commit, after which readers see all of this load; before, they see nothing of it
 
@@ -14,20 +14,31 @@ Whatever is written before the last step is in no version that anybody reads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import NEVER_MS
+from kreassign.pipeline.load.checks import (
+    NEVER_MS,
+    SCREENED,
+    Screened,
+    all_bad_rows,
+    hours_of,
+    is_bad,
+    judged,
+    open_samples,
+    orphans,
+    quarantined,
+    screen,
+)
 from kreassign.pipeline.load.forecast import backtests, forecast
-from kreassign.pipeline.load.intake import hours_of, judged, open_samples, quarantined
-from kreassign.pipeline.load.kept import require_kept
-from kreassign.pipeline.load.latest_snapshots import REQUIRED, Snapshots, latest_snapshots
-from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs
+from kreassign.pipeline.load.hours import DAY_S
+from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs, skew
 from kreassign.pipeline.load.measured import (
     HOUR_MS,
     READINGS,
@@ -38,38 +49,39 @@ from kreassign.pipeline.load.measured import (
     metric_sums,
     with_measured,
 )
-from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
+from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.rules import HOUR_CLOSED, METRIC_HOUR_RULES, NO_PARTITION, SAME_KEY, SAME_TIME, Treatment
-from kreassign.pipeline.load.skew import skew
-from kreassign.pipeline.load.trend import WINDOW_DAYS
-from kreassign.pipeline.tables.changes import changes_between
-from kreassign.pipeline.tables.delta import (
-    DataDir,
-    DataFile,
-    TableLog,
-    has_log,
-    log_to_write,
-    open_log,
-    undo_after,
+from kreassign.pipeline.load.rules import (
+    GOOD,
+    HOUR_CLOSED,
+    METRIC_HOUR_RULES,
+    NO_PARTITION,
+    SAME_KEY,
+    SAME_TIME,
+    Judged,
+    Treatment,
+    quality_rows,
 )
-from kreassign.pipeline.tables.loads import (
-    Load,
+from kreassign.pipeline.tables.commits import (
     LoadedTable,
+    changes_between,
     is_as_known,
-    last_load,
     publish,
     standing_on,
     time_of_load,
 )
-from kreassign.pipeline.tables.parquet import Skipped, TablesAt, usable_files, write_rows
+from kreassign.pipeline.tables.delta import DataDir, DataFile, TableLog, has_log, log_to_write, open_log, undo_after
+from kreassign.pipeline.tables.parquet import Load, Skipped, TablesAt, last_load, usable_files, why_not, write_rows
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
     BROKER_LOADS,
+    BROKERS,
+    CLUSTERS,
     FORECAST,
     LOAD_HOURS,
     LOAD_MODEL,
     LOAD_QUALITY,
+    LOG_DIRS,
     METRIC_HOURS,
     METRICS,
     OPEN_SAMPLES,
@@ -88,9 +100,143 @@ from kreassign.pipeline.tables.spark_io import (
     rows_of,
     some_usable,
     source_log,
+    struct_type,
     write_parts,
     write_table,
 )
+
+# The latest snapshot of each cluster on Spark: which it is, and its rows as the checks judge them.
+#
+# A snapshot is there once table `clusters` says so. Only of that table all rows are read, of the others the files that
+# have the snapshots to use. Without its partitions and replicas no load can be made: where a file of theirs cannot be
+# read, the snapshot before stands in. Brokers and their directories are judged where they are there.
+
+REQUIRED = (CLUSTERS, PARTITIONS, REPLICAS)
+"""The tables that have a good row in every load."""
+_WHOLE = (PARTITIONS, REPLICAS)
+_OF_BROKERS = (BROKERS, LOG_DIRS)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """The latest snapshot of each cluster: the rows of its tables as judged.
+
+    In `unique` only one row of each key is good.
+    """
+
+    judged: Mapping[Table, Screened]
+    unique: Mapping[Table, Screened]
+    versions: Mapping[Table, int]
+    skipped: Mapping[Table, tuple[Skipped, ...]]
+
+    def bad(self) -> DataFrame:
+        """What is set aside, as rows of table `quarantine`."""
+        return all_bad_rows(self.unique.values()).unionByName(self._orphans())
+
+    def counts(self) -> Counter[tuple[str, str | None]]:
+        """How many rows of a table there are by reason: None are good, those with `NO_PARTITION` are among them."""
+        told = [self._orphans().select("table_name", sql.col("reason"))]
+        for table, part in self.unique.items():
+            told.append(part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(SCREENED).alias("reason")))
+        counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
+        return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
+
+    def log_dirs(self, spark: SparkSession) -> DataFrame:
+        """The rows of `log_dirs` of brokers none of whose directories is bad.
+
+        Of others the sum would be taken for the capacity of the broker, and lack one.
+        """
+        part = self.unique.get(LOG_DIRS)
+        if part is None:
+            return spark.createDataFrame([], struct_type(LOG_DIRS))
+        of_broker = ["snapshot_id", "broker"]
+        doubtful = part.judged.where(is_bad()).select(*of_broker).distinct()
+        return part.good.join(doubtful, on=of_broker, how="left_anti").select(*LOG_DIRS.column_names)
+
+    def _orphans(self) -> DataFrame:
+        return orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
+
+
+def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
+    """Judge the latest snapshot of each cluster that is not later than `now_ms`. DataError where a table is missing."""
+    logs = {table: source_log(data_dir, table) for table in REQUIRED}
+    logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
+    usable, unusable = some_usable(logs[CLUSTERS], logs[CLUSTERS].files())
+    clusters = screen(CLUSTERS, rows_of(spark, logs[CLUSTERS], usable), now_ms)
+    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
+    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
+    skipped: dict[Table, dict[str, Skipped]] = {CLUSTERS: {str(each.file): each for each in unusable}}
+    chosen: dict[str, str] = {}
+    files: dict[Table, dict[str, DataFile]] = {table: {} for table in logs if table is not CLUSTERS}
+    for cluster_id, _, snapshot_id in newest_first:
+        if cluster_id not in chosen:
+            found = _files_of_snapshot(logs, snapshot_id, skipped)
+            if found is not None:
+                chosen[cluster_id] = snapshot_id
+                for table, of_table in found.items():
+                    files[table].update({file.path: file for file in of_table})
+    judged = {CLUSTERS: clusters}
+    for table, chosen_files in files.items():
+        rows = rows_of(spark, logs[table], list(chosen_files.values()))
+        judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), now_ms)
+    return Snapshots(
+        judged,
+        {table: part.with_unique_keys() for table, part in judged.items()},
+        {table: log.version for table, log in logs.items()},
+        {table: tuple(skipped.get(table, {}).values()) for table in judged},
+    )
+
+
+def _files_of_snapshot(
+    logs: Mapping[Table, TableLog], snapshot_id: str, skipped: dict[Table, dict[str, Skipped]]
+) -> dict[Table, list[DataFile]] | None:
+    """Its files by table; None if its partitions or replicas cannot be read: then an older snapshot stands in."""
+    found, is_whole = {}, True
+    for table, log in logs.items():
+        if table is CLUSTERS:
+            continue
+        usable, unusable = usable_files(log, log.files({"snapshot_id": snapshot_id}))
+        skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
+        found[table] = usable
+        is_whole = is_whole and not (unusable and table in _WHOLE)
+    return found if is_whole else None
+
+
+# Check that what the load before has left can be read: by the footers of its files, before anything is made.
+#
+# A sample that cannot be read is left out of a load, and told. Of hours and open samples nothing may be left out: they
+# stand for samples that no load reads again, and a load without some of them would be wrong without a word. Nor does a
+# load fall back to all samples by itself: those of long ago may have expired, while their hours are kept.
+
+
+def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
+    """Raise DataError when a file that a load of so many days would read of the load before it cannot be read."""
+    for log, files in _to_read(data_dir, before, window_days):
+        for file in files:
+            if reason := why_not(data_dir, log.table, file.path):
+                raise DataError(
+                    f"table {log.table.name} of load {before.number}: {log.place_of(file)} {reason}; put it back from "
+                    "a copy, or run `kreassign load --full`, which reads all samples that there are and nothing else"
+                )
+
+
+def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tuple[TableLog, Sequence[DataFile]]]:
+    logs = {
+        table: open_log(data_dir, table, before.versions[table.name])
+        for table in (OPEN_SAMPLES, LOAD_HOURS)
+        if table.name in before.versions
+    }
+    for table, log in logs.items():
+        yield log, log.files() if table is OPEN_SAMPLES else _recent(log, window_days)
+
+
+def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
+    """The hours that may be in the window of some cluster, which ends with its latest one: that one is open."""
+    files = hours.files({"is_open": True})
+    begun = [int(file.lows["hour_ms"]) for file in files if file.lows.get("hour_ms") is not None]
+    if not begun or len(begun) < len(files):
+        return hours.files()
+    return hours.files(time="hour_ms", begin_ms=min(begun) - window_days * DAY_S * 1000)
 
 
 @dataclass(frozen=True, slots=True)

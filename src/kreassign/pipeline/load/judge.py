@@ -17,10 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kreassign.pipeline.load.columns import codes, column, floats, key_numbers, mask
-from kreassign.pipeline.load.hours import Hours, Opened, hours, opened
-from kreassign.pipeline.load.rates import PARTITION_KEY, REASONS, Rates, Samples, Verdict, rates
-from kreassign.pipeline.load.series import Ints, Series
+from kreassign.pipeline.load.hours import Hours, Opened, codes, column, floats, hours, key_numbers, mask, opened
+from kreassign.pipeline.load.rates import PARTITION_KEY, REASONS, Ints, Rates, Samples, Series, Verdict, rates
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES
 

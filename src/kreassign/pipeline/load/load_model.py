@@ -1,23 +1,23 @@
-"""DataFrame → DataFrame. Size and load per partition, table `load_model`; per replica, table `plan_inputs`.
+"""Size and load per partition, table `load_model`; per replica, table `plan_inputs`; and the skew of topics.
 
 What the hours of a partition say is decided by all of them: each task gets all hours of some partitions and makes of
-them what `partition_loads.py` says.
+them what `partition_loads` says.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from kreassign.model.load import HOT
 from kreassign.pipeline.load.hours import HOUR_MS, HOURS_A_DAY
 from kreassign.pipeline.load.measured import nothing_measured
-from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, partition_loads
+from kreassign.pipeline.load.partition_loads import HOUR_COLUMNS, LOADS, WINDOW_DAYS, partition_loads
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.trend import WINDOW_DAYS
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, SKEW
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
 _WITHOUT_SAMPLES = {
@@ -97,4 +97,74 @@ def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFram
         .join(loads, on=list(_KEY), how="inner")
         .join(ahead, on=list(_KEY), how="inner")
         .select(*PLAN_INPUTS.column_names)
+    )
+
+
+# Table `skew`: how unevenly the partitions of a topic are used.
+#
+# Evenness is the entropy of the partitions' shares p of what is written, over the largest that so many can have:
+#
+#     evenness = - sum(p * ln p) / ln n        (p = 0 adds 0; Pielou's evenness)
+#
+# A key that is much more common than the others, or a producer that picks partitions by a poor rule, shows as a hot
+# partition that stays hot wherever it is moved: that is fixed at the producer or with more partitions, not by moving.
+
+_TOPIC_KEY = ("cluster_id", "snapshot_id", "topic")
+
+
+def skew(loads: DataFrame, partitions: DataFrame) -> DataFrame:
+    """Table `skew` from table `load_model` and the partitions of the same snapshots."""
+    rate = sql.col("write_bytes_per_s")
+    per_topic = loads.groupBy(*_TOPIC_KEY).agg(
+        sql.count("*").cast("int").alias("partition_count"),
+        sql.count(rate).cast("int").alias("known_count"),
+        sql.sum(rate).alias("write_bytes_per_s"),
+        sql.max_by("partition", sql.struct(rate, -sql.col("partition"))).alias("largest"),
+        sql.max(rate).alias("largest_rate"),
+        sql.sum(sql.when(rate > 0, rate * sql.ln(rate))).alias("weighted_logs"),
+    )
+    joined = per_topic.join(_leaders(partitions), on=list(_TOPIC_KEY), how="left")
+    return (
+        joined.withColumn("hottest_partition", sql.when(sql.col("known_count") > 0, sql.col("largest")))
+        .withColumn("hottest_ratio", _hottest_ratio())
+        .withColumn("evenness", _evenness())
+        .withColumns(
+            {name: sql.coalesce(name, sql.lit(0)) for name in ("leader_broker_count", "most_leaders_on_a_broker")}
+        )
+        .withColumn("verdict", _skew_verdict())
+        .select(*SKEW.column_names)
+    )
+
+
+def _leaders(partitions: DataFrame) -> DataFrame:
+    led = partitions.where(sql.col("leader") >= 0).groupBy(*_TOPIC_KEY, "leader").agg(sql.count("*").alias("led"))
+    return led.groupBy(*_TOPIC_KEY).agg(
+        sql.count("*").cast("int").alias("leader_broker_count"),
+        sql.max("led").cast("int").alias("most_leaders_on_a_broker"),
+    )
+
+
+def _hottest_ratio() -> Column:
+    total = sql.col("write_bytes_per_s")
+    return sql.when(total > 0, sql.col("largest_rate") * sql.col("known_count") / total)
+
+
+def _evenness() -> Column:
+    """With p = w / W: - sum(p ln p) = ln W - sum(w ln w) / W, so that one pass is enough."""
+    total, known = sql.col("write_bytes_per_s"), sql.col("known_count")
+    entropy = sql.ln(total) - sql.coalesce("weighted_logs", sql.lit(0.0)) / total
+    # Rounding can push what is exactly 0 or 1 a little out of bounds.
+    bounded = sql.least(sql.greatest(entropy / sql.ln(known), sql.lit(0.0)), sql.lit(1.0))
+    return sql.when((total > 0) & (known > 1), bounded)
+
+
+def _skew_verdict() -> Column:
+    has_two = sql.col("known_count") > 1
+    is_written = sql.coalesce(sql.col("write_bytes_per_s") > 0, sql.lit(col=False))
+    is_hot = sql.coalesce(sql.col("hottest_ratio") > HOT, sql.lit(col=False))
+    return (
+        sql.when(~has_two, "too few")
+        .when(has_two & ~is_written, "idle")
+        .when(has_two & is_written & is_hot, "hot partition")
+        .when(has_two & is_written & ~is_hot, "even")
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import DataError, InputError
-from kreassign.model.load_basis import ForecastBasis
+from kreassign.model.load import ForecastBasis
 from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 

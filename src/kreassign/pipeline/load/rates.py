@@ -1,43 +1,369 @@
-"""PURE. From samples to what was written between them, as arrays.
+"""From samples of many partitions to what was written between them: arrays, rules of samples among neighbours, rates.
 
-A sample is a reading of counters that only grow while a log lives. What spoils the difference of two readings, and what
-is done about it:
-
-    the same round twice        one of both counts
-    a reading that is odd       does not count, see `series_rules.py`; the difference is of the readings around it
-    a topic created again       it has another id: no difference, a new epoch
-    a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
-                                brokers tell no ids (before Kafka 2.8), one with less than half left is another log
-    a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
-    a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
-
-Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
-
-A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
-and may change theirs, so that intervals of different lengths alternate. All samples stay, so that one order of them
-decides everything: those that do not count have a reason and no figures.
-
-A load judges what is new, with some samples of before (`is_closed`) as the neighbours of the first: what was decided of
-those stays as it was. See `hours.py` for which they are.
+Pure: NumPy only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kreassign.pipeline.load.series import Floats, Ints, Mask, Series, known_at
-from kreassign.pipeline.load.series_rules import (
-    FIRST_SERIES_RULES,
-    SECOND_SERIES_RULES,
-    SERIES_RULES,
-    CleanNeighbours,
-    Neighbours,
-    first_broken,
+from kreassign.pipeline.load.rules import (
+    MOST_BYTES_PER_S,
+    MOST_RECORDS_PER_S,
+    SAME_TIME,
+    TENFOLD,
+    UNCONFIRMED,
+    Treatment,
 )
+
+# Arrays of the samples of many partitions: one partition after the other, each in the order of time.
+#
+# What a sample is compared with are its neighbours in the array, as long as they are of the same partition. A figure
+# that is not known is NaN, which is in no comparison true.
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Where partitions begin and end: for each sample the place of the first one of its partition, and after the last.
+
+    `starts` is where each partition begins, in order.
+    """
+
+    begin: Ints
+    end: Ints
+    starts: Ints
+
+    @classmethod
+    def of(cls, numbers: Ints) -> Series:
+        """Of the number of its partition for each sample; those of one partition are together."""
+        starts = np.flatnonzero(run_starts(numbers))
+        lengths = np.diff(starts, append=len(numbers))
+        return cls(np.repeat(starts, lengths), np.repeat(starts + lengths, lengths), starts)
+
+    def only(self, chosen: Mask) -> Series:
+        """The series of the samples that are chosen."""
+        return Series.of(self.begin[chosen])
+
+    def before(self, values: Floats, place: int = 1) -> Floats:
+        """For each sample the value of the one that is so many places before it; NaN where there is none."""
+        found = np.arange(len(values)) - place
+        return np.where(found >= self.begin, values[np.maximum(found, 0)], np.nan)
+
+    def after(self, values: Floats, place: int = 1) -> Floats:
+        """For each sample the value of the one that is so many places after it; NaN where there is none."""
+        return self._at(np.arange(len(values)) + place, values)
+
+    def after_among(self, chosen: Mask, values: Floats, place: int = 1) -> Floats:
+        """For each sample, of the chosen ones after it, the value of the first, second, … one."""
+        places = np.append(np.flatnonzero(chosen), len(values))
+        return self._at(places[np.minimum(np.cumsum(chosen) + (place - 1), len(places) - 1)], values)
+
+    def _at(self, places: Ints, values: Floats) -> Floats:
+        """For each sample the value at a place that is not before it; NaN where that is of another partition."""
+        return np.where(places < self.end, values[np.minimum(places, len(values) - 1)], np.nan)
+
+    def sum_so_far(self, values: Ints) -> Ints:
+        """The sum of a partition's values up to each sample, with its own."""
+        total = np.cumsum(values)
+        return total - (total - values)[self.begin]
+
+    def largest_so_far(self, values: Ints) -> Ints:
+        """The largest of a partition's values up to each sample, with its own. Values are from 0 to 2^31."""
+        # Each partition is above all before it, so that one maximum over all begins with each.
+        level = np.cumsum(np.arange(len(values)) == self.begin) << 32
+        so_far: Ints = np.maximum.accumulate(values + level)
+        return so_far - level
+
+    def largest(self, values: Floats) -> Floats:
+        """For each sample the largest known value of its partition; NaN where none is known."""
+        return self._spread(np.fmax.reduceat(values, self.starts))
+
+    def least(self, values: Floats) -> Floats:
+        """For each sample the least known value of its partition; NaN where none is known."""
+        return self._spread(np.fmin.reduceat(values, self.starts))
+
+    def _spread(self, of_partitions: Floats) -> Floats:
+        return np.repeat(of_partitions, np.diff(self.starts, append=len(self.begin)))
+
+
+def run_starts(*keys: Ints | Floats | Mask) -> Mask:
+    """Whether a run of equal keys begins at each place."""
+    starts = np.zeros(len(keys[0]), np.bool_)
+    starts[:1] = True
+    for key in keys:
+        starts[1:] |= key[1:] != key[:-1]
+    return starts
+
+
+def known_at(chosen: Mask, values: Floats) -> Floats:
+    """Values of the chosen ones, put at their places; NaN at the others."""
+    placed = np.full(len(chosen), np.nan)
+    placed[chosen] = values
+    return placed
+
+
+# Rules of plausibility of a sample among the samples of its partition, in the order in which they are tried.
+#
+# An end offset only grows while a log lives, so order alone convicts most readings. Where two readings disagree, the
+# median of three on each side says which one: it is right as long as no two of three are wrong. What goes back and then
+# grows as before was truncated (`truncated`, see `rates`), which is no error of the reading; only what comes back in
+# one step, as far as it went and more than usual, is one.
+#
+# A rule is a function of arrays, and true at the implausible samples. NaN is what is not known, and no comparison with
+# it is true. The first rule that is true names the reason.
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Samples with what is around them: samples of the same partition and topic id, in the order of time.
+
+    `rise` is the largest step up among the last, or the next, three steps; `step` is the median of these steps, what is
+    usual, or 0 where it is a step down. `median` is that of the three end offsets before, or after.
+    """
+
+    is_twice: Mask
+    is_other_topic: Mask
+    end_offset: Floats
+    size_bytes: Floats
+    end_before: Floats
+    end_after: Floats
+    has_two_after: Mask
+    median_before: Floats
+    median_after: Floats
+    rise_before: Floats
+    rise_after: Floats
+    step_before: Floats
+    step_after: Floats
+    size_before: Floats
+    size_after: Floats
+    start_before: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CleanNeighbours:
+    """Samples that no rule of the first ones has set aside, among others of the same topic id that none has."""
+
+    taken_ms: Floats
+    end_offset: Floats
+    size_bytes: Floats
+    ms_before: Floats
+    end_before: Floats
+    size_before: Floats
+    end_after: Floats
+    end_after_next: Floats
+
+
+Around = TypeVar("Around")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRule(Generic[Around]):
+    """`reason` is what a reader of the tables is told; `is_broken` the condition, `why` what speaks for it."""
+
+    reason: str
+    is_broken: Callable[[Around], Mask]
+    why: str
+    treatment: Treatment = Treatment.QUARANTINED
+
+
+def _is_twice(near: Neighbours) -> Mask:
+    return near.is_twice
+
+
+def _is_of_other_topic(near: Neighbours) -> Mask:
+    return near.is_other_topic
+
+
+def _is_behind(near: Neighbours) -> Mask:
+    return (near.end_offset < near.median_before) & (
+        near.rise_after >= near.median_before - near.end_offset + near.step_before
+    )
+
+
+def _is_ahead(near: Neighbours) -> Mask:
+    return (
+        (near.end_offset > near.median_after)
+        & (near.median_after >= near.median_before)
+        & (near.rise_before >= near.end_offset - near.median_after + near.step_after)
+        & (
+            near.end_offset - near.median_after
+            > np.where(near.has_two_after, 0.0, 3.0 * (near.median_after - near.median_before) + 1.0)
+        )
+    )
+
+
+def _is_unconfirmed(near: Neighbours) -> Mask:
+    return (
+        np.isnan(near.end_after)
+        & (near.end_before > near.median_before)
+        & (near.end_offset / 2.0 > near.end_before)
+        & (near.end_offset - near.end_before > UNCONFIRMED * (near.end_before - near.median_before))
+    )
+
+
+def _is_much_larger(near: Neighbours) -> Mask:
+    return (near.size_bytes > TENFOLD * np.fmax(near.size_before, near.size_after)) & (
+        near.size_bytes - near.size_before
+        > TENFOLD
+        * (np.abs(near.end_offset - near.end_before) + 1.0)
+        * near.size_before
+        / (near.end_before - near.start_before)
+    )
+
+
+def _is_much_smaller(near: Neighbours) -> Mask:
+    return (near.size_bytes < np.fmin(near.size_before, near.size_after) / TENFOLD) & (
+        near.size_after - near.size_bytes
+        > TENFOLD
+        * (np.abs(near.end_after - near.end_offset) + 1.0)
+        * near.size_before
+        / (near.end_before - near.start_before)
+    )
+
+
+FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
+    SeriesRule(
+        SAME_TIME,
+        _is_twice,
+        "a round that was stored twice counts once; of rows that differ, the one that is ahead was seen",
+        Treatment.LATE,
+    ),
+    SeriesRule(
+        "topic_id is that of another topic than before and after",
+        _is_of_other_topic,
+        "the answer of a broker that was behind: a topic that was re-created keeps its new id",
+    ),
+    SeriesRule(
+        "end_offset is behind the samples before it, and comes back",
+        _is_behind,
+        "read from a leader that was behind, or with another clock",
+    ),
+    SeriesRule(
+        "end_offset is ahead of the samples after it, and comes back",
+        _is_ahead,
+        "a single reading that is too high, or was taken with a clock that was behind",
+    ),
+    SeriesRule(
+        "end_offset jumps, and no later sample confirms it",
+        _is_unconfirmed,
+        f"it more than doubles, by {UNCONFIRMED} times what came before; with the next sample it counts if it is right",
+    ),
+    SeriesRule(
+        "size_bytes jumps without records",
+        _is_much_larger,
+        "ten times what was there before and after, and ten times what the new records weigh",
+    ),
+    SeriesRule(
+        "size_bytes collapses and comes back without records",
+        _is_much_smaller,
+        "less than a tenth of what was there before and after: what a broker says while it reads its logs",
+    ),
+)
+"""Rules of a sample among all samples of its partition."""
+
+
+def _is_behind_one(clean: CleanNeighbours) -> Mask:
+    return (clean.end_offset < clean.end_before) & (clean.end_before <= clean.end_after)
+
+
+def _is_ahead_of_two(clean: CleanNeighbours) -> Mask:
+    return (
+        (clean.end_offset > clean.end_after)
+        & (clean.end_after >= clean.end_before)
+        & (clean.end_offset > clean.end_after_next)
+    )
+
+
+def _is_behind_at_the_end(clean: CleanNeighbours) -> Mask:
+    return (clean.end_offset < clean.end_before) & np.isnan(clean.end_after)
+
+
+def _is_too_fast(clean: CleanNeighbours) -> Mask:
+    return (clean.end_offset - clean.end_before) * 1000.0 > MOST_RECORDS_PER_S * (clean.taken_ms - clean.ms_before)
+
+
+def _grows_too_fast(clean: CleanNeighbours) -> Mask:
+    return (clean.size_bytes - clean.size_before) * 1000.0 > MOST_BYTES_PER_S * (clean.taken_ms - clean.ms_before)
+
+
+SECOND_SERIES_RULES: tuple[SeriesRule[CleanNeighbours], ...] = (
+    SeriesRule(
+        "end_offset is behind the sample before and not behind the one after",
+        _is_behind_one,
+        "read from a leader that was behind, or with another clock",
+    ),
+    SeriesRule(
+        "end_offset is ahead of the two samples after it",
+        _is_ahead_of_two,
+        "one of several readings that were too high",
+    ),
+    SeriesRule(
+        "end_offset is behind the sample before it, and is the last",
+        _is_behind_at_the_end,
+        "one reading is no proof that a log went back; with the next samples it counts if it did",
+    ),
+    SeriesRule(
+        "end_offset grows faster than a broker can write",
+        _is_too_fast,
+        "a hundred million records per second",
+    ),
+    SeriesRule(
+        "size_bytes grows faster than a network can bring",
+        _grows_too_fast,
+        "50 GB/s, a network of 400 Gb/s",
+    ),
+)
+"""Rules of a sample among those that the first rules have left."""
+
+SERIES_RULES: tuple[SeriesRule[Neighbours] | SeriesRule[CleanNeighbours], ...] = (
+    *FIRST_SERIES_RULES,
+    *SECOND_SERIES_RULES,
+)
+
+
+def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int, first_code: int) -> Ints:
+    """For each of so many samples the code of the first rule that is true of it; 0 where none is.
+
+    The codes of the rules follow each other from `first_code` on.
+    """
+    codes = np.zeros(count, np.int64)
+    for number, rule in reversed(list(enumerate(rules, first_code))):
+        codes[rule.is_broken(near)] = number
+    return codes
+
+
+# From samples to what was written between them, as arrays.
+#
+# A sample is a reading of counters that only grow while a log lives. What spoils the difference of two readings, and
+# what is done about it:
+#
+#     the same round twice        one of both counts
+#     a reading that is odd       does not count, see the rules above; the difference is of the readings around it
+#     a topic created again       it has another id: no difference, a new epoch
+#     a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
+#                                 brokers tell no ids (before Kafka 2.8), one with less than half left is another log
+#     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
+#     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
+#
+# Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
+#
+# A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
+# and may change theirs, so that intervals of different lengths alternate. All samples stay, so that one order of them
+# decides everything: those that do not count have a reason and no figures.
+#
+# A load judges what is new, with some samples of before (`is_closed`) as the neighbours of the first: what was decided
+# of those stays as it was. See `hours.py` for which they are.
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
 EPOCH_KEY = (*PARTITION_KEY, "epoch")

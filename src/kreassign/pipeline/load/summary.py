@@ -1,40 +1,72 @@
-"""The tables of a load → what they say of each cluster, in a few figures. Needs no Spark.
+"""Summarize the tables of a load: figures of each cluster, curves, completeness of the last day, results at its end.
 
-Rules:
-
-- Sums are of what is known, and say of how many partitions.
-- A partition is doubtful when its `verdict` is not `enough`; why, is told with the figure that decided.
-- Doubtful partitions come by their weight: the larger of their shares of the cluster's size and rate.
-- Brokers come by the CPU of their busiest hour, those that do not tell it by the bytes of theirs.
+Needs no Spark.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.dataset as ds
 
 from kreassign.errors import DataError
-from kreassign.model.load_summary import (
+from kreassign.model.load import (
+    DailyCurve,
     Doubtful,
     Expected,
+    History,
     LoadBefore,
+    LoadCharts,
     LoadSummary,
     LoadTotals,
     MeasuredBroker,
     Outlook,
     PartitionLoad,
     TopicLoad,
+    TopicSkew,
+    Window,
 )
-from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
-from kreassign.pipeline.tables.schemas import BROKER_LOADS, CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
+from kreassign.pipeline.tables.parquet import (
+    ColumnArray,
+    Dictionary,
+    Where,
+    column_arrays,
+    has_table,
+    log_of,
+    read_columns,
+    read_rows,
+    read_table,
+    rows_in,
+)
+from kreassign.pipeline.tables.schemas import (
+    BACKTESTS,
+    BROKER_LOADS,
+    CLUSTERS,
+    FORECAST,
+    LOAD_HOURS,
+    LOAD_MODEL,
+    PLAN_INPUTS,
+    SKEW,
+    Row,
+)
+
+# Figures of each cluster.
+#
+# Rules:
+#
+# - Sums are of what is known, and say of how many partitions.
+# - A partition is doubtful when its `verdict` is not `enough`; why, is told with the figure that decided.
+# - Doubtful partitions come by their weight: the larger of their shares of the cluster's size and rate.
+# - Brokers come by the CPU of their busiest hour, those that do not tell it by the bytes of theirs.
 
 ENOUGH = "enough"
 MOST_COVERED = 0.9
 """With more of the time covered it is not gaps in time that make a rate doubtful: `load_model.py`."""
-_COLUMNS = (
+_LOAD_COLUMNS = (
     "snapshot_id", "topic", "partition", "size_bytes", "bytes_per_record", "write_bytes_per_s",
     "recent_write_bytes_per_s", "p95_write_bytes_per_s", "peak_write_bytes_per_s", "peak_hour", "span_s",
     "covered_share", "coverage", "verdict",
@@ -69,7 +101,7 @@ def loaded_clusters(where: Where) -> tuple[str, ...]:
 
 def load_columns(where: Where, cluster_id: str) -> LoadColumns:
     """Table `load_model` of a cluster. Raises DataError when it is missing, or holds nothing of this cluster."""
-    found = read_columns(where, LOAD_MODEL, _COLUMNS, only={"cluster_id": cluster_id})
+    found = read_columns(where, LOAD_MODEL, _LOAD_COLUMNS, only={"cluster_id": cluster_id})
     topics, snapshots = dictionary(found["topic"]), dictionary(found["snapshot_id"])
     if not snapshots.names:
         others = ", ".join(loaded_clusters(where))
@@ -303,3 +335,256 @@ def _taken_ms(where: Where, snapshot_id: str) -> int | None:
         return None
     rows = read_rows(where, CLUSTERS, only={"snapshot_id": snapshot_id})
     return rows[0]["taken_ms"] if rows else None
+
+
+# Curves: by hour of the day, by day with the forecast, and the skew of topics.
+#
+# Needs no Spark. Rules:
+#
+# - Rates are records per second of `load_hours` times the one `bytes_per_record` of the partition, as in `load_model`;
+#   only hours since the log was last reset count.
+# - A partition that was not measured in an hour of the day, or for a whole day, counts there with its mean when it is
+#   added to others, so that a gap of one does not look like a fall of all.
+# - Days are counted back from the last hour that was measured in the cluster, as `forecast.py` counts them. A day is
+#   whole when nine tenths of it were measured. A sum has a point for it when partitions with half of all writes have
+#   the day.
+
+HOUR_MS = 3_600_000
+HOURS_A_DAY = 24
+SHOWN_DAYS = 28
+_WHOLE_DAY_S = 0.9 * 86_400
+_HALF = 0.5
+_HOUR_COLUMNS = ("topic", "partition", "epoch", "hour_ms", "seconds", "new_records")
+_RATE = "write_bytes_per_s"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Mean rates by partition, bytes per second: by hour of the day, and by age in days; NaN where unmeasured."""
+
+    hours: Floats
+    days: Floats
+
+
+def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
+    """The curves of a cluster; of `top` brokers, partitions and topics."""
+    rate = loads.figures[_RATE]
+    measured = _measured(where, loads)
+    busiest = largest(rate, top)
+    ahead, horizon_days = _forecast(where, loads)
+    everything = np.arange(len(loads.partitions))
+    return LoadCharts(
+        brokers=_broker_curves(where, loads, measured, top),
+        partitions=tuple(
+            DailyCurve(loads.name(place), _values(measured.hours[place])) for place in busiest.tolist()
+        ),
+        cluster=_history("all partitions", loads, measured, everything, ahead, horizon_days),
+        histories=tuple(
+            _history(loads.name(place), loads, measured, np.array([place]), ahead, horizon_days)
+            for place in busiest.tolist()
+        ),
+        skew=_skew(where, loads, top),
+    )  # fmt: skip
+
+
+def _measured(where: Where, loads: LoadColumns) -> Measured:
+    count = len(loads.partitions)
+    if not has_table(where, LOAD_HOURS):
+        nothing = np.full((count, HOURS_A_DAY), np.nan), np.full((count, SHOWN_DAYS), np.nan)
+        return Measured(*nothing)
+    found = read_columns(where, LOAD_HOURS, _HOUR_COLUMNS, only={"cluster_id": loads.cluster_id})
+    places = places_of(loads, found)
+    epoch = ints(found["epoch"])
+    latest = np.full(count + 1, -1)
+    np.maximum.at(latest, places, epoch)
+    counts = (places >= 0) & (epoch == latest[places])
+    place, hour = places[counts], (ints(found["hour_ms"]) // HOUR_MS)[counts]
+    seconds = floats(found["seconds"])[counts]
+    per_record = loads.figures["bytes_per_record"][place]
+    records = floats(found["new_records"])[counts]
+    written = np.where(records == 0, 0.0, records * per_record)
+    age = (hour.max() - hour) // HOURS_A_DAY if len(hour) else hour
+    is_recent = age < SHOWN_DAYS
+    days = _sums(place[is_recent], age[is_recent], written[is_recent], seconds[is_recent], (count, SHOWN_DAYS))
+    return Measured(
+        hours=_rates(*_sums(place, hour % HOURS_A_DAY, written, seconds, (count, HOURS_A_DAY)), least_s=0.0),
+        days=_rates(*days, least_s=_WHOLE_DAY_S),
+    )
+
+
+def places_of(loads: LoadColumns, rows: dict[str, ColumnArray]) -> npt.NDArray[np.intp]:
+    """The place of each row's partition in `loads`; -1 for a partition that the load does not have."""
+    theirs = dictionary(rows["topic"])
+    number = {name: code for code, name in enumerate(loads.topic_names)}
+    codes = np.array([number.get(name, -1) for name in theirs.names], np.int64)[theirs.codes]
+    keys = (loads.topics.astype(np.int64) << 32) + loads.partitions
+    wanted = (codes << 32) + ints(rows["partition"])
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)
+
+
+def _sums(
+    places: npt.NDArray[np.intp],
+    slots: npt.NDArray[np.int64],
+    written: Floats,
+    seconds: Floats,
+    shape: tuple[int, int],
+) -> tuple[Floats, Floats]:
+    """Bytes and seconds by partition and slot."""
+    flat, total = places * shape[1] + slots, shape[0] * shape[1]
+    sums = [np.bincount(flat, each, total).astype(np.float64).reshape(shape) for each in (written, seconds)]
+    return sums[0], sums[1]
+
+
+def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
+    is_measured = (seconds > 0) & (seconds >= least_s)
+    rates: Floats = np.divide(written, seconds, out=np.full(seconds.shape, np.nan), where=is_measured)
+    return rates
+
+
+def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
+    """What producers write to the partitions that each broker leads, of the brokers with most of it."""
+    if not has_table(where, PLAN_INPUTS):
+        return ()
+    only = {"cluster_id": loads.cluster_id, "is_leader": True}
+    found = read_columns(where, PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
+    places, brokers = places_of(loads, found), ints(found["broker"])
+    leading = [(int(broker), places[(brokers == broker) & (places >= 0)]) for broker in np.unique(brokers)]
+    rates = np.array([np.nansum(loads.figures[_RATE][led]) for _, led in leading])
+    return tuple(
+        DailyCurve(
+            f"broker {leading[place][0]}", _values(_rate_sum(loads, measured.hours, leading[place][1], least=0.0))
+        )
+        for place in largest(rates, top).tolist()
+    )
+
+
+def _rate_sum(loads: LoadColumns, rates: Floats, places: npt.NDArray[np.intp], *, least: float) -> Floats:
+    """The rates of these partitions together; NaN where those that were measured have a smaller share than `least`."""
+    mean = np.nan_to_num(loads.figures[_RATE][places])[:, None]
+    is_measured = ~np.isnan(rates[places])
+    measured_share = (mean * is_measured).sum(axis=0) / (mean.sum() or 1.0)
+    total = np.where(is_measured, rates[places], mean).sum(axis=0)
+    return np.where(is_measured.any(axis=0) & (measured_share >= least), total, np.nan)
+
+
+def _history(
+    name: str,
+    loads: LoadColumns,
+    measured: Measured,
+    places: npt.NDArray[np.intp],
+    ahead: dict[str, Floats],
+    horizon_days: float,
+) -> History:
+    days = _rate_sum(loads, measured.days, places, least=_HALF)
+    recent = loads.figures["recent_write_bytes_per_s"][places]
+    return History(
+        name=name,
+        days=tuple((age, float(days[age])) for age in reversed(range(SHOWN_DAYS)) if not np.isnan(days[age])),
+        now=known(np.nan if np.isnan(recent).all() else np.nansum(recent)),
+        horizon_days=horizon_days,
+        expected=_expected(ahead, places),
+    )
+
+
+def _expected(ahead: dict[str, Floats], places: npt.NDArray[np.intp]) -> Expected | None:
+    def total(column: str) -> float | None:
+        found = ahead[column][places]
+        return None if np.isnan(found).all() else float(np.nansum(found))
+
+    return expected(*map(total, EXPECTED[_RATE]))
+
+
+def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
+    """The forecast of the rate by place, and how many days it looks ahead; NaN and 0 without one."""
+    columns = {name: np.full(len(loads.partitions), np.nan) for name in EXPECTED[_RATE]}
+    if not has_table(where, FORECAST):
+        return columns, 0.0
+    names = ("topic", "partition", "horizon_days", *columns)
+    found = read_columns(where, FORECAST, names, only={"cluster_id": loads.cluster_id})
+    places = places_of(loads, found)
+    for name, column in columns.items():
+        column[places[places >= 0]] = floats(found[name])[places >= 0]
+    horizon = floats(found["horizon_days"])
+    return columns, float(horizon[0]) if len(horizon) else 0.0
+
+
+def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
+    """The topics in which most is written beyond an even share, the most first."""
+    if not has_table(where, SKEW):
+        return ()
+    rows = read_rows(where, SKEW, only={"cluster_id": loads.cluster_id})
+    excess = np.array([_excess(row["write_bytes_per_s"], row["hottest_ratio"], row["known_count"]) for row in rows])
+    fields = TopicSkew.__slots__
+    return tuple(TopicSkew(**{name: rows[place][name] for name in fields}) for place in largest(excess, top).tolist())
+
+
+def _excess(rate: float | None, ratio: float | None, count: int) -> float:
+    """What the hottest partition of a topic gets beyond the mean, bytes per second."""
+    return 0.0 if rate is None or ratio is None or not count else rate / count * (ratio - 1)
+
+
+def _values(row: Floats) -> tuple[float | None, ...]:
+    return tuple(known(value) for value in row.tolist())
+
+
+# Completeness of each hour of the last day.
+#
+# Rules:
+#
+# - The last day are the 24 hours before the last one of the tables, which goes on.
+# - Each partition of the load counts alike in each hour: one that was not there yet, or of which no sample came, is
+#   measured for none of it. So a collector that has stopped shows, and so does a broker that is not asked.
+# - A window is complete when nine tenths of it were measured, as a day is whole (`forecast.py`).
+
+_HOUR_S = 3600.0
+_WINDOW_COLUMNS = ("topic", "partition", "hour_ms", "seconds")
+
+
+def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
+    """The hours of the last day, oldest first; none where no table tells of hours."""
+    if not has_table(where, LOAD_HOURS):
+        return ()
+    log = log_of(where, LOAD_HOURS)
+    ends = [int(file.highs["hour_ms"]) for file in log.files() if file.highs.get("hour_ms") is not None]
+    if not ends:
+        return ()
+    end_ms = max(ends)
+    begin_ms = end_ms - HOURS_A_DAY * HOUR_MS
+    hour = ds.field("hour_ms")
+    wanted = (ds.field("cluster_id") == loads.cluster_id) & (hour >= begin_ms) & (hour < end_ms)
+    files = log.files(time="hour_ms", begin_ms=begin_ms, end_ms=end_ms)
+    found = column_arrays(rows_in(log, files, wanted, _WINDOW_COLUMNS))
+    is_known = places_of(loads, found) >= 0
+    hours = ((ints(found["hour_ms"]) - begin_ms) // HOUR_MS)[is_known]
+    parts = np.minimum(floats(found["seconds"])[is_known] / _HOUR_S, 1.0)
+    shares = np.bincount(hours, parts, HOURS_A_DAY) / len(loads.partitions)
+    return tuple(
+        Window(begin_ms + place * HOUR_MS, min(float(share), 1.0)) for place, share in enumerate(shares.tolist())
+    )
+
+
+# Results that a load prints at its end.
+
+
+def partition_counts(where: Where, column: str) -> dict[str, int]:
+    """Partitions of table `load_model` by what a column of words says of them."""
+    counted = read_table(where, LOAD_MODEL, columns=[column]).group_by(column).aggregate([([], "count_all")])
+    counts = Counter({row[column]: row["count_all"] for row in counted.to_pylist()})
+    return dict(sorted(counts.items()))
+
+
+def backtest_results(where: Where) -> list[str]:
+    """What table `backtests` says, one sentence per cluster."""
+    return [_backtest_sentence(row) for row in sorted(read_rows(where, BACKTESTS), key=lambda row: row["cluster_id"])]
+
+
+def _backtest_sentence(tested: Row) -> str:
+    name = f"backtest of {tested['cluster_id']}"
+    if not tested["partition_count"]:
+        return f"{name}: none, no partition has two whole weeks of samples"
+    return (
+        f"{name}: {tested['partition_count']} partitions, their last week as forecast from the days before it: "
+        f"median error {tested['median_error']:.1%}, 95th percentile {tested['p95_error']:.1%}; "
+        f"{tested['covered_share']:.1%} were in the 95% interval, which was widened {tested['widening']:.2f} times"
+    )

@@ -28,8 +28,7 @@ from kreassign.pipeline.tables.delta import (
     told,
     visible_files,
 )
-from kreassign.pipeline.tables.parquet import Skipped, why_not, write_files
-from kreassign.pipeline.tables.published import is_of_loads
+from kreassign.pipeline.tables.parquet import Skipped, is_of_loads, why_not, write_files
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY, QUARANTINE, Table
 
 _REWRITTEN = "converted"

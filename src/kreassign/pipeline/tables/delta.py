@@ -30,9 +30,8 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import fs
 
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.access import BOUNDS, for_log, for_spark, make_private_folder, meaning
 from kreassign.pipeline.tables.arrow import ARROW_TYPES
-from kreassign.pipeline.tables.object_store import BOUNDS, for_log, for_spark, meaning
-from kreassign.pipeline.tables.private_folder import make_private_folder
 from kreassign.pipeline.tables.schemas import Table
 
 DataDir = Path | str

@@ -16,11 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kreassign.errors import InputError
-from kreassign.model.amount import LARGEST_AMOUNT
-from kreassign.model.partition import NO_LEADER
-from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.model.snapshot_json import format_head, parse_head
-from kreassign.model.whole_number import LARGEST_ID
+from kreassign.model.cluster import NO_LEADER
+from kreassign.model.snapshot import ClusterSnapshot, format_head, parse_head
+from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID
 from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Amounts, Ids, Lists, Rates, SnapshotColumns, ends_of
 
 KEY = b"kreassign.snapshot"

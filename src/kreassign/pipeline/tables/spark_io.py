@@ -31,8 +31,7 @@ from kreassign.pipeline.tables.delta import (
     storage,
     undo_after,
 )
-from kreassign.pipeline.tables.parquet import Skipped, usable_files
-from kreassign.pipeline.tables.published import Where, log_of
+from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
 from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,

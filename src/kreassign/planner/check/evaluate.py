@@ -6,18 +6,46 @@ from the fields of the problem. Works on whole arrays; a million replicas take s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.model.amount import format_load, told_load
-from kreassign.planner.arrays import BytesArray, FloatArray
-from kreassign.planner.check.changes import Changes, changes_of
-from kreassign.planner.check.consumer_reads import bytes_sent
+from kreassign.model.text import format_load, told_load
+from kreassign.planner.arrays import NOWHERE, BytesArray, FloatArray, sums
+from kreassign.planner.check.cost import Changes, changes_of
 from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
 from kreassign.planner.goals import Column, Goal, PartitionLoads
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Problem
+from kreassign.planner.problem.problem import Assignment, Problem
+
+# Reads where consumers fetch from followers (KIP-392): every replica counts where it is.
+#
+# The rules of the choice: `with_consumer_racks` of the policy. Several followers in a rack without the leader count
+# alike: Kafka takes the one that has caught up most.
+
+
+def bytes_sent_by_brokers(problem: Problem, assignment: Assignment) -> FloatArray:
+    """Bytes/s that each broker sends to consumers and followers, (N,)."""
+    now, brokers = problem.partitions, problem.brokers
+    whole = now.read_bytes_per_s + now.follower_read_bytes_per_s * (now.factors - 1)
+    to_followers = np.minimum(now.write_bytes_per_s * (now.factors - 1), whole)
+    consumed = whole - to_followers
+    heads, owners = assignment.offsets[:-1], assignment.owners
+    racks = brokers.racks[assignment.replicas]
+    sent = np.zeros(len(owners))
+    led_from = np.ones(len(now))
+    for rack, name in enumerate(brokers.rack_names):
+        part = np.array([problem.rules.consumer_racks.get(topic, {}).get(name, 0.0) for topic in now.topic_names])
+        here = (racks == rack) & (racks[heads][owners] != rack)
+        beside = np.bincount(owners[here], minlength=len(now))
+        wanted = part[now.topics]
+        sent[here] += (wanted * consumed)[owners[here]] / beside[owners[here]]
+        led_from -= np.where(beside > 0, wanted, 0.0)
+    sent[heads] += to_followers + consumed * np.maximum(led_from, 0.0)
+    return sums(assignment.replicas, sent, len(brokers))
+
+
+# The evaluation: loads, bands, limits and rules, before and after.
 
 ROUNDING = 1e-9
 NEAR = 1e-6  # how near to a whole number a share of counts is one
@@ -220,7 +248,7 @@ def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...
     loads = _loads(problem, assignment, tuple(map(loads_by_role, goals)))
     for column, goal in enumerate(goals if problem.rules.consumer_racks else ()):
         if goal.name == "net-out":
-            loads[:, column] = bytes_sent(problem, assignment)
+            loads[:, column] = bytes_sent_by_brokers(problem, assignment)
     return loads
 
 
@@ -278,3 +306,48 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
     following = loads_by_role(goal)[1](problem.partitions)
     part = np.where(stays & (brokers.may_lead | following.any()), part, 0.0)
     return part / part.sum() if part.sum() else part
+
+
+# Log directories that stay full under a plan between brokers. Reported so that "nothing to do" does not mislead.
+
+FULL = 0.90
+"""As for `kreassign doctor`."""
+
+SHOWN_LOG_DIRS = 20
+
+
+def full_log_dirs(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
+    """A sentence for each log directory that stays full under a plan that changes none, the fullest first.
+
+    Copies that come from elsewhere do not count: Kafka chooses their directory. Empty where directories, or their
+    sizes, are not known, and where the plan may change them: then they are among its goals.
+    """
+    if problem.log_dirs is None or problem.rules.between_log_dirs:
+        return ()
+    found = list(_full_dir_sentences(problem, assignment))
+    more = len(found) - SHOWN_LOG_DIRS
+    return tuple(found[:SHOWN_LOG_DIRS]) + ((f"and {more} full log directories more",) if more > 0 else ())
+
+
+def _full_dir_sentences(problem: Problem, assignment: Assignment) -> Iterator[str]:
+    dirs = problem.log_dirs
+    assert dirs is not None
+    sizes = problem.partitions.size_bytes[assignment.owners]
+    placed = assignment.log_dirs != NOWHERE
+    held = np.bincount(assignment.log_dirs[placed], sizes[placed], minlength=len(dirs))
+    known = np.isfinite(dirs.capacity_bytes) & (dirs.capacity_bytes > 0) & ~dirs.must_empty
+    shares = np.divide(held, dirs.capacity_bytes, out=np.zeros(len(dirs)), where=known)
+    for place in np.argsort(-shares, kind="stable").tolist():
+        if shares[place] < FULL:
+            return
+        others = known & (dirs.brokers == dirs.brokers[place]) & dirs.may_receive
+        others[place] = False
+        name = f"log directory {dirs.paths[place]} of broker {problem.brokers.ids[dirs.brokers[place]]}"
+        remedy = _full_dir_remedy(float(shares[others].min(initial=FULL)))
+        yield f"{name} holds {shares[place]:.0%} of what it may, {remedy}"
+
+
+def _full_dir_remedy(emptiest: float) -> str:
+    if emptiest < FULL:
+        return f"another one of it {emptiest:.0%}: `kreassign plan disks` moves copies within brokers"
+    return "and no other one of it has room: it needs more brokers (`kreassign plan add-brokers`) or shorter retention"

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.model.amount import format_load, told_load
 from kreassign.model.plan_facts import WorstLoss
+from kreassign.model.text import format_load, told_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, pairs
 from kreassign.planner.check.evaluate import loads_by_role, share_of_each, total_of, whole_numbers
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Problem, RackRule
+from kreassign.planner.problem.problem import Assignment, Problem, RackRule
 
 ROUNDING = 1e-9
 STATES = ("before", "after")

@@ -9,13 +9,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from kreassign.model.amount import format_amount, format_load
+from kreassign.model.text import format_amount, format_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
-from kreassign.planner.check.bounds import forced_copies
-from kreassign.planner.check.changes import Changes
+from kreassign.planner.check.cost import Changes, forced_copies
 from kreassign.planner.goals import Column
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Problem, RackRule
+from kreassign.planner.problem.problem import Assignment, Problem, RackRule
 
 SHOWN_PER_RULE = 100
 ROUNDING = 1e-9

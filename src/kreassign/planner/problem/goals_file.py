@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.amount import parse_amount
-from kreassign.model.printable import shortened
-from kreassign.model.rack_prices import RackPrices, joined
-from kreassign.model.strict_json import finite
-from kreassign.model.strict_toml import read_toml
-from kreassign.model.whole_number import LARGEST_ID, parse_whole
+from kreassign.model.documents import finite, read_toml
+from kreassign.model.plan_facts import RackPrices, joined_prices
+from kreassign.model.text import LARGEST_ID, parse_amount, parse_whole, shortened
 from kreassign.planner.goals import FAILOVER, TOPIC_LEADERS, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import CORES, BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
@@ -187,7 +184,9 @@ def _prices(key: str, value: Toml) -> RackPrices:
         source, colon, target = name.partition(":")
         if name != "between" and not (colon and source and target):
             raise InputError(f'{key}: {shortened(name)!r} names no two racks; write "a:b" for from a to b, or between')
-        found = joined(found, RackPrices(number) if name == "between" else RackPrices(pairs={(source, target): number}))
+        found = joined_prices(
+            found, RackPrices(number) if name == "between" else RackPrices(pairs={(source, target): number})
+        )
     return found
 
 

@@ -1,22 +1,237 @@
-"""What a user wants of every plan: goals in their order, limits, tenants. `goals_file.py` reads them from a file."""
+"""The user's policy for every plan: goals in their order, limits, broker sets, racks; and applying it to a problem.
+
+`goals_file.py` reads a policy from a file. Here are also its parts that take more than a field: the choice of
+brokers and topics by name or pattern, reads from followers (KIP-392), and the load of coordinators.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.model.rack_prices import NO_PRICES, RackPrices
-from kreassign.planner.arrays import NOWHERE
+from kreassign.model.load import CPU_PER_READ
+from kreassign.model.plan_facts import NO_PRICES, RackPrices
+from kreassign.model.text import share_of, string_hash
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.goals import COORDINATORS, CPU
-from kreassign.planner.problem.cluster import Brokers, Partitions
-from kreassign.planner.problem.consumers import with_consumer_racks
-from kreassign.planner.problem.coordinators import NOBODY, Coordinated
-from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
-from kreassign.planner.problem.selection import TopicChoice, chosen_brokers, matching
+from kreassign.planner.problem.build import leader_cost
+from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Brokers, Partitions, Problem, RackRule
+
+# The choice of brokers and topics.
+
+INTERNAL = "__"
+"""Kafka's own topics begin so."""
+
+
+def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:
+    """Which brokers are named, shape (N,). Raises InputError for one that is not there, or if none is named."""
+    wanted, known = set(ids), brokers.ids.tolist()
+    if not wanted:
+        raise InputError("specify at least one broker")
+    if unknown := sorted(wanted - set(known)):
+        raise InputError(
+            f"there is no broker {', '.join(map(str, unknown))} in this cluster; it has {', '.join(map(str, known))}"
+        )
+    return np.isin(brokers.ids, sorted(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """All topics, or those named or matching a pattern; without those excluded. Patterns match the whole name."""
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    def of(self, partitions: Partitions) -> BoolArray:
+        """Which partitions are chosen, shape (P,).
+
+        Raises InputError for an unknown topic or a pattern that matches none.
+        """
+        known = partitions.topic_names
+        wanted = set(known) if not (self.names or self.patterns) else set()
+        if unknown := sorted(set(self.names) - set(known)):
+            raise InputError(f"there is no topic {unknown[0]!r} in this cluster{_similar(unknown[0], known)}")
+        wanted |= set(self.names)
+        for pattern in self.patterns:
+            wanted |= matching(pattern, known)
+        for pattern in self.excluded:
+            wanted -= _excluded(pattern, known)
+        return np.array([name in wanted for name in known], bool)[partitions.topics]
+
+
+def _excluded(pattern: str, known: Collection[str]) -> set[str]:
+    """What a pattern excludes. Of Kafka's own topics a cluster may have none yet; any other has to find some."""
+    if pattern.startswith(INTERNAL):
+        return _found(pattern, known)
+    return matching(pattern, known)
+
+
+def matching(pattern: str, names: Iterable[str]) -> set[str]:
+    """The names that a pattern matches as a whole. Raises InputError when it is no pattern, or matches none."""
+    found = _found(pattern, names)
+    if not found:
+        raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
+    return found
+
+
+def _found(pattern: str, names: Iterable[str]) -> set[str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
+    return {name for name in names if compiled.fullmatch(name)}
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    near = [one for one in known if name.lower() in one.lower() or one.lower() in name.lower()]
+    return f"; did you mean {', '.join(map(repr, near[:3]))}?" if near else ""
+
+
+# Consumers that fetch from followers (KIP-392): where the reads of a partition go, as loads of leaders and followers.
+#
+# With replica.selector.class=RackAwareReplicaSelector on the brokers, and client.rack on a consumer in rack k, the
+# consumer reads from the leader if that is in k, else from a follower in k if there is one, else from the leader. So of
+# what is read of a partition, with the part w(k) that consumers in rack k read of it,
+#
+#     followers send  F = sum of w(k) over the racks that have a follower but not the leader
+#     the leader      1 - F, besides what it sends to followers
+#
+# The search knows replicas by their role alone: each follower counts with F / (factor - 1), as replicas are spread now.
+# `planner/check/evaluate.py` counts every replica where it is.
+
+
+def with_consumer_racks(problem: Problem, parts: Mapping[str, Mapping[str, float]]) -> Problem:
+    """The problem with reads that go to followers. `parts` has for topics the part of reads of each rack, by name."""
+    if not parts:
+        return problem
+    partitions = problem.partitions
+    consumed = np.maximum(partitions.read_bytes_per_s - partitions.write_bytes_per_s * (partitions.factors - 1), 0.0)
+    moved = consumed * _followers_part(problem, parts)
+    followers = partitions.factors - 1
+    cost = leader_cost(partitions.write_bytes_per_s, partitions.read_bytes_per_s)
+    # In the unit of what the leader has: of its CPU, what these reads cost of all that leading costs.
+    moved_cpu = partitions.leader_cpu * np.divide(CPU_PER_READ * moved, cost, out=np.zeros(len(moved)), where=cost > 0)
+    each, each_cpu = (
+        np.divide(one, followers, out=np.zeros(len(moved)), where=followers > 0) for one in (moved, moved_cpu)
+    )
+    return replace(
+        problem,
+        rules=replace(problem.rules, consumer_racks=parts),
+        partitions=replace(
+            partitions,
+            read_bytes_per_s=partitions.read_bytes_per_s - moved,
+            follower_reads=each,
+            leader_cpu=np.maximum(partitions.leader_cpu - moved_cpu, 0.0),
+            follower_cpu=partitions.follower_cpu + each_cpu,
+        ),
+    )
+
+
+def _followers_part(problem: Problem, parts: Mapping[str, Mapping[str, float]]) -> FloatArray:
+    """Which part of the reads of each partition goes to its followers, (P,)."""
+    partitions, brokers = problem.partitions, problem.brokers
+    racks = brokers.racks[partitions.replicas]
+    leaders = racks[partitions.offsets[:-1]][partitions.owners]
+    weights = np.array([[parts.get(topic, {}).get(rack, 0.0) for rack in brokers.rack_names]
+                        for topic in partitions.topic_names]).reshape(len(partitions.topic_names), -1)  # fmt: skip
+    away = (racks != NOWHERE) & (racks != leaders)
+    width = len(brokers.rack_names)
+    served = np.unique(partitions.owners[away].astype(np.int64) * width + racks[away])
+    owners = served // width
+    found = np.bincount(owners, weights[partitions.topics[owners], served % width], len(partitions))
+    return found.astype(np.float64)
+
+
+# What coordinators coordinate: groups, transactional ids and share groups, by the partition whose leader does.
+#
+# Kafka gives each of them to a partition of an internal topic by Java's hash of its name; the leader is its
+# coordinator:
+#
+#     __consumer_offsets    the group id
+#     __transaction_state   the transactional id
+#     __share_group_state   group id, topic id and partition, joined by colons; one for every partition that it reads
+#
+# `Utils.abs(name.hashCode()) % partitions`. Bytes say little of it: offsets are compacted, and one group may be as busy
+# as a hundred that have stopped.
+
+GROUPS, TRANSACTIONS, SHARE_GROUPS = "__consumer_offsets", "__transaction_state", "__share_group_state"
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinated:
+    """Who has a coordinator: group ids, transactional ids, and share groups with a topic that they read."""
+
+    groups: tuple[str, ...] = ()
+    transactional_ids: tuple[str, ...] = ()
+    share_groups: tuple[tuple[str, str], ...] = ()
+
+
+NOBODY = Coordinated()
+
+
+def with_coordinated(problem: Problem, coordinated: Coordinated, topic_ids: Mapping[str, str]) -> Problem:
+    """The problem with what the leader of each partition coordinates; topic ids are by name.
+
+    Raises InputError where the internal topic is not there, or a topic that a share group reads, or its id.
+    """
+    if coordinated == NOBODY:
+        return problem
+    names = {
+        GROUPS: coordinated.groups,
+        TRANSACTIONS: coordinated.transactional_ids,
+        SHARE_GROUPS: tuple(_share_keys(problem, coordinated.share_groups, topic_ids)),
+    }
+    partitions = problem.partitions
+    counts = np.zeros(len(partitions))
+    for topic, keys in names.items():
+        if not keys:
+            continue
+        if topic not in partitions.topic_names:
+            raise InputError(f"there is no topic {topic} in this cluster, so that nothing coordinates {keys[0]!r}")
+        its = np.flatnonzero(partitions.topics == partitions.topic_names.index(topic))
+        chosen = [share_of(string_hash(key), len(its)) for key in dict.fromkeys(keys)]
+        counts[its] = np.bincount(chosen, minlength=len(its))[partitions.numbers[its]]
+    return replace(problem, partitions=replace(partitions, coordinated=counts))
+
+
+def _share_keys(problem: Problem, groups: Iterable[tuple[str, str]], topic_ids: Mapping[str, str]) -> Iterable[str]:
+    partitions = problem.partitions
+    for group, topic in groups:
+        if topic not in partitions.topic_names:
+            raise InputError(f"share group {group}: there is no topic {topic!r} in this cluster")
+        if topic not in topic_ids:
+            raise InputError(f"share group {group}: the id of topic {topic} is not known; take a new snapshot")
+        count = int((partitions.topics == partitions.topic_names.index(topic)).sum())
+        yield from (f"{group}:{topic_ids[topic]}:{number}" for number in range(count))
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Group or transactional ids, one a line, as `kafka-consumer-groups --list` prints them; not empty lines.
+
+    Raises InputError for what is no text.
+    """
+    if "\0" in text:
+        raise InputError("no text, but a file with zero bytes; write one id a line")
+    return tuple(dict.fromkeys(line.rstrip("\r") for line in text.split("\n") if line.strip()))
+
+
+def parse_share_groups(text: str) -> tuple[tuple[str, str], ...]:
+    """Share groups with a topic that they read, `GROUP:TOPIC` a line. Raises InputError, which names the line."""
+    found = []
+    for line in parse_names(text):
+        group, colon, topic = line.rpartition(":")
+        if not (group and colon and topic):
+            raise InputError(f"{line[:80]!r} names no share group and topic; write GROUP:TOPIC")
+        found.append((group, topic))
+    return tuple(found)
+
+
+# The policy, and applying it to a problem.
 
 CORES = "cores"
 """Beside the limits of goals: how many cores a broker has. `cpu` counts cores then, not parts of a broker's CPU."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Budget, Problem
+from kreassign.planner.problem.problem import Assignment, Budget, Problem
 from kreassign.planner.search.compiled import loops
-from kreassign.planner.search.compiled.state import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State, loads_of
+from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State, loads_of
 
 SEED = 20_260_101
 UNLIMITED = np.inf

@@ -1,4 +1,4 @@
-"""The search for a plan: passes over one encoded problem, in the order of `PASSES`.
+"""The search for a plan: passes over one encoded problem, in the order of `PASSES`; then log directories.
 
 Deterministic: the same problem gives the same plan, byte for byte. docs/concepts/planning.md explains each pass.
 """
@@ -9,21 +9,155 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from kreassign.planner.arrays import FloatArray, IndexArray
-from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Budget, Problem, Rules
+from kreassign.errors import Infeasible
+from kreassign.planner.arrays import NOWHERE, FloatArray, IndexArray, IntArray
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.problem import (
+    DEFAULT_TOLERANCE,
+    Assignment,
+    Band,
+    Brokers,
+    Budget,
+    LogDirs,
+    Partitions,
+    Problem,
+    RackRule,
+    Rules,
+)
 from kreassign.planner.search.compiled import kernels, loops
-from kreassign.planner.search.compiled.paying import as_pays
-from kreassign.planner.search.compiled.state import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State
+from kreassign.planner.search.compiled.compiler import as_pays
+from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State
 from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
-from kreassign.planner.search.failover import excess, spread_failover
-from kreassign.planner.search.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
-from kreassign.planner.search.log_dirs import in_log_dirs
-from kreassign.planner.search.room import around, attempts, go_back, is_overfull, make_room, put_back, relieve
-from kreassign.planner.search.topic_leaders import missed as missed_leaders
-from kreassign.planner.search.topic_leaders import spread_leaders
-from kreassign.planner.search.topic_spread import spread_topics
+from kreassign.planner.search.feasibility import (
+    exchange_attempts,
+    go_back,
+    is_overfull,
+    make_room,
+    movable_slots,
+    refuse_impossible,
+    refuse_overfull,
+    refuse_unplaced,
+    relieve,
+    undo_copies_of_start,
+)
+from kreassign.planner.search.spread import (
+    failover_excess,
+    missed_leaders,
+    spread_failover,
+    spread_leaders,
+    spread_topics,
+)
+
+# Log directories: the same search once more inside every broker, with its directories in the place of brokers.
+
+Solve = Callable[[Problem], Assignment]
+
+
+def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assignment:
+    """The assignment with a log directory for every replica of brokers that have several.
+
+    Directories are filled within the tolerance of the disk goal around their share of what their broker holds;
+    replicas that arrive go where there is room, and as few bytes as possible move between directories. A replica
+    that stays in an unknown directory is left out. Raises Infeasible when a broker's directories cannot hold it.
+    """
+    dirs = problem.log_dirs
+    if dirs is None or not problem.rules.between_log_dirs:
+        return assignment
+    chosen = assignment.log_dirs.copy()
+    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    stays = np.isin(*_replica_keys(problem, assignment, owners))
+    for broker in np.unique(assignment.replicas):
+        own = np.flatnonzero(dirs.brokers == broker)
+        places = np.flatnonzero((assignment.replicas == broker) & (~stays | (assignment.log_dirs != NOWHERE)))
+        if len(own) < 2 or not len(places):
+            continue
+        inner = _inside_broker(problem, own, owners[places], assignment.log_dirs[places])
+        chosen[places] = own[_solved_inside(problem, int(broker), inner, solve).replicas]
+    return replace(assignment, log_dirs=chosen)
+
+
+def _replica_keys(
+    problem: Problem, assignment: Assignment, owners: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(partition, broker) as one number, of the assignment and of the present replicas."""
+    width, now = len(problem.brokers), problem.partitions
+    return owners * width + assignment.replicas, now.owners.astype(np.int64) * width + now.replicas
+
+
+def _solved_inside(problem: Problem, broker: int, inner: Problem, solve: Solve) -> Assignment:
+    try:
+        return solve(inner)
+    except Infeasible as refusal:
+        name = problem.brokers.ids[broker]
+        text = f"log directories of broker {name} (numbered from 0 in the order of their paths): {refusal}"
+        raise Infeasible(text, goals=("log directories",)) from refusal
+
+
+def _inside_broker(
+    problem: Problem, own: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], present: IntArray
+) -> Problem:
+    """One broker as a problem: its directories are the brokers, its replicas partitions of one replica."""
+    if problem.log_dirs is None:
+        raise AssertionError("only brokers with log directories are looked into")
+    only_forced = problem.rules.only_forced
+    tolerance = next((band.tolerance for band in problem.bands if band.goal is DISK), DEFAULT_TOLERANCE)
+    if only_forced and tolerance is None:  # a band then moves nothing, and says where what must move goes
+        tolerance = DEFAULT_TOLERANCE
+    return Problem(
+        _dirs_as_brokers(problem.log_dirs, own),
+        _replicas_as_partitions(problem.partitions, owners, np.searchsorted(own, present), present != NOWHERE),
+        bands=(Band(DISK, tolerance),),
+        rules=Rules(racks=RackRule.NONE, only_forced=only_forced),
+    )
+
+
+def _dirs_as_brokers(dirs: LogDirs, own: npt.NDArray[np.int64]) -> Brokers:
+    count = len(own)
+    nowhere, everyone = np.full(count, NOWHERE, np.int32), np.ones(count, bool)
+    limits: FloatArray = dirs.capacity_bytes[own]
+    return Brokers(
+        ids=np.arange(count, dtype=np.int32),
+        racks=nowhere,
+        rack_names=(),
+        is_live=everyone,
+        may_receive=dirs.may_receive[own],
+        may_lead=everyone,
+        must_empty=dirs.must_empty[own],
+        broker_sets=nowhere,
+        capacity={DISK.name: limits},
+        shares={},
+    )
+
+
+def _replicas_as_partitions(
+    outer: Partitions, owners: npt.NDArray[np.int64], present: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
+) -> Partitions:
+    """A replica that arrives is a partition that has none yet and wants one."""
+    count = len(owners)
+    ones = np.ones(count, np.int32)
+    placed = present[known].astype(np.int32)
+    return Partitions(
+        topic_names=outer.topic_names,
+        topics=outer.topics[owners],
+        numbers=outer.numbers[owners],
+        offsets=np.concatenate(([0], np.cumsum(known))).astype(np.int32),
+        replicas=placed,
+        log_dirs=np.full(len(placed), NOWHERE, np.int32),
+        size_bytes=outer.size_bytes[owners],
+        write_bytes_per_s=outer.write_bytes_per_s[owners],
+        read_bytes_per_s=outer.read_bytes_per_s[owners],
+        leader_cpu=outer.leader_cpu[owners],
+        follower_cpu=outer.follower_cpu[owners],
+        wanted_factors=ones,
+        may_move=outer.may_move[owners],
+        broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(len(placed), bool),
+    )
+
+
+# The passes.
 
 # Gain per scaled byte: a replica of average proportions that lessens an excess and a want of one goal gains 2.
 MOVE_THRESHOLDS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
@@ -123,7 +257,7 @@ def _force(search: Search) -> None:
     """Drains, dead brokers, racks, factors, leaders that may not lead; what the budget does not allow is `undone`."""
     problem, encoding, state = search.problem, search.encoding, search.state
     if problem.rules.only_forced:
-        put_back(search)
+        undo_copies_of_start(search)
     _unplace(search)
     if _barred_leaders(encoding, state):
         loops.demote_pass(encoding, state)
@@ -245,7 +379,7 @@ def _trim(search: Search) -> None:
     largest_first = np.argsort(-encoding.size[encoding.owners], kind="stable")
     for _ in range(TRIMMING_ROUNDS if _is_small(search) else 1):
         changed = loops.return_pass(encoding, state, largest_first)
-        by_broker, _ = around(encoding, state)
+        by_broker, _ = movable_slots(encoding, state)
         changed += loops.smaller_pass(encoding, state, by_broker, SMALLER_ATTEMPTS)
         if not changed:
             break
@@ -278,7 +412,7 @@ def _spread_failover(search: Search) -> None:
     if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a rack that is preferred
         search.order, left = spread_failover(problem, encoding, state)
     present = encode(problem)
-    if left > excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
+    if left > failover_excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
         for values, initial in zip(state, present.state, strict=True):
             values[:] = initial
         search.order, _ = spread_failover(problem, encoding, state)
@@ -333,9 +467,9 @@ def _change_leaders(encoding: Encoding, state: State) -> None:
 
 def _change_pairs(encoding: Encoding, state: State, threshold: float) -> None:
     """Two changes at once around the brokers that are still outside their bands, then single ones again."""
-    by_broker, partners = around(encoding, state)
-    loops.exchange_pass(encoding, state, by_broker, partners, attempts(encoding, partners), threshold)
-    by_broker, _ = around(encoding, state)
+    by_broker, partners = movable_slots(encoding, state)
+    loops.exchange_pass(encoding, state, by_broker, partners, exchange_attempts(encoding, partners), threshold)
+    by_broker, _ = movable_slots(encoding, state)
     loops.lead_chain_pass(encoding, state, by_broker, CHAIN_ATTEMPTS)
     if _outside_bands(state):
         loops.move_pass(encoding, state, threshold)
@@ -433,4 +567,4 @@ PASSES: tuple[Pass, ...] = (
         _spread_failover,
     ),
 )
-"""The search, in order. Inside each broker with several log directories it runs once more: see `log_dirs.py`."""
+"""The search, in order. Inside each broker with several log directories it runs once more (`in_log_dirs`)."""

@@ -19,8 +19,7 @@ import numpy as np
 
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import FloatArray, IndexArray
-from kreassign.planner.problem.cluster import Assignment, Brokers, Partitions
-from kreassign.planner.problem.problem import Budget, Problem, Rules
+from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Partitions, Problem, Rules
 from kreassign.planner.search.search import Solution, solve, unwatched
 
 DEFAULT_SEED = 1

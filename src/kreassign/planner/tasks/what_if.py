@@ -1,23 +1,28 @@
-"""The same cluster under other circumstances, and how many brokers a load needs."""
+"""What if: the same cluster under other circumstances, the brokers that a load needs, and alternative plans.
+
+`what_if` changes loads, brokers or limits of a problem. `brokers_needed` searches the fewest brokers. `pareto`
+yields several plans for one task, none of which is worse than another in everything.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
 
 from kreassign.errors import Infeasible, InputError
+from kreassign.model.plan_facts import plan_id
 from kreassign.planner.arrays import NOWHERE
+from kreassign.planner.check.cost import predict
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import GOALS
-from kreassign.planner.problem.cluster import Brokers
-from kreassign.planner.problem.problem import Band, Problem
+from kreassign.planner.problem.problem import Assignment, Band, Brokers, Problem
+from kreassign.planner.results import plan_of
 from kreassign.planner.search.search import solve
-from kreassign.planner.tasks.drain import drain_brokers
-from kreassign.planner.tasks.replicas import change_factors
+from kreassign.planner.tasks.tasks import change_factors, drain_brokers
 
 DAYS_PER_MONTH = 30
 MOST_TIMES = 1_000_000
@@ -115,8 +120,8 @@ def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[
     )
 
 
-TRIES = 10
-MOST = 10_000
+RIGHT_SIZE_TRIES = 10
+MOST_BROKERS = 10_000
 """No cluster has so many brokers: loads or limits are wrong that ask for more."""
 
 
@@ -164,20 +169,21 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
         raise InputError("no limit of the brokers is known; name some in the goals file, under [capacity]")
     factor = int(problem.partitions.wanted_factors.max(initial=1))
     least = max(*(need.brokers for need in needs), factor, 1)
-    if least > MOST:
+    if least > MOST_BROKERS:
         most = max(needs, key=lambda need: need.brokers)
         raise Infeasible(
-            f"{most.goal} asks for {least:,} brokers, and more than {MOST:,} are not looked into: look at the loads "
+            f"{most.goal} asks for {least:,} brokers, and more than {MOST_BROKERS:,} are not looked into: look at "
+            "the loads "
             "(`kreassign load --show`) and at the limits",
             goals=(most.goal,),
         )
     unlimited, unknown = _not_counted(reduced, needs)
-    for count in range(least, least + TRIES + 1):
+    for count in range(least, least + RIGHT_SIZE_TRIES + 1):
         if _fits(reduced, count):
             present = int(problem.brokers.staying.sum())
             return RightSize(count, present, at_most, needs, unlimited, unknown, factor)
     raise Infeasible(
-        f"no placement was found on {least} to {least + TRIES} brokers; some partition is too large for one"
+        f"no placement was found on {least} to {least + RIGHT_SIZE_TRIES} brokers; some partition is too large for one"
     )
 
 
@@ -220,3 +226,74 @@ def _with_brokers(problem: Problem, count: int) -> Problem:
     if count > len(present):
         return with_new_brokers(problem, count - len(present))
     return drain_brokers(problem, present[count:]) if count < len(present) else problem
+
+
+# Several plans for one task, none of which is worse than another in everything.
+
+TOLERANCES = (0.03, 0.05, 0.2, 0.4)
+PARTS_OF_BYTES = (0.1, 0.25, 0.5, 0.75)
+ANY_RATE = 1e6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One plan: what it was asked for, what it costs, and the widest miss of the bands that it leaves."""
+
+    id: str
+    asked_for: str
+    assignment: Assignment
+    moved_bytes: int
+    imbalance: float
+    seconds: float
+    leader_changes: int
+
+    @property
+    def _costs(self) -> tuple[float, ...]:
+        return self.moved_bytes, round(self.imbalance, 9), self.seconds, self.leader_changes
+
+    def beats(self, other: Choice) -> bool:
+        """Whether this is nowhere worse than the other and somewhere better."""
+        return self._costs != other._costs and all(a <= b for a, b in zip(self._costs, other._costs, strict=True))
+
+
+def pareto(problem: Problem, rate_bytes_per_s: float = ANY_RATE) -> tuple[Choice, ...]:
+    """Plans with other bands, part of the bytes, no changes of leaders, or nothing but these; the fewest bytes first.
+
+    Balance is judged by the bands of the problem. Plans that another one beats in bytes, balance, time and changes of
+    leaders are left out, and so are equal ones.
+    """
+    found: dict[str, Choice] = {}
+    for asked_for, variant in _variants(problem):
+        try:
+            choice = _choice(problem, asked_for, solve(variant).assignment, rate_bytes_per_s)
+        except Infeasible:
+            continue
+        found.setdefault(choice.id, choice)
+    kept = [one for one in found.values() if not any(other.beats(one) for other in found.values())]
+    return tuple(sorted(kept, key=lambda one: (one.moved_bytes, one.imbalance, one.id)))
+
+
+def _variants(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    yield "as asked", problem
+    yield "leaders only", replace(problem, rules=replace(problem.rules, between_brokers=False))
+    yield "leaders stay", replace(problem, rules=replace(problem.rules, leaders=False))
+    for tolerance in TOLERANCES:
+        bands = tuple(replace(band, tolerance=tolerance) if band.tolerance else band for band in problem.bands)
+        yield f"bands of ±{tolerance:.0%}", replace(problem, bands=bands)
+    whole = evaluate(problem, solve(problem).assignment).moved_bytes
+    for part in PARTS_OF_BYTES:
+        budget = replace(problem.budget, moved_bytes=int(whole * part))
+        yield f"{part:.0%} of the bytes", replace(problem, budget=budget)
+
+
+def _choice(problem: Problem, asked_for: str, assignment: Assignment, rate: float) -> Choice:
+    found = evaluate(problem, assignment)
+    return Choice(
+        id=plan_id(plan_of(problem, assignment)),
+        asked_for=asked_for,
+        assignment=assignment,
+        moved_bytes=found.moved_bytes,
+        imbalance=found.imbalance,
+        seconds=predict(problem, assignment, rate).seconds,
+        leader_changes=found.leader_changes,
+    )

@@ -1,1 +1,1 @@
-"""One module per Kafka API, named by its number: what a node answers, as a function of the request."""
+"""What a node answers, as functions of the request: one function per Kafka API, one module per subject."""

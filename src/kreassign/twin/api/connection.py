@@ -1,12 +1,16 @@
-"""One client's connection to one node: decodes requests, calls handlers, encodes responses. Bytes in, bytes out.
+"""A client's connection to a node: decode a request, call its handler, encode the response. Bytes in, bytes out.
 
-The TCP server and the in-process transport both use this, so that they cannot differ.
+The TCP server and the in-process transport both use this, so that they cannot differ. It is also the only place where
+requests and responses get lost, or are refused, delayed or duplicated by a fault: a request can be lost before it is
+executed, or be answered with an error, executed or not; a response can be lost, delayed or duplicated after its
+request has been executed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kreassign.errors import ControllerMoved, ProtocolViolation
 from kreassign.model.error_codes import (
@@ -15,25 +19,166 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.access.endpoints import Node
-from kreassign.twin.access.permissions import ANONYMOUS
-from kreassign.twin.access.sasl import MECHANISM, Users
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.api.not_controller import refusal
-from kreassign.twin.api.refusals import refusing
-from kreassign.twin.api.request import Client, Request, ServedCluster
-from kreassign.twin.api.response_faults import CLOSED, Dropped, Refused, Reply, ResponseFaults
-from kreassign.twin.api.table import BY_KEY
+from kreassign.twin.access import ANONYMOUS, SASL_MECHANISM, Node, Users
+from kreassign.twin.api.handlers import HANDLERS_BY_KEY
+from kreassign.twin.api.refusals import not_controller_refusal, refuse_all
+from kreassign.twin.api.request import Client, Handler, Request, ServedCluster
 from kreassign.wire import api
-from kreassign.wire.api import Message
+from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import (
     Received,
     decode_request,
     encode_response,
     encode_unsupported_version,
+    framed,
     request_head,
 )
-from kreassign.wire.frame import framed
+
+# Faults of requests on their way to a node, and of responses on their way back.
+
+
+class Reply(NamedTuple):
+    """What a node sends back: whole frames, or nothing; and whether it closes the connection after that.
+
+    It is sent after `delay_ms`, and until then nothing else is read from the connection.
+    """
+
+    frame: bytes
+    is_last: bool = False
+    delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The connection breaks before the request is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request is answered with an error on everything in it; it is executed only if `is_executed`."""
+
+    code: int
+    is_executed: bool = False
+
+
+RequestFault = Dropped | Refused
+
+
+class FailsOver(Protocol):
+    """A controller, as far as faults of responses need it."""
+
+    def fail_over(self) -> None:
+        """Let the next node become the active controller."""
+        ...
+
+
+class ResponseFault(Protocol):
+    """Something that changes responses."""
+
+    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+        """The response as the client gets it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The connection breaks instead of a response."""
+
+    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+        """No response."""
+        del controller, reply
+        return CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """The response comes later."""
+
+    by_ms: int
+
+    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+        """The same response, later."""
+        del controller
+        return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicated:
+    """The response comes twice; the client takes the second for the response to its next request."""
+
+    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+        """The same response twice."""
+        del controller
+        return reply._replace(frame=reply.frame * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LostInFailover:
+    """The controller executes the request, then another one takes over, and the response never comes."""
+
+    def apply(self, controller: FailsOver, reply: Reply) -> Reply:
+        """No response from a controller that is no longer active."""
+        del reply
+        controller.fail_over()
+        return CLOSED
+
+
+CLOSED = Reply(b"", is_last=True)
+"""The node closes the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedResponses:
+    """Which requests or responses are affected: those of one API or (None) any, to or from one node or any."""
+
+    api_key: int | None = None
+    node_id: int | None = None
+
+    def __contains__(self, response: tuple[Api, int]) -> bool:
+        api, node_id = response
+        return self.api_key in (None, api.key) and self.node_id in (None, node_id)
+
+
+class _ActiveFault(NamedTuple):
+    fault: ResponseFault | RequestFault
+    affected: AffectedResponses
+    hits_once: bool
+
+
+class ResponseFaults:
+    """The faults that are active."""
+
+    def __init__(self) -> None:
+        self._active: list[_ActiveFault] = []
+
+    def add(self, fault: ResponseFault | RequestFault, affected: AffectedResponses, *, hits_once: bool) -> None:
+        """Change the next such request or response (`hits_once`), or all of them until the fault is removed."""
+        self._active.append(_ActiveFault(fault, affected, hits_once))
+
+    def remove(self, fault: ResponseFault | RequestFault, affected: AffectedResponses) -> None:
+        """Remove a fault. Nothing happens if it is not active, or has hit already."""
+        self._active = [one for one in self._active if one[:2] != (fault, affected)]
+
+    def before(self, node_id: int, api: Api) -> RequestFault | None:
+        """What happens to a request that a node is about to get; of several faults the one that is oldest."""
+        for one in self._active:
+            if isinstance(one.fault, Dropped | Refused) and (api, node_id) in one.affected:
+                if one.hits_once:
+                    self._active.remove(one)
+                return one.fault
+        return None
+
+    def apply(self, controller: FailsOver, node_id: int, api: Api, reply: Reply) -> Reply:
+        """The response of a node as the client gets it, after all faults that affect it."""
+        if not self._active:
+            return reply
+        hitting = [one for one in self._active if (api, node_id) in one.affected]
+        for one in hitting:
+            if not isinstance(one.fault, Dropped | Refused):
+                if one.hits_once:
+                    self._active.remove(one)
+                reply = one.fault.apply(controller, reply)
+        return reply
 
 
 class ConnectedCluster(ServedCluster, Protocol):
@@ -42,7 +187,7 @@ class ConnectedCluster(ServedCluster, Protocol):
     response_faults: ResponseFaults
 
 
-class _Stage(Enum):
+class _SaslStage(Enum):
     """How far a client is with SASL."""
 
     GREETING = auto()
@@ -61,14 +206,14 @@ class Connection:
         self._cluster = cluster
         self._node = node
         self._client = Client(ANONYMOUS, name)
-        self._stage = _Stage.DONE if node.listener.users is None else _Stage.GREETING
+        self._stage = _SaslStage.DONE if node.listener.users is None else _SaslStage.GREETING
 
     def answer(self, payload: bytes) -> Reply:
         """The response to a frame's payload; `ProtocolViolation` where a real node would close the connection."""
-        if self._stage is _Stage.BARE_TOKENS:
+        if self._stage is _SaslStage.BARE_TOKENS:
             return self._bare_token(payload)
         head = request_head(payload)
-        handler = BY_KEY.get(head.api_key)
+        handler = HANDLERS_BY_KEY.get(head.api_key)
         offered = self._cluster.version.versions(head.api_key, self._node.endpoint)
         if handler is None or offered is None:
             raise ProtocolViolation(f"API {head.api_key} is not offered by {self._node.endpoint.name.lower()}s")
@@ -77,7 +222,7 @@ class Connection:
                 return Reply(encode_unsupported_version(head.correlation_id, UNSUPPORTED_VERSION, offered))
             raise ProtocolViolation(f"{handler.api} is offered in versions {offered}, not in {head.version}")
         received = decode_request(handler.api, payload)
-        if self._stage is not _Stage.DONE:
+        if self._stage is not _SaslStage.DONE:
             return self._authenticate(received)
         fault = self._cluster.response_faults.before(self._node.id, handler.api)
         if isinstance(fault, Dropped):
@@ -98,7 +243,7 @@ class Connection:
         )
 
     def _respond(self, request: Request, handler: Handler, fault: Refused | None) -> Message:
-        refused = None if fault is None else refusing(request, fault.code)
+        refused = None if fault is None else refuse_all(request, fault.code)
         if fault is None or refused is None:
             return self._executed(request, handler)
         if fault.is_executed:
@@ -107,9 +252,9 @@ class Connection:
 
     def _executed(self, request: Request, handler: Handler) -> Message:
         try:
-            return refusal(request, handler.api) or handler.handle(request)
+            return not_controller_refusal(request, handler.api) or handler.handle(request)
         except ControllerMoved as moved:  # Another controller was elected, which this one finds out when it writes.
-            refused = refusal(request, handler.api)
+            refused = not_controller_refusal(request, handler.api)
             if refused is None:
                 raise ProtocolViolation(f"{handler.api} needs a controller, and there is none here") from moved
             return refused
@@ -117,22 +262,22 @@ class Connection:
     # --- SASL -------------------------------------------------------------------------------------------------
 
     def _authenticate(self, received: Received) -> Reply:
-        if self._stage is _Stage.GREETING and received.api is api.API_VERSIONS:
-            response = BY_KEY[api.API_VERSIONS.key].handle(self._request(received))
+        if self._stage is _SaslStage.GREETING and received.api is api.API_VERSIONS:
+            response = HANDLERS_BY_KEY[api.API_VERSIONS.key].handle(self._request(received))
             return Reply(encode_response(received.version, response, received.correlation_id))
-        if self._stage is _Stage.GREETING and received.api is api.SASL_HANDSHAKE:
+        if self._stage is _SaslStage.GREETING and received.api is api.SASL_HANDSHAKE:
             return self._handshake(received)
-        if self._stage is _Stage.TOKENS_IN_MESSAGES and received.api is api.SASL_AUTHENTICATE:
+        if self._stage is _SaslStage.TOKENS_IN_MESSAGES and received.api is api.SASL_AUTHENTICATE:
             return self._token(received)
         raise ProtocolViolation(f"{received.api} came before the client was authenticated")
 
     def _handshake(self, received: Received) -> Reply:
-        is_known = received.message.mechanism == MECHANISM
+        is_known = received.message.mechanism == SASL_MECHANISM
         response = api.SASL_HANDSHAKE.response(
-            error_code=NONE if is_known else UNSUPPORTED_SASL_MECHANISM, mechanisms=[MECHANISM]
+            error_code=NONE if is_known else UNSUPPORTED_SASL_MECHANISM, mechanisms=[SASL_MECHANISM]
         )
         # After a handshake in version 0 the tokens come as they are, after one in version 1 as messages (KIP-152).
-        self._stage = _Stage.BARE_TOKENS if received.version == 0 else _Stage.TOKENS_IN_MESSAGES
+        self._stage = _SaslStage.BARE_TOKENS if received.version == 0 else _SaslStage.TOKENS_IN_MESSAGES
         return Reply(encode_response(received.version, response, received.correlation_id), is_last=not is_known)
 
     def _token(self, received: Received) -> Reply:
@@ -157,5 +302,5 @@ class Connection:
         verdict = users.judge(token)
         if verdict.user is not None:
             self._client = Client(f"User:{verdict.user}", self._client.connection)
-            self._stage = _Stage.DONE
+            self._stage = _SaslStage.DONE
         return verdict.refusal

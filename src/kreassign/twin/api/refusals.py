@@ -1,4 +1,9 @@
-"""Answers that refuse everything in a request with one and the same error, item by item, as Kafka makes them."""
+"""Refuse all items of a request with the same error, item by item, as Kafka makes error responses.
+
+`not_controller_refusal` is the answer of a node that is not the active controller: NOT_CONTROLLER on every item, and
+nothing is executed. In KRaft mode brokers forward requests to the active controller; in ZooKeeper mode the controller
+is a broker, and the other brokers refuse.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from kreassign.model.error_codes import NONE, error_code
+from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
+from kreassign.twin.api.metadata import is_internal, metadata_brokers, shown_controller
 from kreassign.twin.api.request import Request
-from kreassign.twin.api.shown import is_internal, metadata_brokers, shown_controller
-from kreassign.wire import api, kip_179
+from kreassign.wire import api
 from kreassign.wire.api import Message
 
 Refuse = Callable[[Request, dict[str, Any]], Message]
@@ -20,7 +25,7 @@ _WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
 """What fails on single items fails on these alone; only who is not the controller says so at the top, too."""
 
 
-def refusing(request: Request, code: int) -> Message | None:
+def refuse_all(request: Request, code: int) -> Message | None:
     """The answer with this error code, and Kafka's text for it, everywhere; None for an API that has no items."""
     refuse = BY_KEY.get(request.called.key)
     if refuse is None:
@@ -160,6 +165,57 @@ BY_KEY: Mapping[int, Refuse] = {
     api.LIST_PARTITION_REASSIGNMENTS.key: _refused_as_a_whole(api.LIST_PARTITION_REASSIGNMENTS),
     api.DESCRIBE_TOPIC_PARTITIONS.key: _described_partitions,
     api.UNREGISTER_BROKER.key: _unregistered,
-    **{known.key: _refused_as_a_whole(known) for known in kip_179.CHANGES},
+    **{known.key: _refused_as_a_whole(known) for known in api.KIP_179_CHANGES},
 }
 """Every API whose requests can be refused so."""
+
+
+# Requests for the active controller, at a node that is not it.
+
+
+def not_controller_refusal(request: Request, called: api.Api) -> Message | None:
+    """The refusal, if the request is for the active controller alone and this node does not pass it on."""
+    controller = request.cluster.controller
+    refuse = (_REFUSALS_OF_CONTROLLERS if request.at_controller else _REFUSALS_OF_BROKERS).get(called.key)
+    if refuse is None or controller.takes_requests_at(request.node.id):
+        return None
+    of_controllers = f"The active controller appears to be node {controller.active_id}."
+    text = of_controllers if request.at_controller else error_code(NOT_CONTROLLER).text
+    return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": text})
+
+
+def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
+    """In ZooKeeper mode nothing of the request is repeated."""
+    del request
+    return api.ALTER_PARTITION_REASSIGNMENTS.response(responses=[], **failed)
+
+
+def _each_elected(request: Request, failed: dict[str, Any]) -> Message:
+    """In ZooKeeper mode only partitions are refused, without a text, and the answer as a whole is fine."""
+    response = BY_KEY[api.ELECT_LEADERS.key](request, {**failed, "error_message": None})
+    response.error_code = NONE
+    return response
+
+
+def _refusals_of(*apis: api.Api) -> dict[int, Refuse]:
+    return {known.key: BY_KEY[known.key] for known in apis}
+
+
+# ListPartitionReassignments is not among them: a controller that is not active answers from what it has read.
+_REFUSALS_OF_CONTROLLERS: Mapping[int, Refuse] = _refusals_of(
+    api.CREATE_TOPICS, api.DELETE_TOPICS, api.ALTER_CONFIGS, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
+    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER, *api.KIP_179_CHANGES,
+)  # fmt: skip
+
+# Configurations can be changed through any broker.
+_REFUSALS_OF_BROKERS: Mapping[int, Refuse] = {
+    **_refusals_of(
+        api.CREATE_TOPICS,
+        api.DELETE_TOPICS,
+        api.CREATE_PARTITIONS,
+        api.LIST_PARTITION_REASSIGNMENTS,
+        *api.KIP_179_CHANGES,
+    ),
+    api.ELECT_LEADERS.key: _each_elected,
+    api.ALTER_PARTITION_REASSIGNMENTS.key: _none_reassigned,
+}

@@ -1,20 +1,26 @@
-"""A request as its handler sees it, and what the handler sees of the cluster."""
+"""A request as its handler sees it, what the handler may use of the cluster, and the shape of a handler.
+
+Handlers read this node's view of the metadata, which may lag, and change the cluster only through its controller,
+its copies and its groups.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from kreassign.twin.access.endpoints import Address, Listener, Node
-from kreassign.twin.access.permissions import Operation, Permissions
-from kreassign.twin.controller.context import ControllerContext
+from kreassign.twin.access import Address, Listener, Node, Operation, Permissions
+from kreassign.twin.controller.decision import ControllerContext
 from kreassign.twin.controller.port import ControllerPort
-from kreassign.twin.groups.coordinator import GroupCoordinator
-from kreassign.twin.metadata.state import ClusterMetadata
+from kreassign.twin.groups import GroupCoordinator
+from kreassign.twin.metadata import ClusterMetadata
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.version import Endpoint, KafkaVersion
 from kreassign.wire.api import Api, Message
+
+# A request as its handler sees it, and what the handler sees of the cluster.
 
 
 class ServedCluster(Protocol):
@@ -147,3 +153,10 @@ class Request:
             f"securityProtocol={listener.security_protocol}, buffer=null, envelope=None) "
             f"needs {operation.name} permission."
         )
+
+
+class Handler(NamedTuple):
+    """An API, and the function that makes the answer to a request; whether the version is offered is checked before."""
+
+    api: Api
+    handle: Callable[[Request], Message]

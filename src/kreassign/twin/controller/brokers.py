@@ -1,21 +1,24 @@
-"""Brokers come and go, and what that does to the partitions that they have replicas of."""
+"""Register, fence and unregister brokers, take failed log directories out of service, note where replicas are.
+
+Each of these changes partitions that the broker has replicas of: a broker that goes leaves their ISRs and leads
+none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import (
     BROKER_ID_NOT_REGISTERED,
     DUPLICATE_BROKER_REGISTRATION,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.changes import PartitionUpdate, change_of
-from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.context import ControllerContext
-from kreassign.twin.controller.decision import DONE, Decision, Outcome
-from kreassign.twin.controller.leaders import Election
-from kreassign.twin.metadata.records import (
+from kreassign.twin.controller.decision import DONE, ControllerContext, Decision, Outcome
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, without
+from kreassign.twin.metadata import (
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
@@ -24,9 +27,9 @@ from kreassign.twin.metadata.records import (
     LogDirFailed,
     LogDirInfo,
     PartitionChanged,
+    PartitionState,
     Record,
 )
-from kreassign.twin.metadata.state import PartitionState
 
 NO_EPOCH = -1
 """The epoch of a broker that does not remember a clean shutdown."""
@@ -64,7 +67,7 @@ def register(context: ControllerContext, registration: Registration) -> Decision
     if known is not None and registration.has_live_session:
         return Decision((), Registered(_another_is_registered()))
     was_clean = known is not None and known.broker_epoch == registration.previous_epoch
-    changes = _left(context, broker_id) if was_clean else _crashed(context, broker_id)
+    changes = _leave_partitions(context, broker_id) if was_clean else _crashed(context, broker_id)
     epoch = metadata.offset
     taken_in = BrokerRegistered(
         broker_id, registration.host, registration.port, registration.rack, registration.log_dirs, epoch
@@ -74,7 +77,7 @@ def register(context: ControllerContext, registration: Registration) -> Decision
 
 def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Take a broker out of service, because its heartbeats stopped or because it has shut down."""
-    return Decision((*_left(context, broker_id), BrokerFenced(broker_id)), None)
+    return Decision((*_leave_partitions(context, broker_id), BrokerFenced(broker_id)), None)
 
 
 def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
@@ -92,7 +95,7 @@ def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]
     """
     is_news = not context.metadata.brokers[broker_id].shutting_down
     first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
-    return Decision((*first, *_left(context, broker_id)), None)
+    return Decision((*first, *_leave_partitions(context, broker_id)), None)
 
 
 def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
@@ -100,7 +103,7 @@ def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
     if broker_id not in context.metadata.brokers:
         text = f"Broker ID {broker_id} is not currently registered"
         return Decision((), Outcome(BROKER_ID_NOT_REGISTERED, text))
-    return Decision((*_left(context, broker_id), BrokerUnregistered(broker_id)), DONE)
+    return Decision((*_leave_partitions(context, broker_id), BrokerUnregistered(broker_id)), DONE)
 
 
 def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) -> Decision[None]:
@@ -114,7 +117,7 @@ def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) 
     return Decision((*changes, LogDirFailed(broker_id, directory_id)), None)
 
 
-def _left(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
+def _leave_partitions(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
     in_sync = (partition for partition in context.metadata.partitions_on(broker_id) if broker_id in partition.isr)
     return _without_broker(context, broker_id, in_sync)
 
@@ -129,7 +132,7 @@ def _without_broker(
 def _crashed(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
     """The broker may have lost what it had not written to disk, so that it is not fit to lead without the others."""
     if not context.rules.has_eligible_leaders:
-        return _left(context, broker_id)
+        return _leave_partitions(context, broker_id)
     gone = replace(context, leaving=broker_id)
     return _only_changes(
         _drop(gone, partition, broker_id, lost=broker_id)
@@ -173,3 +176,31 @@ def _another_is_registered() -> Outcome:
         "Another broker is registered with that broker id. If the broker was recently restarted this should "
         "self-resolve once the heartbeat manager expires the broker's session.",
     )
+
+
+# Brokers report in which log directory they put their replicas (KIP-858).
+
+
+def assign_directories(
+    context: ControllerContext, broker_id: int, directories: Mapping[TopicPartition, str]
+) -> Decision[dict[TopicPartition, Outcome]]:
+    """Note the directory ids of a broker's replicas. What is no replica of the broker is refused, by its code alone."""
+    records = []
+    outcomes = {}
+    for topic_partition, directory_id in directories.items():
+        result = _assign_directory(context, broker_id, topic_partition, directory_id)
+        if isinstance(result, PartitionChanged):
+            records.append(result)
+        outcomes[topic_partition] = result if isinstance(result, Outcome) else DONE
+    return Decision(tuple(records), outcomes)
+
+
+def _assign_directory(
+    context: ControllerContext, broker_id: int, topic_partition: TopicPartition, directory_id: str
+) -> PartitionChanged | Outcome:
+    partition = context.metadata.partition(topic_partition)
+    if partition is None:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
+    if broker_id not in partition.replicas:
+        return Outcome(NOT_LEADER_OR_FOLLOWER)
+    return change_of(context, partition, PartitionUpdate(directory=(broker_id, directory_id))) or DONE

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.model import ConfigOperation, ConfigResource
-from kreassign.model.config import ResourceType
+from kreassign.model.cluster import ResourceType
 from kreassign.model.error_codes import (
     BROKER_ID_NOT_REGISTERED,
     INVALID_CONFIG,
@@ -19,14 +19,30 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.controller.config_keys import BROKER_KEYS, THREAD_COUNTS, TOPIC_KEYS, Key, ValueType
-from kreassign.twin.controller.config_values import first_broker_fault, first_fault, untiering_fault
-from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, ControllerContext
-from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
+from kreassign.twin.controller.config_keys import (
+    BROKER_KEYS,
+    THREAD_COUNTS,
+    TOPIC_KEYS,
+    Key,
+    ValueType,
+    first_broker_fault,
+    first_fault,
+    untiering_fault,
+)
+from kreassign.twin.controller.decision import (
+    DEFAULT_BROKER,
+    DONE,
+    FAILED,
+    MAX_RECORDS,
+    MIN_IN_SYNC_REPLICAS,
+    TOO_LARGE,
+    ControllerContext,
+    Decision,
+    Outcome,
+)
 from kreassign.twin.controller.described_configs import broker_setting
-from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
-from kreassign.twin.controller.topic_names import check_topic_name
-from kreassign.twin.metadata.records import ConfigChanged, PartitionChanged, Record
+from kreassign.twin.controller.topics import CORDONED_LOG_DIRS, check_topic_name, cordoned_paths
+from kreassign.twin.metadata import ConfigChanged, PartitionChanged, Record
 
 MAX_VALUE_LENGTH = 32_767
 _OPERATIONS = frozenset(map(int, ConfigOperation))

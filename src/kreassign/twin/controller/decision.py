@@ -1,12 +1,174 @@
-"""The result of a command: records to write to the metadata log, and the response."""
+"""The basis of a decision and its result.
+
+Decide, then apply: a command reads a `ControllerContext` (metadata, rules of the release, settings of the servers)
+and returns a `Decision`: records to write to the metadata log, all of them or none, and the answer. It changes
+nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Generic, TypeVar
 
+from kreassign.errors import InputError
+from kreassign.model import NO_LEADER, ConfigResource
+from kreassign.model.cluster import ResourceType
 from kreassign.model.error_codes import NONE, POLICY_VIOLATION, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR, error_code
-from kreassign.twin.metadata.records import Record
+from kreassign.twin.metadata import UNASSIGNED, BrokerState, ClusterMetadata, PartitionState, Record
+
+# What a controller does differently from one release of Kafka to the next.
+
+
+class CompletionRule(Enum):
+    """When a move is complete, given the ISR without the removing replicas, which must not be empty.
+
+    `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3):
+    all adding replicas are in it, and where fewer are added than removed, the whole target. `BY_PHASES`: never by
+    itself; a controller in ZooKeeper mode goes through phases of its own.
+    """
+
+    V1 = 1
+    V2 = 2
+    V3 = 3
+    BY_PHASES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one release, for a freshly formatted cluster.
+
+    `has_eligible_leaders`: whether it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
+    `has_cordoning`: whether log directories can be cordoned (KIP-1066), which some texts mention.
+    `raises_epoch_for_absent`: whether the leader epoch goes up when a follower that is gone leaves the ISR.
+    `places_on_absent`: whether new replicas may go to brokers that are down, where there are too few others.
+    """
+
+    completion: CompletionRule = CompletionRule.V3
+    has_eligible_leaders: bool = True
+    has_cordoning: bool = True
+    raises_epoch_for_absent: bool = False
+    places_on_absent: bool = True
+
+
+LATEST_RULES = Rules()
+
+ZOOKEEPER_RULES = Rules(
+    CompletionRule.BY_PHASES,
+    has_eligible_leaders=False,
+    has_cordoning=False,
+    raises_epoch_for_absent=True,
+    places_on_absent=False,
+)
+"""The rules of Kafka 3.9 with its metadata in ZooKeeper."""
+
+_RULES_OF_RELEASES = {
+    "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False),
+    "3.9": Rules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False),
+    "4.2": Rules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False),
+    "4.3": LATEST_RULES,
+}
+
+
+def rules_of(release: str) -> Rules:
+    """The rules of a release line such as `4.3`; InputError for one that is not known."""
+    if release not in _RULES_OF_RELEASES:
+        raise InputError(f"the twin does not know Kafka {release}; choose one of {', '.join(_RULES_OF_RELEASES)}")
+    return _RULES_OF_RELEASES[release]
+
+
+# What a decision is based on: the metadata, the rules of the release, and the brokers' own settings.
+
+MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
+TIERED_SERVER = "remote.log.storage.system.enable"
+UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
+DEFAULT_BROKER = ConfigResource(ResourceType.BROKER, "")
+"""Owner of the dynamic settings that hold for every broker without its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Settings of every server's own file. `static` are those that topics fall back to, by the server's key."""
+
+    partition_count: int = 1
+    replication_factor: int = 1
+    static: Mapping[str, str] = field(default_factory=dict)
+
+    def with_static(self, key: str, value: str) -> ServerSettings:
+        """The same with one more setting in the file."""
+        return replace(self, static={**self.static, key: value})
+
+
+NO_SERVER_SETTINGS = ServerSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """The metadata as it is now, to be read only.
+
+    While a broker is being unfenced the metadata still has it as fenced, and the other way round: `returning` is such
+    a broker that counts as active, `leaving` one that must not lead. `controllers` are nodes that can be configured
+    although they are no brokers.
+    """
+
+    metadata: ClusterMetadata
+    rules: Rules = LATEST_RULES
+    server: ServerSettings = NO_SERVER_SETTINGS
+    returning: int = NO_LEADER
+    leaving: int = NO_LEADER
+    controllers: frozenset[int] = frozenset()
+
+    def may_lead(self, partition: PartitionState, broker_id: int) -> bool:
+        """Whether a broker is fit to lead a partition that it has a replica of, apart from being in sync."""
+        if broker_id == self.leaving or broker_id not in partition.replicas:
+            return False
+        if broker_id != self.returning and not self.metadata.is_active(broker_id):
+            return False
+        return is_online(self.metadata.brokers[broker_id], partition.directory_of(broker_id))
+
+    def topic_setting(self, topic: str, key: str, default: str) -> str:
+        """The value of a key that topics and brokers share, wherever it is set."""
+        for resource in (ConfigResource.topic(topic), DEFAULT_BROKER):
+            value = self.metadata.config(resource, key)
+            if value is not None:
+                return value
+        return self.server.static.get(key, default)
+
+    @property
+    def may_be_tiered(self) -> bool:
+        """Whether topics may have their older segments in remote storage (KIP-405)."""
+        return self.server.static.get(TIERED_SERVER) == "true"
+
+    def min_isr(self, topic: str) -> int:
+        """How many replicas must be in sync, but never more than the first partition of the topic has replicas."""
+        first = self.metadata.topics[topic].partitions[0]
+        return min(int(self.topic_setting(topic, MIN_IN_SYNC_REPLICAS, "1")), len(first.replicas))
+
+    def allows_unclean_election(self, topic: str) -> bool:
+        """Whether a replica out of sync may be made leader without anybody asking for it."""
+        return self.topic_setting(topic, UNCLEAN_LEADER_ELECTION, "false").strip().lower() == "true"
+
+
+def is_online(broker: BrokerState, directory_id: str) -> bool:
+    """Whether a replica in this directory can be used; one whose directory is not known yet is taken to be fine."""
+    return directory_id == UNASSIGNED or directory_id in online_directories(broker)
+
+
+def online_directories(broker: BrokerState) -> tuple[str, ...]:
+    """Ids of the directories that work, in the order of the broker's configuration."""
+    every = (log_dir.directory_id for log_dir in broker.log_dirs)
+    return tuple(directory_id for directory_id in every if directory_id not in broker.failed_dirs)
+
+
+def default_directory(metadata: ClusterMetadata, broker_id: int) -> str:
+    """Where a new replica goes as far as the controller knows: only if the broker has one directory."""
+    broker = metadata.brokers.get(broker_id)
+    online = online_directories(broker) if broker else ()
+    return online[0] if len(online) == 1 else UNASSIGNED
+
+
+# The result of a command: records, and an outcome for each item.
 
 Answer = TypeVar("Answer")
 

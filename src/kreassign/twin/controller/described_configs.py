@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 
 from kreassign.model import ConfigResource
-from kreassign.model.config import ConfigSource, ResourceType
+from kreassign.model.cluster import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS, DOCUMENTED_TOPIC_KEYS
-from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILIES, TOPIC_KEYS, Key, ValueType
-from kreassign.twin.controller.config_values import shown_value
-from kreassign.twin.controller.context import DEFAULT_BROKER, ControllerContext
-from kreassign.twin.controller.decision import Outcome, with_default_text
-from kreassign.twin.controller.placement import CORDONED_LOG_DIRS
-from kreassign.twin.controller.topic_names import check_topic_name
+from kreassign.twin.controller.config_keys import (
+    BROKER_KEYS,
+    PER_BROKER_FAMILIES,
+    TOPIC_KEYS,
+    Key,
+    ValueType,
+    shown_value,
+)
+from kreassign.twin.controller.decision import DEFAULT_BROKER, ControllerContext, Outcome, with_default_text
+from kreassign.twin.controller.topics import CORDONED_LOG_DIRS, check_topic_name
 
 _BROKER_DATA = {key.name: key for key in DOCUMENTED_BROKER_KEYS}
 _ALWAYS_TOLD = frozenset(name for name in _BROKER_DATA if name not in BROKER_KEYS or not BROKER_KEYS[name].is_quota)

@@ -12,11 +12,16 @@ from typing import Protocol
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome
 from kreassign.twin.controller.decision import Outcome
-from kreassign.twin.controller.elections import ElectLeaders, LeadersElected
-from kreassign.twin.controller.partitions import CreatePartitions
+from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
-from kreassign.twin.controller.topics import CreateTopics, TopicCreation, TopicDeletion, TopicReference
-from kreassign.twin.metadata.records import Record
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    CreateTopics,
+    TopicCreation,
+    TopicDeletion,
+    TopicReference,
+)
+from kreassign.twin.metadata import Record
 
 
 class ControllerPort(Protocol):

@@ -12,22 +12,19 @@ from kreassign.model.error_codes import (
     NO_REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.changes import PartitionUpdate, change_of
-from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import (
     DONE,
     FAILED,
     MAX_RECORDS,
     TIMED_OUT,
+    ControllerContext,
     Decision,
     Outcome,
     has_expired,
 )
-from kreassign.twin.controller.leaders import Election
-from kreassign.twin.controller.placement import check_assignment
-from kreassign.twin.metadata.records import PartitionChanged
-from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.controller.partition_change import Election, PartitionUpdate, change_of, without
+from kreassign.twin.controller.topics import check_assignment
+from kreassign.twin.metadata import ClusterMetadata, PartitionChanged, PartitionState
 
 
 @dataclass(frozen=True, slots=True)

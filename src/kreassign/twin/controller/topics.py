@@ -1,10 +1,16 @@
-"""Creating and deleting topics."""
+"""Create and delete topics and give them more partitions, also while their partitions move.
+
+New partitions go where the request lists brokers, which is checked, or where the striped placer of the KRaft
+controller puts them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
 from uuid import UUID
 
@@ -18,26 +24,151 @@ from kreassign.model.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     POLICY_VIOLATION,
+    REASSIGNMENT_IN_PROGRESS,
     TOPIC_ALREADY_EXISTS,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.config_values import first_fault
-from kreassign.twin.controller.context import ControllerContext
+from kreassign.model.striped import UsableBroker, place
+from kreassign.model.topic_changes import unfit_assignment, unfit_count
+from kreassign.twin.controller.config_keys import first_fault
 from kreassign.twin.controller.decision import (
     DONE,
+    FAILED,
     MAX_RECORDS,
     TIMED_OUT,
     TOO_LARGE,
+    CompletionRule,
+    ControllerContext,
     Decision,
     Outcome,
+    default_directory,
     has_expired,
     with_default_text,
 )
-from kreassign.twin.controller.placement import check_activity, check_assignment, created, place_automatically
-from kreassign.twin.controller.topic_names import check_topic_name, unified
-from kreassign.twin.metadata.records import ConfigChanged, PartitionCreated, Record, TopicCreated, TopicDeleted
+from kreassign.twin.metadata import (
+    BrokerState,
+    ConfigChanged,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+    TopicState,
+)
+
+# Legal names of topics.
+
+MAX_NAME_LENGTH = 249
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]*")
+
+
+def check_topic_name(name: str) -> Outcome:
+    """Judge a name for a topic."""
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    elif not _LEGAL_NAME.fullmatch(name):
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    else:
+        return DONE
+    return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+
+
+def unified_name(name: str) -> str:
+    """The name as metrics have it, for which a dot is an underscore: two topics must not differ in that alone."""
+    return name.replace(".", "_")
+
+
+# Where new partitions go: the checks of lists given by hand, and the striped placer for the rest.
+
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+
+
+def check_assignment(
+    context: ControllerContext, replicas: tuple[int, ...], required_count: int | None = None
+) -> Outcome:
+    """Judge a replica list given by hand. Fenced brokers are fine; brokers that are not registered are not."""
+    unfit = unfit_assignment(replicas, context.metadata.brokers)
+    if unfit is not None:
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, unfit)
+    if required_count not in (None, len(replicas)):
+        text = (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {required_count} replica(s)."
+        )
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    return DONE
+
+
+def check_activity(context: ControllerContext, partition: int, replicas: tuple[int, ...]) -> Outcome:
+    """Refuse a list given by hand for a new partition if nobody on it could lead."""
+    if any(map(context.metadata.is_active, replicas)):
+        return DONE
+    return Outcome(
+        INVALID_REPLICA_ASSIGNMENT,
+        f"All brokers specified in the manual partition assignment for partition {partition} "
+        "are fenced or in controlled shutdown.",
+    )
+
+
+def place_automatically(
+    context: ControllerContext, partition_count: int, replication_factor: int, random: Random
+) -> tuple[tuple[int, ...], ...]:
+    """Replica lists from the striped placer; `Infeasible` in Kafka's words where it cannot be done."""
+    try:
+        return place(usable_brokers(context), partition_count, replication_factor, random)
+    except Infeasible as reason:
+        raise Infeasible(_in_words_of_release(context, str(reason))) from None
+
+
+def usable_brokers(context: ControllerContext) -> tuple[UsableBroker, ...]:
+    """The brokers that the placer may choose from: not shutting down, and with a directory that is not cordoned."""
+    return tuple(
+        UsableBroker(broker.broker_id, broker.rack, broker.fenced)
+        for broker in context.metadata.brokers.values()
+        if not broker.shutting_down
+        and not _is_cordoned(context, broker)
+        and (context.rules.places_on_absent or not broker.fenced)
+    )
+
+
+def created_partition(
+    context: ControllerContext, topic_partition: TopicPartition, replicas: tuple[int, ...]
+) -> PartitionCreated:
+    """The record of a new partition: active replicas are in sync, and the first of them leads."""
+    isr = tuple(filter(context.metadata.is_active, replicas))
+    directories = tuple(default_directory(context.metadata, broker_id) for broker_id in replicas)
+    return PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)
+
+
+def cordoned_paths(value: str | None) -> frozenset[str]:
+    """The directories in a value of `cordoned.log.dirs`; `*` stands for all of them."""
+    return frozenset(path.strip() for path in (value or "").split(",") if path.strip())
+
+
+def _is_cordoned(context: ControllerContext, broker: BrokerState) -> bool:
+    if not context.rules.has_cordoning:
+        return False
+    cordoned = cordoned_paths(context.metadata.config(ConfigResource.broker(broker.broker_id), CORDONED_LOG_DIRS))
+    return "*" in cordoned or (bool(cordoned) and cordoned.issuperset(log_dir.path for log_dir in broker.log_dirs))
+
+
+def _in_words_of_release(context: ControllerContext, text: str) -> str:
+    if context.rules.has_cordoning:
+        return text
+    for addition in (
+        ", or have all their log directories cordoned",
+        " or some brokers have all their log directories cordoned",
+    ):
+        text = text.replace(addition, "")
+    return text
+
+
+# CreateTopics and DeleteTopics.
 
 BY_DEFAULT = -1
 """As a count: take the server's default."""
@@ -101,7 +232,7 @@ def create_topics(
 ) -> Decision[tuple[TopicCreation, ...]]:
     """Create what can be created; chance decides on topic ids and on where replicas go that nobody placed."""
     names = Counter(topic.name for topic in command.topics)
-    refusals = {name: _refusal(name, count, command.denied) for name, count in names.items()}
+    refusals = {name: _creation_refusal(name, count, command.denied) for name, count in names.items()}
     allowed = [topic for topic in command.topics if not refusals[topic.name].is_failure]
     whole = _whole_request(context, allowed, command.timeout_ms)
     if whole.is_failure:
@@ -110,7 +241,7 @@ def create_topics(
     answers = []
     similar = _similar_names(context.metadata.topics)
     for topic in allowed:
-        result = _unfit(context, topic, similar) or _create(context, topic, random)
+        result = _unfit_topic(context, topic, similar) or _create_topic(context, topic, random)
         if isinstance(result, Outcome):
             answers.append(TopicCreation(topic.name, result))
         else:
@@ -139,7 +270,7 @@ def delete_topics(
     return Decision(tuple(map(TopicDeleted, to_be_deleted)), tuple(answers))
 
 
-def _refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
+def _creation_refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
     if count > 1:
         return Outcome(INVALID_REQUEST, "Duplicate topic name.")
     if name == METADATA_TOPIC:
@@ -165,21 +296,21 @@ def _asked_partitions(context: ControllerContext, topic: WantedTopic) -> int:
 
 def _similar_names(topics: Iterable[str]) -> dict[str, str]:
     """Existing names by what metrics make of them, for which a dot is an underscore."""
-    return {unified(name): name for name in topics if "." in name or "_" in name}
+    return {unified_name(name): name for name in topics if "." in name or "_" in name}
 
 
-def _unfit(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
+def _unfit_topic(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
     """Why a topic cannot be created, whatever its partitions."""
     if topic.name in context.metadata.topics:
         return Outcome(TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
-    other = similar.get(unified(topic.name))
+    other = similar.get(unified_name(topic.name))
     if other is not None:
         return Outcome(INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}")
     refusal = check_topic_name(topic.name)
     return refusal if refusal.is_failure else _unfit_configs(context, topic)
 
 
-def _create(context: ControllerContext, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
+def _create_topic(context: ControllerContext, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
     lists = _assigned(context, topic) if topic.assignments else _placed(context, topic, random)
     if isinstance(lists, Outcome):
         return lists
@@ -187,7 +318,10 @@ def _create(context: ControllerContext, topic: WantedTopic, random: Random) -> l
     return [
         TopicCreated(topic.name, str(UUID(int=random.getrandbits(128), version=4))),
         *(ConfigChanged(resource, name, value) for name, value in dict(topic.configs).items()),
-        *(created(context, TopicPartition(topic.name, index), replicas) for index, replicas in enumerate(lists)),
+        *(
+            created_partition(context, TopicPartition(topic.name, index), replicas)
+            for index, replicas in enumerate(lists)
+        ),
     ]
 
 
@@ -283,3 +417,124 @@ def _unfit_reference(one: TopicReference, references: Sequence[TopicReference]) 
     if references.count(one) > 1:
         return Outcome(INVALID_REQUEST, "Duplicate topic name." if one.topic_id is None else "Duplicate topic id.")
     return DONE
+
+
+# CreatePartitions.
+
+_FIBONACCI = 2**64 - 7_046_029_254_386_353_131
+"""What hash codes are multiplied by in the controller's tables: 2^64 divided by the golden ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """How many partitions a topic is to have in all, and where the new ones go if the cluster does not choose."""
+
+    topic: str
+    total_count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """A request for more partitions."""
+
+    topics: tuple[MorePartitions, ...]
+    validate_only: bool = False
+    timeout_ms: int = 60_000
+
+
+def create_partitions(
+    context: ControllerContext, command: CreatePartitions, random: Random
+) -> Decision[tuple[tuple[str, Outcome], ...]]:
+    """Add partitions where it can be done. The answer has the names that came twice first, then the others."""
+    if has_expired(command.timeout_ms):
+        return Decision((), tuple((wanted.topic, TIMED_OUT) for wanted in command.topics))
+    counts = Counter(wanted.topic for wanted in command.topics)
+    twice = [name for name, count in counts.items() if count > 1]
+    records: list[PartitionCreated] = []
+    answers = [(name, Outcome(INVALID_REQUEST, "Duplicate topic name.")) for name in twice]
+    for wanted in command.topics:
+        if wanted.topic in twice:
+            continue
+        result = _more_partitions(context, wanted, random)
+        if isinstance(result, Outcome):
+            answers.append((wanted.topic, result))
+        else:
+            # What fits under the limit is created, although the topic is answered as if nothing were.
+            created = list(islice(result, MAX_RECORDS - len(records)))
+            records += created
+            answers.append((wanted.topic, DONE if len(created) == len(result) else FAILED))
+    return Decision(() if command.validate_only else tuple(records), tuple(answers))
+
+
+def _more_partitions(
+    context: ControllerContext, wanted: MorePartitions, random: Random
+) -> list[PartitionCreated] | Outcome:
+    topic = context.metadata.topics.get(wanted.topic)
+    if topic is None:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
+    moving = any(partition.is_reassigning for partition in topic.partitions.values())
+    if moving and context.rules.completion is CompletionRule.BY_PHASES:
+        text = f"A partition reassignment is in progress for the topic '{wanted.topic}'."
+        return Outcome(REASSIGNMENT_IN_PROGRESS, text)
+    refusal = _unfit_count(wanted, len(topic.partitions))
+    if refusal.is_failure:
+        return refusal
+    lists = _new_lists(context, topic, wanted, random)
+    if isinstance(lists, Outcome):
+        return lists
+    first = len(topic.partitions)
+    return [
+        created_partition(context, TopicPartition(topic.name, first + number), replicas)
+        for number, replicas in enumerate(lists)
+    ]
+
+
+def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
+    unfit = unfit_count(wanted.topic, present, wanted.total_count)
+    if unfit is not None:
+        return Outcome(INVALID_PARTITIONS, unfit)
+    more = wanted.total_count - present
+    if wanted.assignments is not None and len(wanted.assignments) != more:
+        text = (
+            f"Attempted to add {more} additional partition(s), "
+            f"but only {len(wanted.assignments)} assignment(s) were specified."
+        )
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    return DONE
+
+
+def _new_lists(
+    context: ControllerContext, topic: TopicState, wanted: MorePartitions, random: Random
+) -> tuple[tuple[int, ...], ...] | Outcome:
+    """Replica lists as long as that of one partition, replicas that are on their way in or out included."""
+    present = len(topic.partitions)
+    factor = len(topic.partitions[_model_for_new_ones(present)].replicas)
+    if wanted.assignments is None:
+        try:
+            # One more than can be created shows that there are too many; placing 2³¹ of them would take for ever.
+            more = min(wanted.total_count - present, MAX_RECORDS + 1)
+            return place_automatically(context, more, factor, random)
+        except Infeasible as reason:
+            return Outcome(INVALID_REPLICATION_FACTOR, str(reason))
+    for number, replicas in enumerate(wanted.assignments):
+        refusal = check_assignment(context, replicas, factor)
+        if not refusal.is_failure:
+            refusal = check_activity(context, present + number, replicas)
+        if refusal.is_failure:
+            return refusal
+    return wanted.assignments
+
+
+def _model_for_new_ones(present: int) -> int:
+    """The partition whose replicas are counted: the first that Kafka meets in its hash table of a topic's partitions.
+
+    The table has a power of two of slots, which are doubled where one more partition would make it more than four on
+    three slots; the highest bits of a product choose the slot (Knuth's multiplicative hashing). Of the partitions in
+    one slot the last is met first. Partition 0 is in slot 0, so that this is the last that shares it: 2 of three.
+    """
+    slots = 2
+    while 3 * (present + 1) > 4 * slots:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+    return next(number for number in reversed(range(present)) if (number * _FIBONACCI % 2**64) >> shift == 0)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigOperation, ConfigResource
-from kreassign.model.config import ResourceType
+from kreassign.model.cluster import ResourceType
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic
-from kreassign.twin.faults.nodes import need_broker
+from kreassign.twin.faults.failures import need_broker
 
 _PATIENCE_MS = 60_000
 

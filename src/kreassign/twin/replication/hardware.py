@@ -1,19 +1,127 @@
-"""The machines of brokers: network and log directories, each as if it had a disk to itself.
+"""The machines of brokers, the limits on them, and how much of them the replicas in sync use.
 
-`BrokerHardware` describes one broker; `Fleet` has all of them as arrays, with what is broken at the moment. Brokers and
-log directories have indices, given as they are installed and never taken back.
+`BrokerHardware` describes one broker: network and log directories, each as if it had a disk to itself. `Fleet` has
+all of them as arrays, with what is broken at the moment. Brokers and log directories have indices, given as they
+are installed and never taken back. Rates are bytes per second.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.errors import InputError
-from kreassign.twin.replication.grown import grown
-from kreassign.twin.replication.throttles import NO_LIMIT
+
+# Constants of replication: Kafka's own settings, and what was measured on real brokers.
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicationSettings:
+    """How replication behaves apart from hardware; times in milliseconds.
+
+    `quota_window_ms` is `replication.quota.window.num` × `replication.quota.window.size.seconds`: so far back brokers
+    look when they keep a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
+    `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean
+    size of the batches in the logs, as long as producers' default `batch.size`. What follows from these for throttles
+    is computed in `copy_rates.py`; `python -m bench twin-calibration` holds it against real brokers.
+
+    `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for records of a leader asks for a new
+    partition only when that wait is over. `fetch_start_ms` lies between the controller's decision and a follower's
+    first fetch, `join_ms` between its last fetch and the leader's request to add it to the ISR: together the 0.1 s in
+    which the quickest moves of an empty partition end. A request that is not granted is repeated every `fetch_wait_ms`.
+
+    `lag_time_max_ms` is `replica.lag.time.max.ms`, looked at every half of it. `deletion_delay_ms` is
+    `file.delete.delay.ms`: so long the bytes of a removed copy still take room. `full_slack_bytes` must become free
+    on a full log directory before its writes go on.
+    """
+
+    quota_window_ms: int = 11_000
+    fetch_bytes: int = 1_048_576
+    response_bytes: int = 10_485_760
+    fetch_backoff_ms: int = 1000
+    batch_bytes: int = 16_384
+    fetch_wait_ms: int = 500
+    fetch_start_ms: int = 80
+    join_ms: int = 20
+    lag_time_max_ms: int = 30_000
+    deletion_delay_ms: int = 60_000
+    full_slack_bytes: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        waits = (self.fetch_start_ms, self.join_ms, self.fetch_backoff_ms, self.deletion_delay_ms)
+        if min(waits) < 0 or self.fetch_wait_ms <= 0 or self.lag_time_max_ms <= 1 or self.quota_window_ms <= 0:
+            raise InputError(f"replication cannot wait for less than no time: {self}")
+        if min(self.fetch_bytes, self.response_bytes, self.batch_bytes, self.full_slack_bytes) < 0:
+            raise InputError(f"replication cannot handle fewer than no bytes: {self}")
+
+
+# Replication throttles as brokers read them from the configuration (KIP-73).
+
+NO_LIMIT = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledReplicas:
+    """The replicas that a topic's list is about: pairs of partition and broker, or all of the topic."""
+
+    pairs: frozenset[tuple[int, int]] = frozenset()
+    everything: bool = False
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self:
+        """Read `partition:broker` pairs or `*`; None is a list that is not set. The controller checked the form."""
+        if text is None or text.strip() != "*":
+            items = (item.partition(":") for item in (text or "").split(",") if item.strip())
+            return cls(frozenset((int(partition), int(broker)) for partition, _, broker in items))
+        return cls(everything=True)
+
+    def holds(self, partition: int, broker: int) -> bool:
+        """Whether the list is about this replica."""
+        return self.everything or (partition, broker) in self.pairs
+
+    def differs(self, other: ThrottledReplicas) -> frozenset[int] | None:
+        """Partitions for which the two lists may say different things; None for any partition."""
+        if self.everything or other.everything:
+            return frozenset() if self == other else None
+        return frozenset(partition for partition, _ in self.pairs ^ other.pairs)
+
+
+NOBODY = ThrottledReplicas()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicThrottle:
+    """The two lists of one topic: whose sending and whose receiving is limited."""
+
+    leaders: ThrottledReplicas = NOBODY
+    followers: ThrottledReplicas = NOBODY
+
+
+UNTHROTTLED = TopicThrottle()
+
+
+def parse_rate(text: str | None) -> float:
+    """A rate of a broker in bytes per second; infinite where it is not set."""
+    return NO_LIMIT if text is None else float(int(text))
+
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def grown(numbers: NDArray[_Number], more: int) -> NDArray[_Number]:
+    """A copy that is longer by so many zeros at the end of every axis.
+
+    `np.pad` does the same, but takes ten times as long for the few numbers of a broker: most of making a small twin.
+    """
+    larger = np.zeros([length + more for length in numbers.shape], numbers.dtype)
+    larger[tuple(map(slice, numbers.shape))] = numbers
+    return larger
+
+
+# Brokers and their log directories.
 
 TEN_GIGABIT = 1_250_000_000
 """Bytes per second of a ten gigabit network."""
@@ -173,3 +281,101 @@ class Fleet:
         paths = {path.strip() for path in (text or "").split(",")}
         for log_dir in self.dirs_of(broker):
             self.cordoned[log_dir] = "*" in paths or self.paths[log_dir] in paths
+
+
+# The traffic of replicas in sync: sums that change when a partition does, so that idle replicas cost nothing. Producers
+# write to leaders, leaders send to followers in sync. This traffic goes first; copies share what it leaves.
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A replica in sync that is not the leader; broker and log directory by index."""
+
+    broker: int
+    log_dir: int
+    is_throttled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTraffic:
+    """What one partition uses now. `leader` and `leader_dir` are -1 when it has no leader.
+
+    `rate` is what is written, `growth` by how much each copy becomes longer (bytes per second), `size` how long it is
+    (bytes).
+    """
+
+    leader: int
+    leader_dir: int
+    leader_is_throttled: bool
+    followers: tuple[Follower, ...]
+    rate: float
+    growth: float
+    size: float
+
+
+class InSyncTraffic:
+    """The sums.
+
+    By broker, bytes per second: `net_in`, `net_out`, and `leader_counted`, `follower_counted` for the part that
+    counts against a throttle. Kafka counts the traffic of a throttled partition whoever it is for, though it slows
+    only followers that are behind. By log directory: `write` (bytes per second), `size` (bytes), `growth` (bytes per
+    second). By leader and follower: `followed`, how many partitions one has in sync with the other, and `sent`, how
+    much is written to these.
+    """
+
+    def __init__(self) -> None:
+        self.net_in = self.net_out = self.leader_counted = self.follower_counted = np.zeros(0)
+        self.write = self.size = self.growth = np.zeros(0)
+        self.followed: NDArray[np.int32] = np.zeros((0, 0), np.int32)
+        self.sent = np.zeros((0, 0))
+
+    def grow(self, brokers: int, log_dirs: int) -> None:
+        """Make room for so many brokers and log directories."""
+        more, more_dirs = brokers - len(self.net_in), log_dirs - len(self.write)
+        self.net_in, self.net_out, self.leader_counted, self.follower_counted = (
+            grown(sums, more) for sums in (self.net_in, self.net_out, self.leader_counted, self.follower_counted)
+        )
+        self.write, self.size, self.growth = (grown(sums, more_dirs) for sums in (self.write, self.size, self.growth))
+        self.followed = grown(self.followed, more)
+        self.sent = grown(self.sent, more)
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let the copies in sync grow."""
+        self.size += self.growth * (milliseconds / 1000)
+
+    def add(self, use: PartitionTraffic) -> None:
+        """A partition uses this from now on."""
+        self._change(use, 1)
+
+    def subtract(self, use: PartitionTraffic) -> None:
+        """A partition no longer uses this."""
+        self._change(use, -1)
+
+    def _change(self, use: PartitionTraffic, sign: int) -> None:
+        rate = sign * use.rate
+        for follower in use.followers:
+            self._change_copy(follower.log_dir, use, sign)
+            if use.leader >= 0:
+                self.followed[use.leader, follower.broker] += sign
+                self._change_traffic(follower, use, rate)
+        if use.leader_dir >= 0:
+            self._change_copy(use.leader_dir, use, sign)
+        if use.leader >= 0:
+            self.net_in[use.leader] += rate
+
+    def _change_copy(self, log_dir: int, use: PartitionTraffic, sign: int) -> None:
+        self.size[log_dir] += sign * use.size
+        if use.rate:
+            self.write[log_dir] += sign * use.rate
+            self.growth[log_dir] += sign * use.growth
+
+    def _change_traffic(self, follower: Follower, use: PartitionTraffic, rate: float) -> None:
+        if rate == 0:
+            return
+        self.net_out[use.leader] += rate
+        self.net_in[follower.broker] += rate
+        self.sent[use.leader, follower.broker] += rate
+        if use.leader_is_throttled:
+            self.leader_counted[use.leader] += rate
+        if follower.is_throttled:
+            self.follower_counted[follower.broker] += rate

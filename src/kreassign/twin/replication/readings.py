@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.model import LogDir, LogDirReplica, TopicPartition
-from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.partition_logs import NOWHERE
 from kreassign.twin.replication.replicas import Replicas
+from kreassign.twin.replication.state import CopyKey
 
 OFFLINE = "the log directory is offline"
 

@@ -1,27 +1,194 @@
-"""Changes of partitions: leaders and replicas come and go, catch up and fall behind.
+"""Changes of partitions: leaders and replicas come and go, catch up, fall behind, and move between directories.
 
 A replica in sync costs nothing; one out of sync is an entry in the table of copies. All changes of a partition go
-through `changing`, which takes what the partition uses out of the sums before, and adds what it then uses after.
+through `Replicas.changing`, which takes the traffic of the partition out of the sums before, and adds the new
+traffic after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kreassign.twin.replication.copies import CopyKey
-from kreassign.twin.replication.in_sync_traffic import Follower, PartitionTraffic
-from kreassign.twin.replication.isr_membership import IsrMembership
-from kreassign.twin.replication.log_dir_usage import LogDirUsage
+from kreassign.model import TopicPartition
+from kreassign.model.text import combined_hash, share_of
+from kreassign.twin.replication.copy_rates import CLOSE
+from kreassign.twin.replication.hardware import (
+    UNTHROTTLED,
+    Follower,
+    PartitionTraffic,
+    ReplicationSettings,
+    TopicThrottle,
+    grown,
+)
 from kreassign.twin.replication.partition_logs import NOWHERE
-from kreassign.twin.replication.positions import CopyPositions
-from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.replication.state import ReplicationState
-from kreassign.twin.replication.throttles import UNTHROTTLED, TopicThrottle
-from kreassign.twin.replication.timers import ReachRetention, StartCopy
+from kreassign.twin.replication.state import (
+    CopyKey,
+    CopyPositions,
+    DeleteCopy,
+    FutureCopyCaughtUp,
+    Join,
+    ReachRetention,
+    ReplicationState,
+    ReviewLag,
+    StartCopy,
+)
+
+# Members of ISRs, requests to join, and members that may have to leave because they lag.
+
+
+class IsrMembership:
+    """Members of ISRs as leaders see them.
+
+    `outside` has the replicas in sync that are not in the ISR, `joining` when a `Join` is due for whom, `ineligible`
+    the brokers that may not join because they are fenced or shutting down.
+    """
+
+    def __init__(self, state: ReplicationState, positions: CopyPositions) -> None:
+        self.outside: set[tuple[int, int]] = set()
+        self.joining: dict[tuple[int, int], int] = {}
+        self.ineligible: set[int] = set()
+        self._state = state
+        self._positions = positions
+
+    def set(self, row: int, isr: frozenset[int]) -> None:
+        """Take over the ISR that the controller decided upon. The replicas must have been placed."""
+        state = self._state
+        leader = int(state.logs.table["leader"][row])
+        for log_dir in state.logs.replica_dirs(row):
+            broker = state.fleet.owner_of(log_dir)
+            key = CopyKey(row, broker)
+            if key in state.copies:
+                self._set_copy(key, is_member=broker in isr)
+            elif broker in isr or broker == leader:
+                self.outside.discard((row, broker))
+            else:
+                self.outside.add((row, broker))
+                self.request_join(row, broker)
+
+    def _set_copy(self, key: CopyKey, *, is_member: bool) -> None:
+        entry = self._state.copies.entry(key)
+        if bool(entry["in_isr"]) == is_member:
+            return
+        self._positions.settle()
+        entry["in_isr"] = is_member
+        entry["behind_since_ms"] = self._state.now_ms
+        self._state.must_share = True
+        self.watch(key)
+
+    def request_join(self, row: int, broker: int) -> None:
+        """Let the leader soon ask the controller to add a follower that has caught up."""
+        if (row, broker) not in self.joining:
+            self.schedule_join(row, broker, self._state.settings.join_ms)
+
+    def schedule_join(self, row: int, broker: int, wait_ms: int) -> None:
+        """Let the leader ask for a follower after so long, and not before."""
+        due_ms = self.joining[row, broker] = self._state.now_ms + wait_ms
+        self._state.timers.add(due_ms, Join(row, broker))
+
+    def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
+        """Let a broker join ISRs, or not because it is fenced or shutting down."""
+        if not is_eligible:
+            self.ineligible.add(broker)
+            return
+        self.ineligible.discard(broker)
+        for row, other in sorted(self.outside):
+            if other == broker:
+                self.request_join(row, other)
+
+    def watch(self, key: CopyKey) -> None:
+        """Schedule a check of a member of the ISR that may be behind, for when the allowed lag is over."""
+        state, entry = self._state, self._state.copies.entry(key)
+        behind = state.logs.end(key.row, state.now_ms) - float(entry["position"]) > CLOSE
+        if entry["in_isr"] and not entry["reviewed"] and (behind or state.logs.grows(key.row) > 0):
+            entry["reviewed"] = True
+            due_ms = int(entry["behind_since_ms"]) + state.settings.lag_time_max_ms
+            state.timers.add(max(due_ms, state.now_ms), ReviewLag(key, int(entry["serial"])))
+
+    def forget(self, row: int, broker: int) -> None:
+        """Forget a replica that is removed."""
+        self.outside.discard((row, broker))
+        self.joining.pop((row, broker), None)
+
+
+# Use of log directories: logs, bytes, deletions that are due, and the directory for a new copy.
+
+
+class LogDirUsage:
+    """The occupancy of log directories.
+
+    `log_counts` is how many logs each one has, `to_be_deleted` the bytes that wait for deletion. `wanted` is where
+    brokers have to put copies that they do not have yet (AlterReplicaLogDirs).
+    """
+
+    def __init__(self, state: ReplicationState) -> None:
+        self.log_counts: list[int] = []
+        self.to_be_deleted = np.zeros(0)
+        self.wanted: dict[tuple[TopicPartition, int], int] = {}
+        self._state = state
+        self._waiting_for_broker: list[DeleteCopy] = []
+
+    def grow(self) -> None:
+        """Make room for what was added to the fleet."""
+        more = len(self._state.fleet.paths) - len(self.to_be_deleted)
+        self.to_be_deleted = grown(self.to_be_deleted, more)
+        self.log_counts += [0] * more
+
+    def used_bytes(self) -> NDArray[np.float64]:
+        """Bytes in each log directory, those to be deleted included. Positions must be settled."""
+        live = self._state.copies.live
+        sizes = live["position"] - live["begin"]
+        copied = np.bincount(live["log_dir"], sizes, len(self._state.fleet.paths))
+        return self._state.in_sync_traffic.size + self.to_be_deleted + copied
+
+    def choose(self, broker: int) -> int:
+        """The log directory in which a broker would make the next copy: the one with the fewest logs."""
+        fleet = self._state.fleet
+        dirs = fleet.dirs_of(broker)
+        healthy = [log_dir for log_dir in dirs if not fleet.failed[log_dir]] or [dirs[0]]
+        # A broker whose directories are all cordoned takes the replica all the same, in its first.
+        open_dirs = [log_dir for log_dir in healthy if not fleet.cordoned[log_dir]] or [healthy[0]]
+        return min(open_dirs, key=self.log_counts.__getitem__)
+
+    def place(self, row: int, broker: int, log_dir: int | None) -> int:
+        """Put a copy into this log directory, or where its broker chooses; the directory."""
+        state = self._state
+        if log_dir is None:
+            topic_partition = state.logs.topic_partition(row)
+            log_dir = self.wanted.pop((topic_partition, broker), None)
+            if log_dir is None or state.fleet.failed[log_dir]:
+                log_dir = self.choose(broker)
+        state.logs.place(row, log_dir)
+        self.log_counts[log_dir] += 1
+        return log_dir
+
+    def give_up(self, row: int, log_dir: int, size: float) -> None:
+        """Remove a log from a directory; its bytes take room until they are deleted."""
+        state, broker = self._state, self._state.fleet.owner_of(log_dir)
+        self.log_counts[log_dir] -= 1
+        self.to_be_deleted[log_dir] += size
+        task = DeleteCopy(state.logs.topic_partition(row), state.broker_id(broker), log_dir, size)
+        if state.fleet.up[broker]:
+            state.timers.add(state.now_ms + state.settings.deletion_delay_ms, task)
+        else:
+            self._waiting_for_broker.append(task)
+
+    def schedule_deletions(self) -> None:
+        """Let brokers that are back find the logs that were removed while they were down."""
+        state, waiting = self._state, self._waiting_for_broker
+        self._waiting_for_broker = []
+        for task in waiting:
+            if state.fleet.up[state.fleet.owner_of(task.log_dir)]:
+                state.timers.add(state.now_ms + state.settings.deletion_delay_ms, task)
+            else:
+                self._waiting_for_broker.append(task)
+
+
+# All replicas of all partitions.
 
 # More traffic than a capacity takes by rounding alone.
 ROUNDING = 1.0 + 1e-9
@@ -261,3 +428,132 @@ class Replicas:
                 self.isr.outside.add((key.row, key.broker))
             self.state.copies.remove(key)
         self.state.must_share = True
+
+
+# Moves between the log directories of a broker: a future copy is built beside the current one, then replaces it.
+#
+# A broker has as many threads for such moves as log directories (`num.replica.alter.log.dirs.threads`). A partition
+# belongs to the thread that its name hashes to. A thread works on one partition until its copy has caught up, then on
+# the first of those that wait, by name.
+
+
+class Thread(NamedTuple):
+    """One thread of one broker, by index."""
+
+    broker: int
+    number: int
+
+
+class MoveQueue:
+    """Moves between directories: those at work and those that wait."""
+
+    def __init__(self) -> None:
+        self._working: dict[Thread, CopyKey] = {}
+        self._waiting: dict[Thread, dict[CopyKey, TopicPartition]] = {}
+        self._threads: dict[CopyKey, Thread] = {}
+
+    def add(self, key: CopyKey, topic_partition: TopicPartition, thread_count: int) -> CopyKey | None:
+        """A move wants to begin; which move (this one or none) begins now."""
+        thread = Thread(key.broker, thread_number(topic_partition, thread_count))
+        self._threads[key] = thread
+        self._waiting.setdefault(thread, {})[key] = topic_partition
+        return None if thread in self._working else self._next(thread)
+
+    def remove(self, key: CopyKey) -> CopyKey | None:
+        """A move ended or was given up; which move begins instead, if any."""
+        thread = self._threads.pop(key)
+        if self._working.get(thread) == key:
+            del self._working[thread]
+            return self._next(thread)
+        del self._waiting[thread][key]
+        return None
+
+    def _next(self, thread: Thread) -> CopyKey | None:
+        waiting = self._waiting[thread]
+        if not waiting:
+            return None
+        first = min(waiting, key=waiting.__getitem__)
+        del waiting[first]
+        self._working[thread] = first
+        return first
+
+
+class DirectoryMoves:
+    """The moves that run or wait; brokers and log directories by their index in the fleet."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+        self._queue = MoveQueue()
+
+    def alter(self, row: int, broker: int, log_dir: int) -> None:
+        """Move the replica there. A move elsewhere is given up; its own directory only gives that up."""
+        key = CopyKey(row, broker, is_future=True)
+        copies, current = self._replicas.state.copies, self._replicas.state.dir_of(row, broker)
+        if key in copies and int(copies.entry(key)["log_dir"]) == log_dir:
+            return
+        self.cancel(row, broker)
+        if log_dir != current:
+            self._begin(key, current, log_dir)
+
+    def _begin(self, key: CopyKey, current: int, log_dir: int) -> None:
+        replicas = self._replicas
+        replicas.positions.settle()
+        start = replicas.positions.start(CopyKey(key.row, key.broker))
+        entry = replicas.state.copies.add(key, log_dir, start, start, replicas.state.now_ms)
+        entry["source_dir"] = current
+        replicas.log_dirs.log_counts[log_dir] += 1
+        thread_count = len(replicas.state.fleet.dirs_of(key.broker))
+        self._start(self._queue.add(key, replicas.state.logs.topic_partition(key.row), thread_count))
+
+    def cancel(self, row: int, broker: int) -> None:
+        """Give up the move of a replica, if there is one."""
+        key = CopyKey(row, broker, is_future=True)
+        if key not in self._replicas.state.copies:
+            return
+        replicas = self._replicas
+        replicas.positions.settle()
+        entry = replicas.state.copies.entry(key)
+        replicas.log_dirs.give_up(row, int(entry["log_dir"]), float(entry["position"] - entry["begin"]))
+        self._forget(key)
+
+    def finish(self, key: CopyKey) -> None:
+        """Let a future copy that has caught up take the place of the current one."""
+        replicas = self._replicas
+        local = CopyKey(key.row, key.broker)
+        with replicas.changing(key.row):
+            current, target = (
+                replicas.state.dir_of(key.row, key.broker),
+                int(replicas.state.copies.entry(key)["log_dir"]),
+            )
+            replicas.log_dirs.give_up(key.row, current, replicas.positions.size(local))
+            replicas.state.logs.displace(key.row, current, target)
+            if local in replicas.state.copies:
+                replicas.state.copies.entry(local)["log_dir"] = target
+            self._forget(key)
+        topic_partition, fleet = replicas.state.logs.topic_partition(key.row), replicas.state.fleet
+        replicas.state.events.append(
+            FutureCopyCaughtUp(topic_partition, fleet.broker_ids[key.broker], fleet.paths[target])
+        )
+
+    def fail(self, log_dir: int) -> None:
+        """Give up all moves that read from or write to a directory."""
+        live = self._replicas.state.copies.live
+        concerned = live["is_future"] & ((live["log_dir"] == log_dir) | (live["source_dir"] == log_dir))
+        for row, broker in zip(live["row"][concerned].tolist(), live["broker"][concerned].tolist(), strict=True):
+            self.cancel(row, broker)
+
+    def _forget(self, key: CopyKey) -> None:
+        self._replicas.state.copies.remove(key)
+        self._replicas.state.must_share = True
+        self._start(self._queue.remove(key))
+
+    def _start(self, key: CopyKey | None) -> None:
+        if key is None:
+            return
+        self._replicas.state.copies.entry(key)["started"] = True
+        self._replicas.state.must_share = True
+
+
+def thread_number(topic_partition: TopicPartition, thread_count: int) -> int:
+    """The thread of a partition: a hash of its name that is the same on every Java machine."""
+    return share_of(combined_hash(topic_partition.topic, topic_partition.partition), thread_count)

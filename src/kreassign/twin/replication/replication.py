@@ -1,31 +1,362 @@
 """Brokers in time: bytes are copied, fall behind, catch up and are deleted, in virtual milliseconds.
 
-A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are straight lines. Copies that
-are behind are flows, each with its fair share of the disks, networks and throttles that it runs through.
+A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are straight lines. Copies
+that are behind are flows, each with its fair share of the disks, networks and throttles that it runs through.
 
-Not modelled: producers are never slowed down and wait for nobody (acks=1); consumers read nothing; records have one
-size; logs have no segments, so that sizes are smooth. Bytes flow where real brokers hand out whole answers in turn:
-when all copies of a plan are there comes out right, which of several like ones is first does not.
+Not modelled: producers are never slowed down and do not wait for acknowledgements (acks=1); consumers read nothing;
+records have one size; logs have no segments, so that sizes are smooth. Bytes flow where real brokers hand out whole
+answers in turn: when all copies of a plan are there comes out right, which of several like ones is first does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kreassign.errors import InputError
-from kreassign.model import TopicPartition
-from kreassign.twin.metadata.records import Record
-from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.twin.replication.apply_records import RecordApplier
-from kreassign.twin.replication.bulk_load import load
-from kreassign.twin.replication.directory_moves import DirectoryMoves
-from kreassign.twin.replication.events import ReplicaEvent
-from kreassign.twin.replication.hardware import BrokerHardware
-from kreassign.twin.replication.partition_logs import NOWHERE, Traffic
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.cluster import ResourceType
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+from kreassign.twin.metadata import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerShuttingDown,
+    BrokerUnfenced,
+    BrokerUnregistered,
+    ClusterMetadata,
+    ConfigChanged,
+    LogDirFailed,
+    LogDirInfo,
+    PartitionChanged,
+    PartitionCreated,
+    PartitionState,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+)
+from kreassign.twin.replication.hardware import (
+    UNTHROTTLED,
+    BrokerHardware,
+    ReplicationSettings,
+    ThrottledReplicas,
+    TopicThrottle,
+    parse_rate,
+)
+from kreassign.twin.replication.partition_logs import (
+    EMPTY,
+    LOG_SETTINGS,
+    NOWHERE,
+    RETENTION_BYTES,
+    Traffic,
+    kept_bytes,
+    tiering_of,
+)
 from kreassign.twin.replication.readings import ReplicaReadings
-from kreassign.twin.replication.replicas import Replicas
-from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.replicas import DirectoryMoves, Replicas
+from kreassign.twin.replication.state import CopyKey, ReplicaEvent
 from kreassign.twin.replication.stepper import Progress
+
+# Metadata records: what brokers do to their copies when they read them.
+
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
+"""Whether an empty replica of a tiered topic begins after all that remote storage has (KIP-1023)."""
+
+
+class RecordApplier:
+    """Applies metadata records to copies, leaders and throttles."""
+
+    def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
+        self.replicas = replicas
+        self._moves = moves
+        self._directories: dict[str, int] = {}
+        self._skips_tiered: dict[str, bool] = {}
+
+    def apply(self, record: Record, metadata: ClusterMetadata) -> None:
+        """Act on a record that `metadata` has just applied."""
+        match record:
+            case PartitionChanged(topic_partition) | PartitionCreated(topic_partition):
+                partition = metadata.partition(topic_partition)
+                assert partition is not None
+                self._conform(partition, metadata)
+            case ConfigChanged(resource, name) if resource.type is ResourceType.TOPIC and name in LOG_SETTINGS:
+                self._keep(resource.name, metadata)
+            case ConfigChanged(resource, name, value):
+                self.configure(resource, name, value)
+            case TopicDeleted(name):
+                self._delete_topic(name)
+            case BrokerRegistered(broker_id=broker_id, log_dirs=log_dirs):
+                self.register(broker_id, log_dirs)
+                self.set_eligible(broker_id, is_eligible=False)
+            case BrokerFenced(broker_id) | BrokerUnfenced(broker_id) | BrokerShuttingDown(broker_id):
+                self.set_eligible(broker_id, is_eligible=metadata.is_active(broker_id))
+            case BrokerUnregistered(broker_id):
+                self.set_eligible(broker_id, is_eligible=False)
+            case TopicCreated() | LogDirFailed():
+                pass  # A topic without partitions has no copies; of a failed directory the broker knew first.
+            case _:
+                assert_never(record)
+
+    # Partitions
+
+    def _conform(self, partition: PartitionState, metadata: ClusterMetadata) -> None:
+        """Make copies, leader and ISR of a partition what the record says."""
+        replicas, logs = self.replicas, self.replicas.state.logs
+        row = logs.row(partition.topic_partition)
+        if row is None:
+            row = self._create(partition, metadata)
+        # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
+        found = (replicas.state.fleet.find_broker(broker) for broker in partition.replicas)
+        wanted = {broker for broker in found if broker is not None}
+        present = {replicas.state.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
+        leader = self._broker(partition.leader)
+        if wanted != present or leader != int(logs.table["leader"][row]):
+            with replicas.changing(row):
+                replicas.lead(row, leader)
+                for broker in sorted(present - wanted):
+                    self._moves.cancel(row, broker)
+                    replicas.drop(row, broker)
+                for broker in sorted(wanted - present):
+                    log_dir = self._assigned_dir(partition, broker)
+                    replicas.place(row, broker, log_dir, skips_tiered=self._skips(broker))
+        replicas.isr.set(row, frozenset(map(self._broker, partition.isr)))
+
+    def _create(self, partition: PartitionState, metadata: ClusterMetadata) -> int:
+        """A new, empty partition: all of its replicas have everything from the start."""
+        replicas = self.replicas
+        row = replicas.state.logs.add(partition.topic_partition, EMPTY, replicas.state.now_ms)
+        settings = metadata.configs.get(ConfigResource.topic(partition.topic_partition.topic), {})
+        replicas.state.logs.keep(row, kept_bytes(settings), tiering_of(settings))
+        with replicas.changing(row):
+            for broker in map(self._broker, partition.replicas):
+                replicas.log_dirs.place(row, broker, self._assigned_dir(partition, broker))
+            replicas.lead(row, self._broker(partition.leader))
+        return row
+
+    def _assigned_dir(self, partition: PartitionState, broker: int) -> int | None:
+        """Where the controller says that a replica is, if it knows."""
+        place = partition.replicas.index(self.replicas.state.fleet.broker_ids[broker])
+        return self.find_dir(broker, partition.directories[place])
+
+    def _delete_topic(self, topic: str) -> None:
+        """Remove all copies of a topic."""
+        replicas = self.replicas
+        for row in replicas.state.logs.rows(topic):
+            with replicas.changing(row):
+                replicas.lead(row, NOWHERE)
+                for log_dir in replicas.state.logs.replica_dirs(row):
+                    broker = replicas.state.fleet.owner_of(log_dir)
+                    self._moves.cancel(row, broker)
+                    replicas.drop(row, broker)
+            replicas.state.logs.remove(row)
+        replicas.state.throttles.pop(topic, None)
+
+    def _broker(self, broker: int) -> int:
+        return NOWHERE if broker < 0 else self.replicas.state.fleet.broker(broker)
+
+    # Brokers
+
+    def register(self, broker_id: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
+        """Learn which log directory has which id."""
+        for log_dir in log_dirs:
+            self._directories[log_dir.directory_id] = self.replicas.state.fleet.log_dir(broker_id, log_dir.path)
+
+    def find_dir(self, broker: int, directory_id: str) -> int | None:
+        """The log directory of a broker (both by index) with an id; None if the broker has none with it."""
+        log_dir = self._directories.get(directory_id)
+        return log_dir if log_dir is not None and self.replicas.state.fleet.owner_of(log_dir) == broker else None
+
+    def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
+        """A broker may join ISRs, or not because it is fenced or shutting down."""
+        self.replicas.isr.set_eligible(self._broker(broker), is_eligible=is_eligible)
+
+    # Configuration
+
+    def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        """A dynamic configuration was set, or deleted (None)."""
+        if resource.type is ResourceType.BROKER and name == SKIPS_TIERED:
+            self._skips_tiered.pop(resource.name, None)
+            self._skips_tiered |= {} if value is None else {resource.name: value.strip().lower() == "true"}
+        elif resource.type is ResourceType.TOPIC:
+            self._configure_topic(resource.name, name, value)
+        elif resource.name and (broker := self.replicas.state.fleet.find_broker(int(resource.name))) is not None:
+            self._configure_broker(broker, name, value)
+
+    def _skips(self, broker: int) -> bool:
+        """Whether a broker lets new replicas skip what is tiered: by its own setting, or by that of all."""
+        own = str(self.replicas.state.fleet.broker_ids[broker])
+        return self._skips_tiered.get(own, self._skips_tiered.get("", False))
+
+    def _keep(self, topic: str, metadata: ClusterMetadata) -> None:
+        settings = metadata.configs.get(ConfigResource.topic(topic), {})
+        for row in self.replicas.state.logs.rows(topic):
+            with self.replicas.changing(row):
+                self.replicas.state.logs.keep(row, kept_bytes(settings), tiering_of(settings))
+
+    def _configure_broker(self, broker: int, name: str, value: str | None) -> None:
+        replicas, fleet = self.replicas, self.replicas.state.fleet
+        if name == CORDONED_LOG_DIRS:
+            fleet.cordon(broker, value)
+            return
+        limits = {
+            LEADER_THROTTLED_RATE: fleet.leader_limit,
+            FOLLOWER_THROTTLED_RATE: fleet.follower_limit,
+            LOG_DIR_RATE: fleet.dir_limit,
+        }
+        if name in limits:
+            limits[name][broker] = parse_rate(value)
+            replicas.state.must_share = True
+
+    def _configure_topic(self, topic: str, name: str, value: str | None) -> None:
+        old = self.replicas.state.throttles.get(topic, UNTHROTTLED)
+        if name == LEADER_THROTTLED_REPLICAS:
+            listed = ThrottledReplicas.parse(value)
+            self._throttle(topic, TopicThrottle(listed, old.followers), old.leaders.differs(listed))
+        elif name == FOLLOWER_THROTTLED_REPLICAS:
+            listed = ThrottledReplicas.parse(value)
+            self._throttle(topic, TopicThrottle(old.leaders, listed), old.followers.differs(listed))
+
+    def _throttle(self, topic: str, throttle: TopicThrottle, partitions: frozenset[int] | None) -> None:
+        """Exchange the lists of a topic; `partitions` are those that may be concerned, None for all."""
+        replicas = self.replicas
+        rows = [
+            row
+            for row in replicas.state.logs.rows(topic)
+            if partitions is None or int(replicas.state.logs.table["partition"][row]) in partitions
+        ]
+        replicas.exchange_throttle(topic, throttle, rows)
+
+
+# Fill replication with a whole cluster at once: arrays instead of a million single changes.
+
+
+def load_cluster(
+    applier: RecordApplier,
+    metadata: ClusterMetadata,
+    traffic: Mapping[TopicPartition, Traffic],
+    held_bytes: Mapping[tuple[TopicPartition, int], int],
+) -> None:
+    """Take over a whole cluster. Nothing may have been loaded before.
+
+    Members of the ISR have everything. The others have the first `held_bytes`, by partition and broker, of what the
+    leader has; where that is not said, adding replicas have nothing and all others everything. A partition without
+    `traffic` is empty.
+    """
+    replicas = applier.replicas
+    if len(replicas.state.logs):
+        raise InputError("the twin has partitions already; load a cluster into a new one")
+    for broker in metadata.brokers.values():
+        applier.register(broker.broker_id, broker.log_dirs)
+        applier.set_eligible(broker.broker_id, is_eligible=broker.is_active)
+    behind = list(_take_all(applier, metadata, traffic))
+    _sum_up(replicas)
+    for row, broker_id in behind:
+        _set_back(replicas, row, broker_id, metadata, held_bytes)
+    for resource, values in metadata.configs.items():
+        for name, value in values.items():
+            if resource.type is not ResourceType.TOPIC or name not in LOG_SETTINGS:
+                applier.configure(resource, name, value)
+
+
+def _take_all(
+    applier: RecordApplier, metadata: ClusterMetadata, traffic: Mapping[TopicPartition, Traffic]
+) -> Iterator[tuple[int, int]]:
+    for topic in metadata.topics.values():
+        applier.replicas.state.logs.reserve(len(topic.partitions))
+        settings = metadata.configs.get(ConfigResource.topic(topic.name), {})
+        tiering = tiering_of(settings)
+        for partition in topic.partitions.values():
+            found = traffic.get(partition.topic_partition, EMPTY)
+            if RETENTION_BYTES in settings or tiering is not None:
+                found = replace(found, retention_bytes=kept_bytes(settings), tiering=tiering)
+            yield from _take(applier, partition, found)
+
+
+def _take(applier: RecordApplier, partition: PartitionState, traffic: Traffic) -> Iterator[tuple[int, int]]:
+    """Add one partition as if all of it were in sync; row and broker id of the replicas that are not."""
+    replicas = applier.replicas
+    row = replicas.state.logs.add(partition.topic_partition, traffic, replicas.state.now_ms)
+    dirs = []
+    for broker_id, directory_id in zip(partition.replicas, partition.directories, strict=True):
+        broker = replicas.state.fleet.broker(broker_id)
+        log_dir = applier.find_dir(broker, directory_id)
+        if log_dir is None:
+            log_dir = replicas.log_dirs.choose(broker)
+        replicas.log_dirs.log_counts[log_dir] += 1
+        dirs.append(log_dir)
+        if broker_id == partition.leader:
+            replicas.state.logs.set_leader(row, broker, log_dir)
+        elif broker_id not in partition.isr:
+            yield row, broker_id
+    replicas.state.logs.place_all(row, dirs)
+
+
+def _sum_up(replicas: Replicas) -> None:
+    """What all partitions use, every replica being in sync and no topic throttled."""
+    logs, fleet, in_sync_traffic = replicas.state.logs, replicas.state.fleet, replicas.state.in_sync_traffic
+    table, brokers, log_dirs = logs.table, len(fleet.broker_ids), len(fleet.paths)
+    leaders = np.where(logs.dirs[:, 0] == NOWHERE, NOWHERE, table["leader"])
+    rates = np.where(table["flows"], table["write_rate"], 0.0)
+    growths = np.where(table["full_length"], 0.0, rates)
+    sizes = table["end"] - table["start"]
+    led = leaders != NOWHERE
+    in_sync_traffic.net_in += np.bincount(leaders[led], rates[led], brokers)
+    for dirs in logs.dirs.T:
+        there = dirs != NOWHERE
+        in_sync_traffic.size += np.bincount(dirs[there], sizes[there], log_dirs)
+        in_sync_traffic.write += np.bincount(dirs[there], rates[there], log_dirs)
+        in_sync_traffic.growth += np.bincount(dirs[there], growths[there], log_dirs)
+        owners = fleet.owner[dirs]
+        follows = there & led & (owners != leaders)
+        _sum_up_followers(replicas, leaders[follows], owners[follows], rates[follows])
+    for row in np.flatnonzero(np.isfinite(table["retention"]) & (rates > 0) & ~table["full_length"]).tolist():
+        replicas.expect_retention(row)
+    replicas.state.must_share = True
+
+
+def _sum_up_followers(
+    replicas: Replicas, leaders: NDArray[np.int32], followers: NDArray[np.int32], rates: NDArray[np.float64]
+) -> None:
+    in_sync_traffic, brokers = replicas.state.in_sync_traffic, len(replicas.state.fleet.broker_ids)
+    in_sync_traffic.net_out += np.bincount(leaders, rates, brokers)
+    in_sync_traffic.net_in += np.bincount(followers, rates, brokers)
+    pairs = leaders.astype(np.int64) * brokers + followers
+    in_sync_traffic.followed += np.bincount(pairs, minlength=brokers**2).reshape(brokers, brokers).astype(np.int32)
+    in_sync_traffic.sent += np.bincount(pairs, rates, brokers**2).reshape(brokers, brokers)
+
+
+def _set_back(
+    replicas: Replicas,
+    row: int,
+    broker_id: int,
+    metadata: ClusterMetadata,
+    held_bytes: Mapping[tuple[TopicPartition, int], int],
+) -> None:
+    topic_partition, broker = replicas.state.logs.topic_partition(row), replicas.state.fleet.broker(broker_id)
+    key = CopyKey(row, broker)
+    partition = metadata.partition(topic_partition)
+    is_new = partition is not None and broker_id in partition.adding
+    with replicas.changing(row):
+        replicas.isr.outside.add((row, broker))
+        replicas.mark_behind(row, broker, replicas.state.dir_of(row, broker))
+        entry = replicas.state.copies.entry(key)
+        held = held_bytes.get((topic_partition, broker_id), 0 if is_new else float(entry["position"] - entry["begin"]))
+        entry["position"] = min(float(entry["begin"]) + held, float(entry["position"]))
+        entry["started"] = False
+    replicas.start_later(key, int(replicas.state.copies.entry(key)["serial"]))
+
+
+# The replication of a cluster, as the core of a twin uses it.
 
 DEFAULT_SETTINGS = ReplicationSettings()
 
@@ -82,7 +413,7 @@ class Replication:
         the leader has; where that is not said, adding replicas have nothing and all others everything. A partition
         without `traffic` is empty. All brokers are taken to be up; `crash` those that are not.
         """
-        load(self._applier, metadata, traffic, held_bytes or {})
+        load_cluster(self._applier, metadata, traffic, held_bytes or {})
 
     def apply(self, record: Record, metadata: ClusterMetadata) -> None:
         """Act on a record that `metadata` has just applied."""

@@ -1,18 +1,238 @@
-"""What replication keeps of a cluster: machines, logs, copies out of sync, traffic in sync, timers and events.
+"""The state of replication: machines, logs, copies out of sync, traffic in sync, due tasks, and events.
 
-The classes that change it are `CopyPositions`, `LogDirUsage`, `IsrMembership` and, for whole partitions, `Replicas`.
+Copies out of sync are followers that are behind or cut off, and the future copies of directory moves. Their table
+is kept dense, so that thousands of copies move in a few array operations. The classes that change the state are
+`CopyPositions`, `LogDirUsage`, `IsrMembership` and, for whole partitions, `Replicas`.
 """
 
 from __future__ import annotations
 
-from kreassign.twin.replication.copies import Copies, CopyKey
-from kreassign.twin.replication.events import ReplicaEvent
-from kreassign.twin.replication.hardware import Fleet
-from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreassign.model import TopicPartition
+from kreassign.twin.replication.hardware import UNTHROTTLED, Fleet, InSyncTraffic, ReplicationSettings, TopicThrottle
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
-from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.replication.throttles import UNTHROTTLED, TopicThrottle
-from kreassign.twin.replication.timers import EventQueue, Task
+
+# The table of copies that are not in sync.
+
+_COPY = np.dtype([
+    ("row", np.int32), ("broker", np.int32), ("log_dir", np.int32), ("source_dir", np.int32), ("serial", np.int64),
+    ("is_future", np.bool_), ("started", np.bool_), ("runs", np.bool_), ("in_isr", np.bool_), ("reviewed", np.bool_),
+    ("leader_throttled", np.bool_), ("follower_throttled", np.bool_),
+    ("begin", np.float64), ("position", np.float64), ("rate", np.float64), ("behind_since_ms", np.int64),
+])  # fmt: skip
+
+
+class CopyKey(NamedTuple):
+    """Which copy: the row of its partition, the index of its broker, and whether it is a future copy."""
+
+    row: int
+    broker: int
+    is_future: bool = False
+
+
+class Copies:
+    """All copies that are not in sync; `live` has one entry each, in no order that means anything.
+
+    `begin` and `position` are the bytes of the log between which the copy has everything, as of the last settling;
+    `rate` is the bytes per second that it gains. `log_dir` is where it is written, `source_dir` where a future copy
+    is read from. A copy that has not `started` waits: for its first fetch, or for its turn; one that `runs` also has
+    all that it needs. `reviewed` is set while its lag will be looked at, `behind_since_ms` is what is looked at then.
+    """
+
+    def __init__(self) -> None:
+        self._table: NDArray[np.void] = np.zeros(64, _COPY)
+        self._index: dict[CopyKey, int] = {}
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, key: CopyKey) -> bool:
+        return key in self._index
+
+    @property
+    def live(self) -> NDArray[np.void]:
+        """The entries, as a view: what is assigned to them stays."""
+        return self._table[: len(self._index)]
+
+    def index(self, key: CopyKey) -> int | None:
+        """Where in `live` a copy is, until the next removal."""
+        return self._index.get(key)
+
+    def entry(self, key: CopyKey) -> np.void:
+        """One entry, as a view; KeyError if there is no such copy."""
+        entry: np.void = self._table[self._index[key]]
+        return entry
+
+    def key(self, index: int) -> CopyKey:
+        """Whose entry this is."""
+        entry = self._table[index]
+        return CopyKey(int(entry["row"]), int(entry["broker"]), bool(entry["is_future"]))
+
+    def add(self, key: CopyKey, log_dir: int, begin: float, position: float, now_ms: int) -> np.void:
+        """A copy that has these bytes and waits; its entry. Its `serial` tells it from others at the same place."""
+        index = len(self._index)
+        if index == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros(index, _COPY)])
+        self._serial += 1
+        self._table[index] = (
+            key.row, key.broker, log_dir, -1, self._serial, key.is_future, False, False, False, False, False, False,
+            begin, position, 0.0, now_ms,
+        )  # fmt: skip
+        self._index[key] = index
+        entry: np.void = self._table[index]
+        return entry
+
+    def remove(self, key: CopyKey) -> None:
+        """Forget a copy. The last entry takes its place."""
+        index = self._index.pop(key)
+        last = len(self._index)
+        if index != last:
+            self._table[index] = self._table[last]
+            self._index[self.key(index)] = index
+
+
+# Tasks that replication has to do at set times, and the queue that keeps them in order of time.
+
+
+@dataclass(frozen=True, slots=True)
+class StartCopy:
+    """A follower's first fetch is due."""
+
+    key: CopyKey
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A leader may ask the controller to add a follower to the ISR."""
+
+    row: int
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLag:
+    """A leader checks whether a member of the ISR is still behind."""
+
+    key: CopyKey
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCopy:
+    """The files of a removed copy are due to be deleted."""
+
+    topic_partition: TopicPartition
+    broker: int
+    log_dir: int
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReachRetention:
+    """A log is about to reach its retention."""
+
+    row: int
+
+
+Task = StartCopy | Join | ReviewLag | DeleteCopy | ReachRetention
+"""A task is not cancelled: whoever executes it checks whether it still makes sense."""
+
+Item = TypeVar("Item")
+
+
+class EventQueue(Generic[Item]):
+    """Items in order of time, those of the same millisecond in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[int, int, Item]] = []
+        self._order = 0
+
+    @property
+    def next_ms(self) -> int | None:
+        """When the first item is due."""
+        return self._queue[0][0] if self._queue else None
+
+    def add(self, due_ms: int, item: Item) -> None:
+        """Add an item."""
+        heapq.heappush(self._queue, (due_ms, self._order, item))
+        self._order += 1
+
+    def take(self, now_ms: int) -> Item | None:
+        """Remove and return the first item that is due; None if none is."""
+        if not self._queue or self._queue[0][0] > now_ms:
+            return None
+        return heapq.heappop(self._queue)[2]
+
+
+# Events: what happened to copies on brokers, each with the replica it is about. Replication only reports; what follows
+# from it (a change of the ISR, a new directory in the metadata) is for the brokers and the controller to decide, and
+# comes back as records.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaCaughtUp:
+    """A copy outside the ISR reached the high watermark: its leader wants it in.
+
+    Reported again while the copy stays caught up and outside.
+    """
+
+    topic_partition: TopicPartition
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReplicaFellBehind:
+    """A member of the ISR has been behind for longer than the allowed lag: its leader wants it out.
+
+    Reported again while it stays behind and a member.
+    """
+
+    topic_partition: TopicPartition
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CopyDeleted:
+    """The bytes of a removed copy left the disk."""
+
+    topic_partition: TopicPartition
+    broker: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FutureCopyCaughtUp:
+    """A move between log directories ended: the copy is now in the one named here."""
+
+    topic_partition: TopicPartition
+    broker: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogDirFull:
+    """A log directory has no room left. Writes to it stop until something is deleted.
+
+    A real broker gives the whole directory up then; a twin that wants the same answers with `fail_dir`.
+    """
+
+    broker: int
+    path: str
+
+
+ReplicaEvent = ReplicaCaughtUp | ReplicaFellBehind | CopyDeleted | FutureCopyCaughtUp | LogDirFull
+
+
+# The whole state.
 
 
 class ReplicationState:
@@ -51,3 +271,102 @@ class ReplicationState:
     def throttle_of(self, row: int) -> TopicThrottle:
         """The throttled replicas of a partition's topic."""
         return self.throttles.get(self.logs.topic(row), UNTHROTTLED) if self.throttles else UNTHROTTLED
+
+
+# Positions: how far copies have come and have to go. Between two changes of rates all are straight lines.
+
+
+class CopyPositions:
+    """Positions of copies as of `settled_ms`, in bytes of their logs. Most methods need them to be settled."""
+
+    def __init__(self, state: ReplicationState) -> None:
+        self._state = state
+        self._settled_ms = state.now_ms
+
+    @property
+    def settled_ms(self) -> int:
+        """As of when sums and positions hold."""
+        return self._settled_ms
+
+    def settle(self) -> None:
+        """Bring all sums and positions to the present, before a rate changes."""
+        state = self._state
+        passed = state.now_ms - self._settled_ms
+        if passed == 0:
+            return
+        self._settled_ms = state.now_ms
+        state.in_sync_traffic.pass_time(passed)
+        live = state.copies.live
+        live["position"] += live["rate"] * (passed / 1000)
+        self.apply_log_start(live["rate"] > 0)
+        live["position"] = np.minimum(live["position"], self.targets())
+        live["begin"] = np.minimum(live["begin"], live["position"])
+
+    def apply_log_start(self, chosen: NDArray[np.bool_]) -> None:
+        """Let copies that fetch lose what their leader has deleted; those further behind skip it."""
+        live = self._state.copies.live
+        starts = np.where(chosen, self._starts(), 0.0)
+        live["position"] = np.maximum(live["position"], starts)
+        live["begin"] = np.maximum(live["begin"], starts)
+
+    def start(self, key: CopyKey) -> float:
+        """Where the log of a copy that is not a future one begins, and where a future copy of it is to begin."""
+        if key in self._state.copies:
+            return float(self._state.copies.entry(key)["begin"])
+        return self._state.logs.start(key.row, self._state.now_ms)
+
+    def _starts(self) -> NDArray[np.float64]:
+        live = self._state.copies.live
+        starts = self._state.logs.starts(live["row"], self._state.now_ms)
+        for future, local in self._futures_of_copies():
+            starts[future] = live["begin"][local]
+        return starts
+
+    def lags(self) -> NDArray[np.float64]:
+        """How many bytes each copy has still to go."""
+        return np.asarray(self.targets() - self._state.copies.live["position"], np.float64)
+
+    def targets(self) -> NDArray[np.float64]:
+        """Where each copy has to arrive: the end of its log; for a future copy, that of the copy that it replaces."""
+        live = self._state.copies.live
+        ends = self._state.logs.ends(live["row"], self._state.now_ms)
+        for future, local in self._futures_of_copies():
+            ends[future] = min(float(ends[future]), float(live["position"][local]))
+        return ends
+
+    def target_growths(self) -> NDArray[np.float64]:
+        """How fast the targets move away, bytes per second."""
+        live = self._state.copies.live
+        growths = self._state.logs.growths(live["row"])
+        for future, local in self._futures_of_copies():
+            growths[future] = live["rate"][local]
+        return growths
+
+    def _futures_of_copies(self) -> Iterator[tuple[int, int]]:
+        copies = self._state.copies
+        for future in np.flatnonzero(copies.live["is_future"]).tolist():
+            local = copies.index(copies.key(future)._replace(is_future=False))
+            if local is not None:
+                yield future, local
+
+    def position(self, key: CopyKey) -> float:
+        """Where a copy is at present, without settling anything."""
+        state, entry = self._state, self._state.copies.entry(key)
+        gained = float(entry["rate"]) * (state.now_ms - self._settled_ms) / 1000
+        end = max(state.logs.end(key.row, state.now_ms), float(entry["position"]))
+        return min(float(entry["position"]) + gained, end)
+
+    def size(self, key: CopyKey) -> float:
+        """Bytes of a copy."""
+        state = self._state
+        if key in state.copies:
+            entry = state.copies.entry(key)
+            return float(entry["position"] - entry["begin"])
+        return state.logs.end(key.row, state.now_ms) - state.logs.start(key.row, state.now_ms)
+
+    def watermark(self, row: int) -> float:
+        """How far all members of the ISR have come: the high watermark."""
+        state = self._state
+        members = (state.copies.entry(key) for key in state.copies_of(row))
+        positions = [float(member["position"]) for member in members if member["in_isr"]]
+        return min([state.logs.end(row, state.now_ms), *positions])

@@ -12,14 +12,22 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from kreassign.twin.replication.copies import CopyKey
-from kreassign.twin.replication.copy_rates import CLOSE, mark_running, share
-from kreassign.twin.replication.directory_moves import DirectoryMoves
-from kreassign.twin.replication.events import CopyDeleted, LogDirFull, ReplicaCaughtUp, ReplicaFellBehind
+from kreassign.twin.replication.copy_rates import CLOSE, InitialBursts, mark_running, share
 from kreassign.twin.replication.partition_logs import NOWHERE
-from kreassign.twin.replication.quota import InitialBursts
-from kreassign.twin.replication.replicas import ROUNDING, Replicas
-from kreassign.twin.replication.timers import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
+from kreassign.twin.replication.replicas import ROUNDING, DirectoryMoves, Replicas
+from kreassign.twin.replication.state import (
+    CopyDeleted,
+    CopyKey,
+    DeleteCopy,
+    Join,
+    LogDirFull,
+    ReachRetention,
+    ReplicaCaughtUp,
+    ReplicaFellBehind,
+    ReviewLag,
+    StartCopy,
+    Task,
+)
 
 
 class Progress:

@@ -1,8 +1,7 @@
-"""The requests by which a controller in ZooKeeper mode updates brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
+"""Requests of a controller in ZooKeeper mode to brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-The messages of one batch are merged as Kafka's controller does it: a broker gets at most one request of each kind, in
-which the last message about a partition counts. Requests to brokers that are down are not sent. First all brokers
-concerned get LeaderAndIsr, then all live brokers UpdateMetadata, then those that give up replicas StopReplica.
+A change becomes messages about partitions; the messages of one batch become at most one request of each kind for
+each broker; the broker takes the requests into its cache.
 """
 
 from __future__ import annotations
@@ -13,7 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from kreassign.twin.zookeeper.control_messages import BEING_DELETED, PartitionMessage
+from kreassign.model import TopicPartition
+from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
+from kreassign.twin.metadata import (
+    BrokerUnfenced,
+    ClusterMetadata,
+    PartitionChanged,
+    PartitionCreated,
+    PartitionState,
+    Record,
+    TopicDeleted,
+)
 from kreassign.wire.api import Message
 from kreassign.wire.control import (
     APIS,
@@ -25,6 +34,120 @@ from kreassign.wire.control import (
     decode_body,
     encode_body,
 )
+
+# Messages about changes that are no moves: elections, ISRs, new and deleted partitions, restarted brokers.
+#
+# The controller sends the messages of one tuple at once. Replicas get LeaderAndIsr; a leader that changed the ISR knows
+# that already, so that only the metadata caches of all brokers are updated (UpdateMetadata).
+
+BEING_DELETED = -2
+"""In place of a leader: the topic is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMessage:
+    """A partition as the brokers in `recipients` have to take it over, and which brokers have to stop their replicas.
+
+    `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
+    are those of the recipients that have no replica yet. `stopped` names brokers and whether they delete what they
+    have. Without `recipients` there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    controller_epoch: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    is_new: bool = False
+    recipients: tuple[int, ...] = ()
+    stopped: tuple[tuple[int, bool], ...] = ()
+
+
+def message_of(
+    metadata: ClusterMetadata, partition: PartitionState, controller_epoch: int, told: tuple[int, ...] = ()
+) -> PartitionMessage:
+    """A partition as it is, for these brokers."""
+    topic, number = partition.topic_partition
+    return PartitionMessage(
+        topic,
+        metadata.topics[topic].topic_id,
+        number,
+        controller_epoch,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.partition_epoch,
+        partition.replicas,
+        partition.adding,
+        partition.removing,
+        recipients=told,
+    )
+
+
+def messages_before(
+    metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
+) -> Iterator[PartitionMessage]:
+    """The messages before records are applied: which topics are being deleted."""
+    for record in records:
+        if isinstance(record, TopicDeleted):
+            for partition in metadata.topics[record.name].partitions.values():
+                yield replace(message_of(metadata, partition, controller_epoch), leader=BEING_DELETED)
+
+
+def stopped(step: PartitionMessage, *, delete: bool) -> PartitionMessage:
+    """The message that stops every replica of a partition."""
+    return replace(step, stopped=tuple((broker, delete) for broker in step.replicas))
+
+
+def messages_after(
+    metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
+) -> Iterator[PartitionMessage]:
+    """The messages after records were applied."""
+    for record in records:
+        match record:
+            case PartitionCreated(key):
+                yield replace(_to_replicas(metadata, key, controller_epoch), is_new=True)
+            case PartitionChanged(key, leader=None):
+                yield message_of(metadata, _present(metadata, key), controller_epoch)
+            case PartitionChanged(key):
+                yield _to_replicas(metadata, key, controller_epoch)
+            case BrokerUnfenced(broker):
+                for partition in metadata.partitions_on(broker):
+                    if broker not in partition.adding:  # its move begins again, with messages of its own
+                        yield message_of(metadata, partition, controller_epoch, (broker,))
+            case _:
+                pass
+
+
+def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionMessage]:
+    """The messages of a controller that was just elected: everything."""
+    for _, topic in sorted(metadata.topics.items()):
+        for _, partition in sorted(topic.partitions.items()):
+            yield _to_replicas(metadata, partition.topic_partition, controller_epoch)
+
+
+def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionMessage:
+    partition = _present(metadata, key)
+    active = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
+    return message_of(metadata, partition, controller_epoch, active)
+
+
+def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:
+    partition = metadata.partition(key)
+    assert partition is not None
+    return partition
+
+
+# Requests. The messages of one batch are merged as Kafka's controller does it: a broker gets at most one request of
+# each kind, in which the last message about a partition counts. Requests to brokers that are down are not sent. First
+# all brokers concerned get LeaderAndIsr, then all live brokers UpdateMetadata, then those that give up replicas
+# StopReplica.
 
 EPOCH_WHILE_DELETED = -2
 Key = tuple[str, int]
@@ -276,3 +399,111 @@ def trace_line(time_ms: int, request: ControlRequest) -> str:
         "body": body,
     }
     return json.dumps(line, separators=(",", ":"))
+
+
+# The cache of a broker: all that it knows of partitions is from the requests of controllers. It takes nothing from a
+# controller of an older epoch than it has seen, nothing that was meant for an earlier registration of its own, and no
+# leader of an older epoch than it follows (KIP-380, KIP-570).
+
+ANY_EPOCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class HostedReplica:
+    """A replica of the broker, as LeaderAndIsr describes it."""
+
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPartition:
+    """A partition as UpdateMetadata describes it: what the broker answers to clients that ask for metadata."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    offline: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class BrokerCache:
+    """What a broker knows since it registered. `stopped` are replicas that it keeps but does not run."""
+
+    broker_id: int
+    broker_epoch: int = ANY_EPOCH
+    controller_id: int = -1
+    controller_epoch: int = 0
+    replicas: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
+    stopped: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
+    partitions: dict[TopicPartition, CachedPartition] = field(default_factory=dict)
+    live: tuple[int, ...] = ()
+
+    def take(self, request: ControlRequest) -> int:
+        """Apply a request; the error code that the broker answers. Raises `ProtocolViolation`."""
+        message = request.decode()
+        if message.controller_epoch < self.controller_epoch:
+            return STALE_CONTROLLER_EPOCH
+        if ANY_EPOCH < message.broker_epoch < self.broker_epoch:
+            return STALE_BROKER_EPOCH
+        self.controller_id, self.controller_epoch = message.controller_id, message.controller_epoch
+        if request.api_key == LEADER_AND_ISR.key:
+            self._have(message)
+        elif request.api_key == STOP_REPLICA.key:
+            self._give_up(message)
+        else:
+            self._know(message)
+        return NONE
+
+    def _have(self, message: Message) -> None:
+        for topic in message.topic_states:
+            for state in topic.partition_states:
+                key = TopicPartition(topic.topic_name, state.partition_index)
+                known = self.replicas.get(key)
+                if known is not None and state.leader_epoch < known.leader_epoch:
+                    continue
+                self.stopped.pop(key, None)
+                self.replicas[key] = HostedReplica(
+                    state.leader,
+                    state.leader_epoch,
+                    state.partition_epoch,
+                    tuple(state.isr),
+                    tuple(state.replicas),
+                    tuple(state.adding_replicas),
+                    tuple(state.removing_replicas),
+                )
+
+    def _give_up(self, message: Message) -> None:
+        for topic in message.topic_states:
+            for state in topic.partition_states:
+                key = TopicPartition(topic.topic_name, state.partition_index)
+                known = self.replicas.get(key)
+                if known is not None and 0 <= state.leader_epoch < known.leader_epoch:
+                    continue
+                found = self.replicas.pop(key, None) or self.stopped.get(key)
+                if state.delete_partition:
+                    self.stopped.pop(key, None)
+                elif found is not None:
+                    self.stopped[key] = found
+
+    def _know(self, message: Message) -> None:
+        self.live = tuple(sorted(broker.id for broker in message.live_brokers))
+        for topic in message.topic_states:
+            for state in topic.partition_states:
+                key = TopicPartition(topic.topic_name, state.partition_index)
+                if state.leader == BEING_DELETED:
+                    self.partitions.pop(key, None)
+                    continue
+                self.partitions[key] = CachedPartition(
+                    state.leader,
+                    state.leader_epoch,
+                    tuple(state.isr),
+                    tuple(state.replicas),
+                    tuple(state.offline_replicas),
+                )

@@ -1,7 +1,7 @@
-"""The controller in ZooKeeper mode: it executes requests of clients, what tools write to znodes, and broker reports.
+"""The controller in ZooKeeper mode: executes requests of clients, orders in znodes, and reports of brokers.
 
-It moves partitions by the rules in `phases`, writes only while its epoch is the latest, and needs nothing but the
-znodes to take over.
+It moves partitions by the phases in `decisions`, writes only while its epoch is the latest, and needs nothing but
+the znodes to take over. `Delivery` sends its messages to the brokers of the twin.
 """
 
 from __future__ import annotations
@@ -14,54 +14,139 @@ from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS, UNSUPPORTED_VERSION
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
-from kreassign.twin.access.endpoints import Address
+from kreassign.twin.access import Address
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
-from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
-from kreassign.twin.controller.partitions import CreatePartitions
+from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elect_leaders
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
-from kreassign.twin.controller.topics import CreateTopics, TopicCreation, TopicDeletion, TopicReference, delete_topics
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    CreateTopics,
+    TopicCreation,
+    TopicDeletion,
+    TopicReference,
+    created_partition,
+    delete_topics,
+)
 from kreassign.twin.core import TwinCore
-from kreassign.twin.metadata.records import (
+from kreassign.twin.metadata import (
     BrokerFenced,
     BrokerUnfenced,
     ConfigChanged,
     PartitionChanged,
+    PartitionCreated,
     Record,
     TopicCreated,
     TopicDeleted,
 )
-from kreassign.twin.zookeeper.answers import (
-    NO_PARTITION,
-    WRONG_CONTROLLER,
-    by_topic,
-    check_target,
-    election_response,
-    targets_by_partition,
-)
-from kreassign.twin.zookeeper.control_messages import (
+from kreassign.twin.zookeeper.control_requests import (
+    BrokerCache,
+    ControlRequest,
+    LiveBroker,
     PartitionMessage,
+    Sender,
+    build,
     full_state_messages,
+    message_of,
     messages_after,
     messages_before,
     stopped,
 )
-from kreassign.twin.zookeeper.control_requests import Sender
-from kreassign.twin.zookeeper.log import ZooKeeperLog
-from kreassign.twin.zookeeper.new_partitions import create_partitions_in_zookeeper, create_topics_in_zookeeper
-from kreassign.twin.zookeeper.phases import (
+from kreassign.twin.zookeeper.decisions import (
+    NO_PARTITION,
+    WRONG_CONTROLLER,
     Effect,
     Move,
     RemoveEntry,
     SendMessages,
     WriteLists,
     WriteState,
+    by_topic,
+    check_target,
+    create_partitions_in_zookeeper,
+    create_topics_in_zookeeper,
     effects_of,
+    election_response,
     move_to,
+    targets_by_partition,
 )
-from kreassign.twin.zookeeper.registrations import Registrations
-from kreassign.twin.zookeeper.topics import TopicWatcher
-from kreassign.twin.zookeeper.tree import Delete, Set
+from kreassign.twin.zookeeper.znodes import Delete, Registrations, Set, ZooKeeperLog
+
+# Topics that tools create, extend and delete by writing znodes, as `kafka-topics --zookeeper` of Kafka 2.8 does.
+
+
+class TopicWatcher:
+    """`/brokers/topics` and `/admin/delete_topics`. `notes` collects what cannot be read."""
+
+    def __init__(self, core: TwinCore, log: ZooKeeperLog, notes: list[str]) -> None:
+        self._core = core
+        self._log = log
+        self._notes = notes
+
+    def process_changes(self) -> None:
+        """Act on what was written there since."""
+        self._delete_as_wanted()
+        self._follow_names()
+        self._create_what_is_new()
+
+    def _delete_as_wanted(self) -> None:
+        """Delete topics that are named; unknown names are just removed."""
+        znodes = self._log.znodes
+        if not znodes.watch(paths.DELETE_TOPICS):
+            return
+        for name in znodes.children(paths.DELETE_TOPICS):
+            if name in self._core.metadata.topics:
+                self._core.commit(Decision((TopicDeleted(name),), None))
+            self._log.write((Delete(f"{paths.DELETE_TOPICS}/{name}"),))
+
+    def _follow_names(self) -> None:
+        """Read what is new or was changed, and forget topics whose znode was deleted by hand."""
+        znodes, cache = self._log.znodes, self._log.cache
+        if znodes.watch(paths.TOPICS):
+            names = znodes.children(paths.TOPICS)
+            for gone in sorted(cache.topics.keys() - set(names)):
+                cache.forget_topic(gone)
+                if gone in self._core.metadata.topics:
+                    self._core.apply((TopicDeleted(gone),))
+            self._read(name for name in names if name not in cache.topics)
+        self._read(name for name in sorted(cache.topics) if znodes.watch(paths.topic_path(name)))
+
+    def _read(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            try:
+                self._log.cache.read_topic(self._log.znodes, name)
+            except DamagedZnode as error:
+                self._notes.append(str(error))
+
+    def _create_what_is_new(self) -> None:
+        """Give leaders to new partitions with a replica on an active broker."""
+        for name, znode in sorted(self._log.cache.topics.items()):
+            known = self._core.metadata.topics.get(name)
+            if known is None or len(known.partitions) < len(znode.partitions):
+                self._create(name)
+
+    def _create(self, name: str) -> None:
+        metadata, cache = self._core.metadata, self._log.cache
+        keys = [TopicPartition(name, number) for number in sorted(cache.topics[name].partitions)]
+        records = tuple(self._created(key) for key in keys if metadata.partition(key) is None and self._is_led(key))
+        if name not in metadata.topics:
+            self._core.commit(Decision((cache.topic_created(name), *records), None))
+            resource = ConfigResource.topic(name)
+            values = cache.configs.get(resource, {}).items()
+            self._core.apply(tuple(ConfigChanged(resource, key, value) for key, value in values))
+        elif records:
+            self._core.commit(Decision(records, None))
+
+    def _is_led(self, key: TopicPartition) -> bool:
+        return any(map(self._core.metadata.is_active, self._log.cache.lists(key).replicas))
+
+    def _created(self, key: TopicPartition) -> PartitionCreated:
+        lists = self._log.cache.lists(key)
+        record = created_partition(self._core.context, key, lists.replicas)
+        return replace(record, adding=lists.adding, removing=lists.removing)
+
+
+# The controller.
 
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
@@ -437,3 +522,60 @@ def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Map
 
 def _discard(steps: tuple[PartitionMessage, ...]) -> None:
     del steps
+
+
+# From the controller to the brokers of its twin: each batch becomes requests, each taken by the broker it is for.
+
+
+class Delivery:
+    """Sends the messages of a controller. `caches` is what each broker knows since it registered.
+
+    `on_request` gets each request with the time in milliseconds at which it is sent, before its broker does.
+    """
+
+    def __init__(
+        self, core: TwinCore, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
+    ) -> None:
+        self.caches: dict[int, BrokerCache] = {}
+        self._core = core
+        self._controller = controller
+        self._on_request = on_request
+
+    def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
+        """Build and send the requests of one batch; brokers that have just registered get everything first."""
+        alive = self._alive()
+        newcomers = self._newcomers(alive)
+        if newcomers and len(newcomers) < len(alive):
+            register_connection = build(self._controller.sender, self._everything(), alive)
+            others = build(self._controller.sender, (), alive)
+            self._send(request for request in others if request.broker_id not in newcomers)
+            self._send(request for request in register_connection if request.broker_id in newcomers)
+        if steps or not newcomers or len(newcomers) == len(alive):
+            self._send(build(self._controller.sender, steps, alive))
+
+    def _send(self, requests: Iterable[ControlRequest]) -> None:
+        for request in requests:
+            self._on_request(self._core.now_ms, request)
+            self.caches[request.broker_id].take(request)
+
+    def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
+        """The brokers that have registered since the last batch; they know nothing yet."""
+        found = set()
+        for broker in alive:
+            known = self.caches.get(broker.broker_id)
+            if known is None or known.broker_epoch != broker.broker_epoch:
+                self.caches[broker.broker_id] = BrokerCache(broker.broker_id, broker.broker_epoch)
+                found.add(broker.broker_id)
+        return frozenset(found)
+
+    def _everything(self) -> Iterator[PartitionMessage]:
+        for topic in self._core.metadata.topics.values():
+            for partition in topic.partitions.values():
+                yield message_of(self._core.metadata, partition, self._controller.sender.controller_epoch)
+
+    def _alive(self) -> tuple[LiveBroker, ...]:
+        return tuple(
+            LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
+            for one in self._core.metadata.brokers.values()
+            if not one.fenced
+        )

@@ -12,8 +12,7 @@ import pytest
 
 from bench.random_clusters import random_cluster
 from kreassign.planner import solve
-from kreassign.planner.search.compiled.compiler import in_python
-from kreassign.planner.search.compiled.paying import MOST_IN_ALL_S, MOST_REPLICAS, as_pays
+from kreassign.planner.search.compiled.compiler import MOST_IN_ALL_S, MOST_REPLICAS, as_pays, in_python
 
 PART = """
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part

@@ -1,7 +1,7 @@
-"""Compilation of inner loops: the only place that knows the compiler.
+"""Compile inner loops, when that pays: the only place that knows the compiler.
 
-The same functions can be run by Python itself (`in_python`): some hundred times slower, but at once, and with the same
-result to the last bit, since both compute in the same order with the same kinds of numbers.
+The same functions can be run by Python itself (`in_python`): some hundred times slower, but at once, and with the
+same result to the last bit, since both compute in the same order with the same kinds of numbers. `as_pays` decides.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, wraps
 from inspect import unwrap
@@ -21,6 +21,8 @@ from zipfile import Path as ZipPath
 import numba
 import numpy as np
 from numba.core import caching
+
+from kreassign.clock import processor_s
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -161,3 +163,54 @@ class InZip(caching.ZipCacheLocator):
 
 
 _LOCATORS = ",".join(f"{__name__}.{one.__name__}" for one in (UserProvided, InTree, UserWide, InZip))  # numba's order
+
+
+# When compiling pays. To compile the search takes ten seconds; a small cluster Python itself can search in less.
+#
+# So after an installation Python runs the loops, until that has taken so many seconds in one plan, or in all of them
+# together; then they are compiled, once. Whatever follows, that costs at most twice what the better of both choices
+# would have (the problem of renting or buying skis). Time decides who runs the loops, never what they find.
+#
+# The seconds are noted beside the machine code; where nothing can be written there, every plan counts from zero.
+
+MOST_REPLICAS = 7_000
+"""Python would hardly get through more of them in its time."""
+MOST_S = 4.5
+MOST_IN_ALL_S = 10.0
+
+
+@contextmanager
+def as_pays(replicas: int, loop: Callable[..., Any]) -> Iterator[None]:
+    """Search a plan of so many replicas within a `with` statement; `loop` is any of the compiled functions."""
+    note = _note_of(loop)
+    spent_s = _noted_s(note)
+    if replicas > MOST_REPLICAS or spent_s >= MOST_IN_ALL_S:
+        yield
+        if spent_s < MOST_IN_ALL_S:
+            _write_note(note, MOST_IN_ALL_S)
+        return
+    began_s = processor_s()
+    until_s = began_s + min(MOST_S, MOST_IN_ALL_S - spent_s)
+    with in_python(lambda: processor_s() < until_s):
+        yield
+    ended_s = processor_s()
+    _write_note(note, MOST_IN_ALL_S if ended_s >= until_s else spent_s + ended_s - began_s)
+
+
+@cache
+def _note_of(loop: Callable[..., Any]) -> Path | None:
+    folder = kept_in(loop)
+    return None if folder is None else folder / f"in-python-{source_digest(loop)[:16]}"
+
+
+def _noted_s(note: Path | None) -> float:
+    try:
+        return 0.0 if note is None else float(note.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _write_note(note: Path | None, seconds: float) -> None:
+    if note is not None:
+        with suppress(OSError):
+            note.write_text(f"{seconds:.3f}", encoding="ascii")

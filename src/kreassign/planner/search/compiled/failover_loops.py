@@ -12,9 +12,13 @@ from typing import NamedTuple
 from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part
 from kreassign.planner.search.compiled.kernels import (
+    FIXED,
     NO_BROKER,
     TINY,
     UNLIMITED,
+    Encoding,
+    SlotsByBroker,
+    State,
     affordable,
     copy_cost,
     fits,
@@ -29,7 +33,6 @@ from kreassign.planner.search.compiled.kernels import (
 )
 from kreassign.planner.search.compiled.loops import exchange, lead_allowed, may_exchange, random_below
 from kreassign.planner.search.compiled.spread_loops import harmless
-from kreassign.planner.search.compiled.state import FIXED, Encoding, SlotsByBroker, State
 
 NO_SLOT = -1
 WORTH = 0.5  # gain per scaled byte of a copy, as the last threshold of the moves

@@ -5,11 +5,19 @@ from __future__ import annotations
 from kreassign.planner.arrays import IndexArray
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part
 from kreassign.planner.search.compiled.kernels import (
+    FIXED,
     LEADER_CHANGES,
     NO_BROKER,
+    REMOVED,
     TINY,
     UNLIMITED,
+    UNPLACED,
+    Candidates,
+    Encoding,
+    SlotsByBroker,
+    State,
     best_destination,
+    candidates_for,
     copy_cost,
     fits,
     following,
@@ -27,16 +35,6 @@ from kreassign.planner.search.compiled.kernels import (
     place,
     rank_of,
     update_deficit,
-)
-from kreassign.planner.search.compiled.state import (
-    FIXED,
-    REMOVED,
-    UNPLACED,
-    Candidates,
-    Encoding,
-    SlotsByBroker,
-    State,
-    candidates_for,
 )
 
 RNG_FACTOR, RNG_STEP = 6364136223846793005, 1442695040888963407  # Knuth's MMIX generator

@@ -1,0 +1,418 @@
+"""Calls about a cluster: its nodes, its topics, and the configurations of both.
+
+Metadata, DescribeCluster, UnregisterBroker; DescribeTopicPartitions (KIP-966), CreateTopics, DeleteTopics,
+CreatePartitions; DescribeConfigs, IncrementalAlterConfigs (KIP-339).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kreassign import __version__
+from kreassign.admin.call import NOT_NAMED, Call, outcomes, raise_if_failed, readings, rejection, unanswered
+from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unsupported
+from kreassign.model import (
+    Batch,
+    Broker,
+    Cluster,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    Partition,
+    ResourceType,
+    Topic,
+    TopicPartition,
+    operation_names,
+)
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kreassign.wire import api
+from kreassign.wire.api import Api, Message
+
+# Nodes: Metadata, DescribeCluster and UnregisterBroker.
+
+_BROKERS, _CONTROLLERS = 1, 2  # EndpointType of DescribeCluster (KIP-919)
+_ENDPOINT_TYPE_VERSION = 1
+_FENCED_VERSION = 2
+
+
+def nodes() -> Call[Cluster]:
+    """Brokers and controller id, from any broker's metadata; asks for no topic."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.METADATA.request(topics=[], allow_auto_topic_creation=False)
+
+    def read(response: Message) -> Cluster:
+        brokers = (Broker(node.node_id, node.host, node.port, node.rack) for node in response.brokers)
+        return Cluster(response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
+
+    return Call(api.METADATA, build, read)
+
+
+def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
+    """Brokers and controller id by DescribeCluster; fenced brokers only from Kafka 4.0 on."""
+    return _describe_cluster(_BROKERS, include_fenced=include_fenced)
+
+
+def controller_nodes() -> Call[Cluster]:
+    """The controllers of the quorum and which of them is active, asked at a controller (KIP-919)."""
+    return _describe_cluster(_CONTROLLERS, include_fenced=False)
+
+
+def has_quorum() -> Call[bool]:
+    """Whether the cluster keeps its metadata in a quorum, and not in ZooKeeper: only then it can describe one."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
+
+    def read(response: Message) -> bool:
+        raise_if_failed(api.API_VERSIONS, response.error_code)
+        return any(offer.api_key == api.DESCRIBE_QUORUM.key for offer in response.api_keys)
+
+    return Call(api.API_VERSIONS, build, read)
+
+
+def allowed_on_cluster() -> Call[frozenset[str] | None]:
+    """What this client may do to the cluster; None where the cluster does not tell."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.DESCRIBE_CLUSTER.request(include_cluster_authorized_operations=True, endpoint_type=_BROKERS)
+
+    def read(response: Message) -> frozenset[str] | None:
+        raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
+        found = response.authorized_operations
+        return None if found is None else operation_names(found)
+
+    return Call(api.DESCRIBE_CLUSTER, build, read)
+
+
+def allowed_on_topics() -> Call[dict[str, frozenset[str]]]:
+    """What this client may do to each topic that it may see."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.METADATA.request(
+            topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=True
+        )
+
+    def read(response: Message) -> dict[str, frozenset[str]]:
+        told = {topic.name: topic.authorized_operations for topic in response.topics if not topic.error_code}
+        return {name: operation_names(found) for name, found in told.items() if found is not None}
+
+    return Call(api.METADATA, build, read)
+
+
+def unregister_broker(broker: int) -> Call[None]:
+    """Take a broker out of a KRaft cluster for good."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.UNREGISTER_BROKER.request(broker_id=broker)
+
+    def read(response: Message) -> None:
+        raise_if_failed(api.UNREGISTER_BROKER, response.error_code, response.error_message)
+
+    return Call(api.UNREGISTER_BROKER, build, read, is_write=True, routing_codes=lambda answer: (answer.error_code,))
+
+
+def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:
+    def build(version: int, _timeout_ms: int) -> Message:
+        if endpoint_type == _CONTROLLERS and version < _ENDPOINT_TYPE_VERSION:
+            raise Unsupported("this node does not list controllers (DescribeCluster version 1 does); is it a broker?")
+        if include_fenced and version < _FENCED_VERSION:
+            raise Unsupported("this cluster cannot list fenced brokers (DescribeCluster version 2, Kafka 4.0)")
+        return api.DESCRIBE_CLUSTER.request(endpoint_type=endpoint_type, include_fenced_brokers=include_fenced)
+
+    def read(response: Message) -> Cluster:
+        raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
+        brokers = (
+            Broker(node.broker_id, node.host, node.port, node.rack, bool(node.is_fenced)) for node in response.brokers
+        )
+        return Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
+
+    return Call(api.DESCRIBE_CLUSTER, build, read)
+
+
+def _brokers_by_id(broker: Broker) -> int:
+    return broker.id
+
+
+# Topics: list, describe, create, delete, grow.
+
+PAGE_PARTITIONS = 2000  # the brokers' own limit (max.request.partition.size.limit)
+_NO_TOPIC_ID = uuid.UUID(int=0)
+
+
+class Cursor(NamedTuple):
+    """Where the next page of DescribeTopicPartitions starts."""
+
+    topic: str
+    partition: int
+
+
+class TopicPage(NamedTuple):
+    """Topics of one page, a topic perhaps only in part, and where the next one starts."""
+
+    topics: Batch[str, Topic]
+    next_cursor: Cursor | None
+
+
+def list_topics() -> Call[dict[str, bool]]:
+    """Names of all topics that we may see, with whether each is internal."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.METADATA.request(topics=None, allow_auto_topic_creation=False)
+
+    def read(response: Message) -> dict[str, bool]:
+        return {topic.name: bool(topic.is_internal) for topic in response.topics}
+
+    return Call(api.METADATA, build, read)
+
+
+def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, Topic]]:
+    """Topics by Metadata, for brokers without DescribeTopicPartitions; None means all."""
+    wanted = None if names is None else list(names)
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entry = api.METADATA.request.MetadataRequestTopic
+        topics = None if wanted is None else [entry(topic_id=_NO_TOPIC_ID, name=name) for name in wanted]
+        return api.METADATA.request(topics=topics, allow_auto_topic_creation=False)
+
+    def read(response: Message) -> Batch[str, Topic]:
+        return _topics(api.METADATA, response.topics, NOT_NAMED if wanted is None else wanted)
+
+    return Call(api.METADATA, build, read)
+
+
+def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> Call[TopicPage]:
+    """One page of topics by DescribeTopicPartitions (KIP-966); None means all topics."""
+    wanted = sorted(set(names)) if names is not None else []
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.DESCRIBE_TOPIC_PARTITIONS.request
+        return request(
+            topics=[request.TopicRequest(name=name) for name in wanted],
+            response_partition_limit=PAGE_PARTITIONS,
+            cursor=request.Cursor(topic_name=cursor.topic, partition_index=cursor.partition) if cursor else None,
+        )
+
+    def read(response: Message) -> TopicPage:
+        following = response.next_cursor
+        return TopicPage(
+            _topics(api.DESCRIBE_TOPIC_PARTITIONS, response.topics, NOT_NAMED),
+            Cursor(following.topic_name, following.partition_index) if following is not None else None,
+        )
+
+    return Call(api.DESCRIBE_TOPIC_PARTITIONS, build, read)
+
+
+def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
+    """A broken answer as the outcome of every topic that was named, and that none of all its pages was about."""
+    return unanswered(api.DESCRIBE_TOPIC_PARTITIONS, names, told)
+
+
+def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) -> Batch[str, Topic]:
+    return readings(answering, ((entry.name, entry) for entry in entries), _topic, asked)
+
+
+def _topic(_name: str, entry: Message) -> Topic:
+    topic_id = entry.topic_id if isinstance(entry.topic_id, uuid.UUID) and entry.topic_id != _NO_TOPIC_ID else None
+    partitions = sorted(entry.partitions, key=lambda partition: partition.partition_index)
+    return Topic(
+        name=entry.name,
+        topic_id=None if topic_id is None else str(topic_id),
+        is_internal=bool(entry.is_internal),
+        partitions=tuple(_partition(entry.name, partition) for partition in partitions),
+    )
+
+
+def _partition(topic: str, entry: Message) -> Partition:
+    # Metadata has no eligible leaders; kafka-python then answers with the field's default, None.
+    eligible = getattr(entry, "eligible_leader_replicas", None)
+    last_known = getattr(entry, "last_known_elr", None)
+    replicas, isr = tuple(entry.replica_nodes), tuple(entry.isr_nodes)
+    return Partition(
+        topic_partition=TopicPartition(topic, entry.partition_index),
+        replicas=replicas,
+        isr=replicas if isr == replicas else isr,  # one tuple, not two, of each of a million partitions
+        leader=entry.leader_id,
+        leader_epoch=entry.leader_epoch,
+        offline=tuple(entry.offline_replicas or ()),
+        eligible_leaders=None if eligible is None else tuple(eligible),
+        last_known_eligible_leaders=None if last_known is None else tuple(last_known),
+    )
+
+
+def unknown_partition(topic_partition: TopicPartition) -> Rejected:
+    """The error for a partition that its topic does not have."""
+    message = f"topic {topic_partition.topic} has no partition {topic_partition.partition}"
+    return rejection(api.METADATA, UNKNOWN_TOPIC_OR_PARTITION, message, topic_partition)
+
+
+def create_topics(topics: Iterable[NewTopic], *, validate_only: bool) -> Call[Batch[str, None]]:
+    """CreateTopics, an outcome per name."""
+    wanted = list(topics)
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entries = [_new_topic(topic) for topic in wanted]
+        return api.CREATE_TOPICS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
+
+    def read(response: Message) -> Batch[str, None]:
+        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.topics)
+        return outcomes(api.CREATE_TOPICS, answered, (topic.name for topic in wanted))
+
+    return Call(
+        api.CREATE_TOPICS,
+        build,
+        read,
+        is_write=True,
+        routing_codes=lambda response: [topic.error_code for topic in response.topics],
+    )
+
+
+def _new_topic(topic: NewTopic) -> Message:
+    entry = api.CREATE_TOPICS.request.CreatableTopic
+    return entry(
+        name=topic.name,
+        num_partitions=topic.partition_count,
+        replication_factor=topic.replication_factor,
+        assignments=[
+            entry.CreatableReplicaAssignment(partition_index=partition, broker_ids=list(replicas))
+            for partition, replicas in enumerate(topic.assignments)
+        ],
+        configs=[entry.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
+    )
+
+
+def delete_topics(names: Iterable[str]) -> Call[Batch[str, None]]:
+    """DeleteTopics, an outcome per name."""
+    wanted = list(names)
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entry = api.DELETE_TOPICS.request.DeleteTopicState
+        topics = [entry(name=name, topic_id=_NO_TOPIC_ID) for name in wanted]
+        return api.DELETE_TOPICS.request(topics=topics, timeout_ms=timeout_ms)
+
+    def read(response: Message) -> Batch[str, None]:
+        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.responses)
+        return outcomes(api.DELETE_TOPICS, answered, wanted)
+
+    return Call(
+        api.DELETE_TOPICS,
+        build,
+        read,
+        is_write=True,
+        routing_codes=lambda response: [topic.error_code for topic in response.responses],
+    )
+
+
+def create_partitions(requested: Mapping[str, NewPartitions], *, validate_only: bool) -> Call[Batch[str, None]]:
+    """CreatePartitions, an outcome per topic."""
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entries = [_new_partitions(topic, new) for topic, new in requested.items()]
+        return api.CREATE_PARTITIONS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
+
+    def read(response: Message) -> Batch[str, None]:
+        answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.results)
+        return outcomes(api.CREATE_PARTITIONS, answered, requested)
+
+    return Call(
+        api.CREATE_PARTITIONS,
+        build,
+        read,
+        is_write=True,
+        routing_codes=lambda response: [topic.error_code for topic in response.results],
+    )
+
+
+def _new_partitions(topic: str, new: NewPartitions) -> Message:
+    entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
+    assignment = entry.CreatePartitionsAssignment
+    assignments = [assignment(broker_ids=list(replicas)) for replicas in new.assignments]
+    return entry(name=topic, count=new.total_count, assignments=assignments or None)
+
+
+# Configurations: DescribeConfigs and IncrementalAlterConfigs (KIP-339).
+
+Entries = Mapping[str, ConfigEntry]
+
+
+def describe_configs(
+    resources: Iterable[ConfigResource], names: Iterable[str] | None
+) -> Call[Batch[ConfigResource, Entries]]:
+    """The configuration of each resource, all keys or only those of these names that it has."""
+    keys = None if names is None else list(names)
+    wanted = list(resources)
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entry = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
+        return api.DESCRIBE_CONFIGS.request(
+            resources=[
+                entry(resource_type=int(resource.type), resource_name=resource.name, configuration_keys=keys)
+                for resource in wanted
+            ]
+        )
+
+    def read(response: Message) -> Batch[ConfigResource, Entries]:
+        answered = ((_resource_of(result), result) for result in response.results)
+        return readings(api.DESCRIBE_CONFIGS, answered, _config_entries, wanted)
+
+    return Call(api.DESCRIBE_CONFIGS, build, read)
+
+
+def _resource_of(entry: Message) -> ConfigResource:
+    if entry.resource_type not in ResourceType.__members__.values():
+        raise ProtocolViolation(f"the answer is about resource type {entry.resource_type}, which nobody asked about")
+    return ConfigResource(ResourceType(entry.resource_type), entry.resource_name)
+
+
+def _config_entries(_resource: ConfigResource, result: Message) -> Entries:
+    return {entry.name: _config_entry(entry) for entry in result.configs}
+
+
+def _config_entry(entry: Message) -> ConfigEntry:
+    known = entry.config_source in ConfigSource.__members__.values()
+    return ConfigEntry(
+        name=entry.name,
+        value=entry.value,
+        source=ConfigSource(entry.config_source) if known else ConfigSource.UNKNOWN,
+        is_sensitive=bool(entry.is_sensitive),
+        is_read_only=bool(entry.read_only),
+    )
+
+
+def incremental_alter_configs(
+    changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool
+) -> Call[Batch[ConfigResource, None]]:
+    """Change configurations, an outcome per resource."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entries = [_altered_resource(resource, steps) for resource, steps in changes.items()]
+        return api.INCREMENTAL_ALTER_CONFIGS.request(resources=entries, validate_only=validate_only)
+
+    def read(response: Message) -> Batch[ConfigResource, None]:
+        answered = ((_resource_of(entry), entry.error_code, entry.error_message) for entry in response.responses)
+        return outcomes(api.INCREMENTAL_ALTER_CONFIGS, answered, changes)
+
+    return Call(
+        api.INCREMENTAL_ALTER_CONFIGS,
+        build,
+        read,
+        is_write=True,
+        routing_codes=lambda response: [entry.error_code for entry in response.responses],
+    )
+
+
+def _altered_resource(resource: ConfigResource, steps: Sequence[ConfigChange]) -> Message:
+    entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
+    return entry(
+        resource_type=int(resource.type),
+        resource_name=resource.name,
+        configs=[
+            entry.AlterableConfig(name=step.name, config_operation=int(step.operation), value=step.value)
+            for step in steps
+        ],
+    )

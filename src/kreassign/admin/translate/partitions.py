@@ -1,0 +1,444 @@
+"""Calls about partitions and replicas: reassign, elect leaders, offsets, log directories.
+
+AlterPartitionReassignments, ListPartitionReassignments (KIP-455, KIP-860); the four requests of KIP-179;
+ElectLeaders (KIP-183, KIP-460); ListOffsets; DescribeLogDirs, AlterReplicaLogDirs (KIP-113).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from kreassign.admin.call import NOT_NAMED, Call, by_topic, outcomes, raise_if_failed, readings
+from kreassign.errors import Unsupported
+from kreassign.model import Batch, ElectionType, LogDir, OffsetSpec, OngoingReassignment, ReplicaStatus, TopicPartition
+from kreassign.model.cluster import LogDirReplicas
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NONE, error_code, has_code
+from kreassign.wire import api
+from kreassign.wire.api import Api, Message
+
+# AlterPartitionReassignments and ListPartitionReassignments (KIP-455, KIP-860).
+
+_FACTOR_GUARD_VERSION = 1
+# The text that Kafka's client gives (KIP-860, "Compatibility Validation").
+_NO_FACTOR_GUARD = (
+    "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
+    "Consider re-sending the request without the option or updating the server version"
+)
+
+Targets = Mapping[TopicPartition, tuple[int, ...] | None]
+
+
+def alter_partition_reassignments(
+    targets: Targets, *, allow_replication_factor_change: bool
+) -> Call[Batch[TopicPartition, None]]:
+    """Start, override or (None) cancel reassignments, an outcome per partition.
+
+    Without `allow_replication_factor_change` a broker that does not know KIP-860 is refused before anything is
+    sent; with it, such a broker gets version 0 silently.
+    """
+
+    def build(version: int, timeout_ms: int) -> Message:
+        if not allow_replication_factor_change and version < _FACTOR_GUARD_VERSION:
+            raise Unsupported(_NO_FACTOR_GUARD)
+        return api.ALTER_PARTITION_REASSIGNMENTS.request(
+            timeout_ms=timeout_ms,
+            allow_replication_factor_change=allow_replication_factor_change,
+            topics=list(_reassigned_topics(targets)),
+        )
+
+    def read(response: Message) -> Batch[TopicPartition, None]:
+        raise_if_failed(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        answered = (
+            (TopicPartition(topic.name, partition.partition_index), partition.error_code, partition.error_message)
+            for topic in response.responses
+            for partition in topic.partitions
+        )
+        return outcomes(api.ALTER_PARTITION_REASSIGNMENTS, answered, targets)
+
+    return Call(
+        api.ALTER_PARTITION_REASSIGNMENTS,
+        build,
+        read,
+        is_write=True,
+        routing_codes=lambda response: (response.error_code,),
+    )
+
+
+def _reassigned_topics(targets: Targets) -> Iterator[Message]:
+    entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
+    for topic, partitions in by_topic(targets).items():
+        yield entry(
+            name=topic, partitions=[_reassigned_partition(entry, targets, topic, number) for number in partitions]
+        )
+
+
+def _reassigned_partition(entry: Message, targets: Targets, topic: str, number: int) -> Message:
+    replicas = targets[TopicPartition(topic, number)]
+    return entry.ReassignablePartition(partition_index=number, replicas=None if replicas is None else list(replicas))
+
+
+def list_partition_reassignments(
+    partitions: Iterable[TopicPartition] | None,
+) -> Call[dict[TopicPartition, OngoingReassignment]]:
+    """What is being reassigned, of these partitions or (None) of all; idle and unknown ones are left out."""
+    wanted = None if partitions is None else by_topic(partitions)
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
+        return api.LIST_PARTITION_REASSIGNMENTS.request(
+            timeout_ms=timeout_ms,
+            topics=None
+            if wanted is None
+            else [entry(name=topic, partition_indexes=numbers) for topic, numbers in wanted.items()],
+        )
+
+    def read(response: Message) -> dict[TopicPartition, OngoingReassignment]:
+        raise_if_failed(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        return {
+            TopicPartition(topic.name, partition.partition_index): OngoingReassignment(
+                tuple(partition.replicas), tuple(partition.adding_replicas), tuple(partition.removing_replicas)
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+        }
+
+    return Call(api.LIST_PARTITION_REASSIGNMENTS, build, read, routing_codes=lambda response: (response.error_code,))
+
+
+# AlterPartitionCounts, AlterReplicationFactors, ReassignPartitions and ReplicaStatus (KIP-179).
+
+UNKNOWN_BYTES = -1
+
+Key = TypeVar("Key")
+
+
+def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) -> Call[Batch[str, None]]:
+    """Give topics so many partitions, an outcome per topic."""
+    known = api.ALTER_PARTITION_COUNTS
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entry = known.request.TopicPartitionCount
+        topics = [entry(name=topic, partition_count=count) for topic, count in counts.items()]
+        return known.request(timeout_ms=timeout_ms, validate_only=validate_only, topics=topics)
+
+    return _write_call(known, build, lambda response: _by_name(known, response, counts))
+
+
+def alter_replication_factors(
+    factors: Mapping[str, int], *, validate_only: bool, may_undercut_min_in_sync: bool
+) -> Call[Batch[str, None]]:
+    """Give topics so many replicas, an outcome per topic."""
+    known = api.ALTER_REPLICATION_FACTORS
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entry = known.request.TopicReplicationFactor
+        return known.request(
+            timeout_ms=timeout_ms,
+            validate_only=validate_only,
+            may_undercut_min_in_sync=may_undercut_min_in_sync,
+            topics=[entry(name=topic, replication_factor=factor) for topic, factor in factors.items()],
+        )
+
+    return _write_call(known, build, lambda response: _by_name(known, response, factors))
+
+
+def reassign_partitions(
+    targets: Mapping[TopicPartition, tuple[int, ...]], *, validate_only: bool
+) -> Call[Batch[TopicPartition, None]]:
+    """Start moves, an outcome per partition."""
+    known = api.REASSIGN_PARTITIONS
+
+    def build(_version: int, timeout_ms: int) -> Message:
+        entry = known.request.ReassignedTopic
+        topics = [
+            entry(
+                name=topic,
+                partitions=[
+                    entry.ReassignedPartition(
+                        partition_index=number, replicas=list(targets[TopicPartition(topic, number)])
+                    )
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(targets).items()
+        ]
+        return known.request(timeout_ms=timeout_ms, validate_only=validate_only, topics=topics)
+
+    def read(response: Message) -> Batch[TopicPartition, None]:
+        raise_if_failed(known, response.error_code, response.error_message)
+        answered = (
+            (TopicPartition(topic.name, entry.partition_index), entry.error_code, entry.error_message)
+            for topic in response.topics
+            for entry in topic.partitions
+        )
+        return outcomes(known, answered, targets)
+
+    return _write_call(known, build, read)
+
+
+def replica_status(
+    partitions: Iterable[TopicPartition],
+    leader: int,
+    named: Mapping[TopicPartition, Iterable[int]] = MappingProxyType({}),
+) -> Call[Batch[TopicPartition, tuple[ReplicaStatus, ...]]]:
+    """How far the replicas of these partitions are, which `leader` leads; of a partition in `named` those alone.
+
+    A broker among them that the leader cannot tell of fails its partition.
+    """
+    known = api.REPLICA_STATUS
+    asked = list(partitions)
+
+    def brokers(key: TopicPartition) -> list[int] | None:
+        return list(dict.fromkeys(named[key])) if key in named else None
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entry = known.request.AskedTopic
+        topics = [
+            entry(
+                name=topic,
+                partitions=[
+                    entry.AskedPartition(partition_index=number, brokers=brokers(TopicPartition(topic, number)))
+                    for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(asked).items()
+        ]
+        return known.request(topics=topics)
+
+    def read(response: Message) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+        raise_if_failed(known, response.error_code, response.error_message)
+        answered = (
+            (TopicPartition(topic.name, entry.partition_index), entry)
+            for topic in response.topics
+            for entry in topic.partitions
+        )
+        return readings(
+            known, answered, lambda key, entry: tuple(_statuses(key, entry, leader)), asked, code=_status_code
+        )
+
+    return Call(known, build, read)
+
+
+def _status_code(entry: Message) -> int:
+    """That of the partition, or of the first replica of which nothing can be told."""
+    codes: tuple[int, ...] = (entry.error_code, *(replica.error_code for replica in entry.replicas))
+    return next((code for code in codes if code != NONE), NONE)
+
+
+def _statuses(key: TopicPartition, entry: Message, leader: int) -> Iterator[ReplicaStatus]:
+    for replica in entry.replicas:
+        yield ReplicaStatus(
+            topic_partition=key,
+            broker=replica.broker_id,
+            is_leader=replica.broker_id == leader,
+            status_time_ms=replica.status_time_ms,
+            log_start_offset=replica.log_start_offset,
+            log_end_offset=replica.log_end_offset,
+            lag_records=replica.lag_records,
+            lag_bytes=_known_bytes(replica.lag_bytes),
+            size_bytes=_known_bytes(replica.size_bytes),
+        )
+
+
+def _known_bytes(value: int) -> int | None:
+    return None if value == UNKNOWN_BYTES else value
+
+
+def _by_name(known: Api, response: Message, asked: Mapping[str, int]) -> Batch[str, None]:
+    raise_if_failed(known, response.error_code, response.error_message)
+    return outcomes(known, ((entry.name, entry.error_code, entry.error_message) for entry in response.topics), asked)
+
+
+def _write_call(
+    known: Api, build: Callable[[int, int], Message], read: Callable[[Message], Batch[Key, None]]
+) -> Call[Batch[Key, None]]:
+    return Call(known, build, read, is_write=True, routing_codes=lambda response: (response.error_code,))
+
+
+# ElectLeaders (KIP-183, KIP-460).
+
+_ELECTION_TYPE_VERSION = 1
+
+
+def elect_leaders(
+    partitions: Iterable[TopicPartition] | None, election_type: ElectionType
+) -> Call[Batch[TopicPartition, None]]:
+    """Elect leaders of these partitions or (None) of all; for all, partitions that needed none are left out."""
+    wanted = None if partitions is None else by_topic(partitions)
+
+    def build(version: int, timeout_ms: int) -> Message:
+        if election_type is not ElectionType.PREFERRED and version < _ELECTION_TYPE_VERSION:
+            raise Unsupported("this broker can only elect preferred leaders (ElectLeaders version 1, Kafka 2.4)")
+        entry = api.ELECT_LEADERS.request.TopicPartitions
+        return api.ELECT_LEADERS.request(
+            election_type=int(election_type),
+            topic_partitions=None
+            if wanted is None
+            else [entry(topic=topic, partitions=numbers) for topic, numbers in wanted.items()],
+            timeout_ms=timeout_ms,
+        )
+
+    def read(response: Message) -> Batch[TopicPartition, None]:
+        raise_if_failed(api.ELECT_LEADERS, response.error_code or 0)
+        asked = NOT_NAMED if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
+        return outcomes(api.ELECT_LEADERS, _elections(response), asked)
+
+    return Call(api.ELECT_LEADERS, build, read, is_write=True, routing_codes=_election_codes)
+
+
+def already_led(elections: Batch[TopicPartition, None]) -> Batch[TopicPartition, None]:
+    """The same outcomes, but that a partition which needed no election is well."""
+    well = {key for key, error in elections.failed.items() if has_code(error, ELECTION_NOT_NEEDED)}
+    failed = {key: error for key, error in elections.failed.items() if key not in well}
+    return Batch({**elections.ok, **dict.fromkeys(sorted(well))}, failed)
+
+
+def _elections(response: Message) -> Iterable[tuple[TopicPartition, int, str | None]]:
+    for topic in response.replica_election_results:
+        for result in topic.partition_result:
+            yield TopicPartition(topic.topic, result.partition_id), result.error_code, result.error_message
+
+
+def _election_codes(response: Message) -> list[int]:
+    # ZooKeeper-mode brokers say NOT_CONTROLLER per partition, with a top level of 0.
+    return [response.error_code or 0, *(code for _, code, _ in _elections(response))]
+
+
+# ListOffsets, asked as a consumer at leaders or as a debugging replica at any replica.
+
+CONSUMER = -1
+DEBUGGING_REPLICA = -2
+"""With this replica id a broker answers with its own copy's offsets, leader or not."""
+
+KNOWS_LOCAL = 8
+"""The first version with `EARLIEST_LOCAL`. Brokers without it have no tiered storage: all their logs are local."""
+
+
+def list_offsets(
+    partitions: Iterable[TopicPartition], spec: OffsetSpec, replica_id: int = CONSUMER
+) -> Call[Batch[TopicPartition, int]]:
+    """Offsets at the broker asked, an outcome per partition; -1 where there is no such offset."""
+    asked = tuple(partitions)
+    wanted = by_topic(asked)
+
+    def build(version: int, timeout_ms: int) -> Message:
+        is_known = spec is not OffsetSpec.EARLIEST_LOCAL or version >= KNOWS_LOCAL
+        timestamp = int(spec if is_known else OffsetSpec.EARLIEST)
+        entry = api.LIST_OFFSETS.request.ListOffsetsTopic
+        return api.LIST_OFFSETS.request(
+            replica_id=replica_id,
+            isolation_level=0,
+            topics=[
+                entry(
+                    name=topic,
+                    partitions=[
+                        entry.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=timestamp)
+                        for number in numbers
+                    ],
+                )
+                for topic, numbers in wanted.items()
+            ],
+            timeout_ms=timeout_ms,
+        )
+
+    return Call(api.LIST_OFFSETS, build, lambda response: _read_offset(response, asked))
+
+
+def _read_offset(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
+    own = {key: key for key in asked}  # the keys that the caller has: a million more take 70 MB
+    found = (
+        (TopicPartition(topic.name, partition.partition_index), partition)
+        for topic in response.topics
+        for partition in topic.partitions
+    )
+    answered = ((own.get(key, key), partition) for key, partition in found)
+    return readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)
+
+
+# DescribeLogDirs and AlterReplicaLogDirs (KIP-113).
+
+_UNKNOWN_BYTES = -1
+
+
+def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple[LogDir, ...]]:
+    """The log directories of the broker asked, with the copies of these partitions or (None) of all."""
+    wanted = None if partitions is None else by_topic(partitions)
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entry = api.DESCRIBE_LOG_DIRS.request.DescribableLogDirTopic
+        topics = None
+        if wanted is not None:
+            topics = [entry(topic=topic, partitions=numbers) for topic, numbers in wanted.items()]
+        return api.DESCRIBE_LOG_DIRS.request(topics=topics)
+
+    def read(response: Message) -> tuple[LogDir, ...]:
+        raise_if_failed(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
+        return tuple(_log_dir(result) for result in response.results)
+
+    return Call(api.DESCRIBE_LOG_DIRS, build, read)
+
+
+def _log_dir(result: Message) -> LogDir:
+    return LogDir(
+        path=result.log_dir,
+        error=None if result.error_code == NONE else error_code(result.error_code).name,
+        total_bytes=_volume_bytes(result.total_bytes),
+        usable_bytes=_volume_bytes(result.usable_bytes),
+        is_cordoned=bool(result.is_cordoned),
+        replicas=_replicas(result.topics),
+    )
+
+
+def _replicas(topics: Iterable[Message]) -> LogDirReplicas:
+    found = LogDirReplicas()
+    for topic in topics:
+        copies = topic.partitions
+        # Every broker names the same topics: one text for all of them.
+        found.add(
+            sys.intern(topic.name),
+            ((one.partition_index, one.partition_size, one.offset_lag, bool(one.is_future_key)) for one in copies),
+        )
+    return found
+
+
+def _volume_bytes(count: int | None) -> int | None:
+    return None if count is None or count == _UNKNOWN_BYTES else count
+
+
+def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[TopicPartition, None]]:
+    """Put copies on the broker asked into these directories, an outcome per partition."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        entry = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir
+        return api.ALTER_REPLICA_LOG_DIRS.request(
+            dirs=[
+                entry(
+                    path=path,
+                    topics=[
+                        entry.AlterReplicaLogDirTopic(name=topic, partitions=numbers)
+                        for topic, numbers in by_topic(partitions).items()
+                    ],
+                )
+                for path, partitions in _partitions_by_path(targets).items()
+            ]
+        )
+
+    def read(response: Message) -> Batch[TopicPartition, None]:
+        answered = (
+            (TopicPartition(topic.topic_name, partition.partition_index), partition.error_code, None)
+            for topic in response.results
+            for partition in topic.partitions
+        )
+        return outcomes(api.ALTER_REPLICA_LOG_DIRS, answered, targets)
+
+    return Call(api.ALTER_REPLICA_LOG_DIRS, build, read, is_write=True)
+
+
+def _partitions_by_path(targets: Mapping[TopicPartition, str]) -> dict[str, list[TopicPartition]]:
+    grouped: dict[str, list[TopicPartition]] = {}
+    for topic_partition, path in targets.items():
+        grouped.setdefault(path, []).append(topic_partition)
+    return grouped

@@ -1,0 +1,356 @@
+"""Look at the cluster: `kreassign` alone, `doctor`, `verify` and `snapshot`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from shlex import join
+
+import click
+
+from kreassign.admin import AdminClient
+from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
+from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
+from kreassign.cli.options.values import Place, optional_data_option
+from kreassign.cli.output import console, counted, examples, format_option, print_json, warn
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
+from kreassign.cli.run_text import state_text
+from kreassign.cli.streams import uncollected
+from kreassign.errors import InputError, KreassignError
+from kreassign.executor.history.findings import Words
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.model.authorization import error_text
+from kreassign.operations import run_journals
+from kreassign.operations.doctor import Diagnosis, diagnose_cluster
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.run_journals import all_journals, default_state_dir, find_journal, is_active, is_journal
+from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs, overview, store_snapshot
+from kreassign.operations.verify import Verification, verify_plan, verify_run
+from kreassign.report.text import format_bytes
+
+# `kreassign` alone: the journey from a look at a cluster to a verified run, how the cluster is, and what is next.
+
+JOURNEY = (
+    ("look", "kreassign doctor", "what is wrong, and what to do"),
+    ("plan", "kreassign plan --out plan.json", "from the cluster as it is"),
+    ("look again", "kreassign run plan.json --dry-run", "what the run would do"),
+    ("run", "kreassign run plan.json", "asks before it begins"),
+    ("steer", "kreassign watch", "or pause, throttle, cancel"),
+    ("check", "kreassign verify plan.json", "or go back: kreassign rollback"),
+)
+
+
+def show_home_of(profile: Profile | None) -> None:
+    """The same for the cluster that the environment or a profile names."""
+
+    def value(variable: str, option: str) -> str | None:
+        shared = {} if profile is None else profile.shared
+        return os.environ.get(variable) or shared.get(option)
+
+    config = value("KREASSIGN_COMMAND_CONFIG", "command-config")
+    state = value(STATE_ENVIRONMENT, "state-dir")
+    cluster = ClusterOptions(value(ADDRESS_ENVIRONMENT, "bootstrap-server"), Path(config) if config else None)
+    if profile is not None:
+        click.get_current_context().meta[IN_FORCE] = profile
+    show_home(cluster, Path(state) if state else default_state_dir())
+
+
+def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
+    """Print the journey at once, and then what takes a look at the cluster."""
+    for number, (step, command, about) in enumerate(JOURNEY, start=1):
+        click.echo(f"  {number}  {step:<11}{command:<34}{about}")
+    click.echo()
+    found = _latest(state_dir)
+    seen = _cluster(cluster)
+    if found is not None:
+        history, is_executed = found
+        click.echo(f"run {history.run_id}: {state_text(history, is_active=is_executed)}")
+    print_next(*_next(seen, found))
+    click.echo("all commands: kreassign --help")
+
+
+def _cluster(cluster: ClusterOptions) -> Overview | None:
+    """Say how the cluster is."""
+    if cluster.bootstrap_server is None:
+        click.echo(f"no cluster is named: set {ADDRESS_ENVIRONMENT},")
+        click.echo("or give --bootstrap-server to a command")
+        return None
+    try:
+        with cluster.connect() as client:
+            seen = overview(client)
+    except KreassignError as error:
+        click.echo(f"cluster at {cluster.bootstrap_server}: {error_text(error)}")
+        return None
+    click.echo(f"cluster {seen.cluster_id} at {cluster.bootstrap_server}")
+    for figures in _figures(seen):
+        click.echo(f"  {figures}")
+    return seen
+
+
+def _figures(seen: Overview) -> Iterator[str]:
+    down = f", down: {', '.join(map(str, seen.fenced))}" if seen.fenced else ""
+    full = "" if seen.fullest_dir is None else f", fullest log directory {seen.fullest_dir:.0%}"
+    yield f"{counted(seen.brokers, 'broker')}{down}{full}"
+    states = (
+        f"{seen.reassigned:,} being reassigned, {seen.under_replicated:,} under-replicated, {seen.offline:,} offline"
+    )
+    yield f"{counted(seen.partitions, 'partition')} of {counted(seen.topics, 'topic')}: {states}"
+
+
+def _latest(state_dir: Path) -> tuple[RunHistory, bool] | None:
+    """The run that is executed, or the latest, and whether a process executes it; None where that cannot be told."""
+    try:
+        path = find_journal(state_dir)
+        return run_journals.status(path), is_active(path)
+    except KreassignError:
+        return None
+
+
+def _next(seen: Overview | None, found: tuple[RunHistory, bool] | None) -> Iterator[str]:
+    """What to do: see to a run that is not at its end, then to the cluster, then plan."""
+    if found is not None and found[0].ended_ms is None:
+        history, is_executed = found
+        if is_executed:
+            yield next_command("watch", takes=STATE)
+        else:
+            yield next_command("resume", history.run_id, takes=(*CLUSTER, *STATE), of=history)
+            yield next_command("cancel", history.run_id, takes=(*CLUSTER, *STATE), of=history)
+    elif seen is None:
+        yield "kreassign twin start"
+        yield "kreassign doctor --bootstrap-server HOST:PORT"
+    elif seen.is_troubled:
+        yield next_command("doctor", takes=CLUSTER)
+    else:
+        yield next_command("plan", "--out", "plan.json", takes=CLUSTER)
+
+
+# What remedies a finding, as a line that can be pasted.
+
+
+def pasted(words: Words, cluster: ClusterOptions) -> str:
+    """The command with the options that reach this cluster: Kafka's own tools know nothing of our environment."""
+    if words[0] == "kreassign":
+        return next_command(*words[1:], takes=_taken(words[1:]))
+    reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
+    if cluster.command_config is not None:
+        reach += ["--command-config", str(cluster.command_config)]
+    line = words[0] if len(words) == 1 else join(words)
+    return f"{line} {join(reach)}"
+
+
+def _taken(words: Words) -> tuple[str, ...]:
+    """Those of our options that the command takes: `forget`, say, asks no cluster."""
+    context = click.get_current_context().find_root()
+    command = context.command
+    for word in words:
+        inner = command.get_command(context, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            break
+        command = inner
+    names = {name for parameter in command.params for name in parameter.opts}
+    return tuple(name for name in (*CLUSTER, *STATE) if name in names or isinstance(command, click.Group))
+
+
+# `kreassign doctor`: finds what is wrong with a cluster as far as reassignments go, and says what to do.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign doctor --bootstrap-server localhost:9092",
+        "kreassign doctor --bootstrap-server localhost:9092 --measure-for 60s",
+    )
+)
+@cluster_options
+@state_dir_option
+@measure_for_option("How long to measure how fast disks fill and whether copies get on; 0 to skip.")
+@format_option
+@click.pass_context
+def doctor(
+    context: click.Context,
+    /,
+    cluster: ClusterOptions,
+    state_dir: Path,
+    measure_for: float,
+    output_format: str,
+) -> None:
+    """Diagnose the cluster as far as reassignments go and say what to do; change nothing.
+
+    Finds brokers and racks that are down and what is at risk, partitions without leader or with too few replicas in
+    sync, disks that are full or soon will be, odd replication factors and racks, reassignments that can never complete
+    or do not get on, throttles that nobody needs, interrupted runs, cordoned directories, and missing permissions.
+    Each with the commands that remedy it. Exit code 0 if there are no findings, 1 if there are.
+    """
+    with cluster.connect() as client:
+        if measure_for and output_format == "text":
+            click.echo(f"looking at the cluster for {measure_for:g} s", err=True)
+        found = diagnose_cluster(client, state_dir, measure_for_s=measure_for)
+    if output_format == "json":
+        print_json(_diagnosis_document(found, cluster))
+    else:
+        _tell_diagnosis(found, cluster)
+    context.exit(1 if found.issues else 0)
+
+
+def _diagnosis_document(found: Diagnosis, cluster: ClusterOptions) -> dict[str, object]:
+    issues = [
+        asdict(issue) | {"commands": [pasted(words, cluster) for words in issue.commands]} for issue in found.issues
+    ]
+    lease = None if found.lease is None else asdict(found.lease)
+    return {"ok": not found.issues, "lease": lease, "issues": issues, "notes": list(found.notes)}
+
+
+def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
+    terminal = console()
+    if found.lease is not None:
+        terminal.print(f"{found.lease} holds the lease of the cluster")
+    for note in found.notes:
+        terminal.print(note)
+    for issue in found.issues:
+        terminal.print(f"{issue.kind.upper()}  {issue}")
+        for words in issue.commands:
+            click.echo(f"    {pasted(words, cluster)}")
+    if found.issues:
+        terminal.print(counted(len(found.issues), "finding"))
+        print_next(next_command("doctor", takes=(*CLUSTER, *STATE)))
+        return
+    terminal.print("all is well")
+    print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
+
+
+# `kreassign verify`: does the cluster match a plan, or a run, and is no throttle left.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign verify plan.json --bootstrap-server localhost:9092",
+        "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    )
+)
+@click.argument("subject", metavar="PLAN|RUN_ID")
+@cluster_options
+@click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")
+@state_dir_option
+@format_option
+@click.pass_context
+def verify(
+    context: click.Context,
+    /,
+    subject: str,
+    cluster: ClusterOptions,
+    ignore_throttles: bool,
+    state_dir: Path,
+    output_format: str,
+) -> None:
+    """Verify that the cluster matches PLAN, or what run RUN_ID was to leave; change nothing.
+
+    Compares the replicas and their order, the ISR, the leaders, the sizes of copies, log directories that the plan
+    names, and throttles: with a plan there must be none on its topics and on any broker, with a run nothing may be left
+    of what it ever set. Exit code 0 if everything matches, 1 if not.
+    """
+    with cluster.connect() as client:
+        found = _verified(client, subject, state_dir, ignore_throttles=ignore_throttles)
+    if output_format == "json":
+        print_json(_verification_document(found, cluster))
+    else:
+        _tell_verification(found, cluster)
+        _print_next(found, subject, state_dir)
+    context.exit(0 if found.is_ok else 1)
+
+
+def _is_plan(subject: str) -> bool:
+    return Path(subject).is_file() and not is_journal(subject)
+
+
+def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
+    if _is_plan(subject):
+        return verify_plan(client, read_plan_file(Path(subject)), ignore_throttles=ignore_throttles)
+    if subject.endswith(".json"):
+        raise InputError(f"there is no plan {subject}")
+    return verify_run(client, find_journal(state_dir, subject), ignore_throttles=ignore_throttles)
+
+
+def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
+    """The report of the run, or of the latest one; what is wrong with the cluster where it does not match."""
+    if not found.is_ok:
+        print_next(next_command("doctor", takes=CLUSTER))
+    elif not _is_plan(subject):
+        print_next(next_command("report", "--run", subject, takes=STATE))
+    elif all_journals(state_dir):
+        print_next(next_command("report", takes=STATE))
+
+
+def _verification_document(found: Verification, cluster: ClusterOptions) -> dict[str, object]:
+    copies = [
+        {"topic": copy.topic, "partition": copy.partition, "broker": copy.broker, "size_bytes": size}
+        for copy, size in sorted(found.facts.sizes.items())
+    ]
+    return {
+        "ok": found.is_ok,
+        "partitions": len(found.expected.replicas),
+        "findings": [asdict(one) for one in found.findings],
+        "remedies": [pasted(words, cluster) for words in found.remedies],
+        "copies": copies,
+    }
+
+
+def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
+    for finding in found.findings:
+        console().print(str(finding), soft_wrap=True)
+    for words in found.remedies:
+        click.echo(f"  to restore it: {pasted(words, cluster)}")
+    sizes = found.facts.sizes
+    held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
+    console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))
+
+
+# `kreassign snapshot`: what the cluster looks like now, as tables.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign snapshot --bootstrap-server localhost:9092 --out cluster.json.gz",
+        "kreassign snapshot --bootstrap-server localhost:9092 --data ./data",
+    )
+)
+@cluster_options
+@optional_data_option
+@click.option(
+    "--out",
+    type=Place(is_file=True, needs_directory=False),
+    metavar="FILE",
+    help="Write the whole cluster to one file, for `kreassign twin from-snapshot` and `plan --snapshot`: JSON, or with "
+    "a name ending in .parquet columns, which large clusters need.  "
+    "[default: no file]",
+)
+@measure_for_option("With --out: how long to measure write rates; 0 to skip.")
+def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None, measure_for: float) -> None:
+    """Take a snapshot of the cluster: as tables, as one file, or both.
+
+    Brokers, log directories, partitions, replicas and active reassignments go to DIR as Parquet; every snapshot adds
+    its own files. FILE also has the configuration overrides (throttles, for example), offsets and write rates; with a
+    name ending in .gz or .parquet it is compressed. Prints the id of the snapshot.
+    """
+    if out is not None and out.parent != data:  # the tables' own directory is made with them
+        Place.check_directory(out, "--out")
+    if data is None and out is None:
+        raise click.UsageError("specify --data DIR, --out FILE, or both")
+    with uncollected(), cluster.connect() as client:
+        seen = store_snapshot(client, SnapshotOutputs(data, out, measure_for), warn=warn)
+    click.echo(summary(seen, " and ".join(str(place) for place in (data, out) if place is not None)))
+    if out is not None:
+        print_next(next_command("plan", "--snapshot", out, "--out", "plan.json"))
+    else:
+        print_next(next_command("collect", takes=(*CLUSTER, *DATA)))
+
+
+def summary(seen: Observation, where: str) -> str:
+    """One line on what was written."""
+    sizes = (replica.size_bytes for dirs in seen.log_dirs.ok.values() for dir_ in dirs for replica in dir_.replicas)
+    partitions = sum(len(topic.partitions) for topic in seen.topics)
+    return (
+        f"snapshot {seen.snapshot_id}: {len(seen.cluster.brokers)} brokers, {len(seen.topics)} topics, {partitions} "
+        f"partitions, {format_bytes(sum(sizes))} on disk, {len(seen.reassignments)} active reassignments; in {where}"
+    )

@@ -1,0 +1,316 @@
+"""The planning commands that give several answers: `pareto`, `brokers-needed`, `fleet` and `grid`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
+from kreassign.cli.options.plan import MOST_ADDED, MOST_TIMES, PlanOptions, comparing_options, growth_options
+from kreassign.cli.options.values import DIRECTORY, FiniteRange
+from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.plan_text import limit_lines, print_loads, shown_gap
+from kreassign.cli.profiles import typed_words
+from kreassign.cli.streams import working
+from kreassign.model.documents import finite
+from kreassign.model.plan_facts import Totals
+from kreassign.model.plan_facts_json import load_fields
+from kreassign.model.text import MOST_REPLICAS, format_amount, parse_whole, shortened
+from kreassign.operations import plan as operation
+from kreassign.operations.plan import Question, Reply, make_plans, table_inputs
+from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
+from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
+from kreassign.planner.problem.goals_file import PERCENT
+from kreassign.planner.results import Outcome
+from kreassign.planner.tasks.what_if import Choice, RightSize
+from kreassign.report.text import format_bytes, format_duration
+
+# The planning commands that give several answers: pareto, brokers-needed, fleet and grid.
+
+
+@click.command(
+    epilog=examples(
+        "kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans",
+    )
+)
+@click.option("--out-dir", type=DIRECTORY, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
+              "[default: not written]")  # fmt: skip
+@comparing_options
+def pareto(options: PlanOptions, out_dir: Path | None) -> None:
+    """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
+    inputs = options.inputs()
+    with working("searching plans to choose from"):
+        found = operation.pareto(inputs, options.request)
+    for choice in found.choices if out_dir else ():
+        assert out_dir is not None
+        _write(out_dir / f"{choice.id}.json", found.outcome(choice))
+    is_timed = options.rate is not None
+    if options.output_format == "json":
+        choices = [_choice_fields(choice, is_timed=is_timed) for choice in found.choices]
+        print_json({"choices": choices, "loads": load_fields(inputs.loads)})
+    else:
+        terminal = console()
+        print_loads(terminal, inputs.loads, options.max_load_age_s)
+        terminal.print(_choices(found.choices, is_timed=is_timed))
+        _print_next(out_dir, [choice.id for choice in found.choices])
+
+
+@click.command(
+    "brokers-needed",
+    epilog=examples(
+        "kreassign plan brokers-needed --snapshot cluster.json.gz",
+        "kreassign plan brokers-needed --data ./data --traffic 2 --at-most 60",
+    ),
+)
+@click.option("--at-most", type=FiniteRange(0, 100, min_open=True), default=70.0, show_default=True,
+              metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
+@growth_options
+@comparing_options
+def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
+    """Compute how many brokers like these the load needs, now or under other circumstances."""
+    inputs = options.inputs()
+    with working("computing how many brokers carry the load"):
+        found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
+    if options.output_format == "json":
+        limits = [asdict(limit) for limit in inputs.limits]
+        print_json({**_size_document(found), "limits": limits, "loads": load_fields(inputs.loads)})
+        return
+    terminal = console()
+    circumstances = described(what_if.circumstances(inputs))
+    terminal.print(
+        f"{circumstances}: {found.brokers} brokers carry this load at {found.at_most:.0%} of their limits; "
+        f"there are {found.present}"
+    )
+    print_loads(terminal, inputs.loads, options.max_load_age_s)
+    for need in found.needs:
+        total, limit = format_amount(need.total, need.unit), format_amount(need.limit, need.unit)
+        terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
+    for line in limit_lines(inputs.limits):
+        terminal.print(line)
+    for sentence in _uncounted(found):
+        terminal.print(sentence)
+
+
+@click.command(
+    epilog=examples(
+        "kreassign plan fleet eu.json.gz us.json.gz --out-dir plans",
+    )
+)
+@click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out-dir", type=DIRECTORY, metavar="DIR",
+              help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
+              "[default: not written]")  # fmt: skip
+@comparing_options
+@click.pass_context
+def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
+    """Rebalance many clusters at once: those of the SNAPSHOTS files, or all in the tables.
+
+    Exit code 1 if a cluster has no plan that keeps the rules; the others get theirs.
+    """
+    task = Rebalance()
+    questions = [Question(one.cluster_id, task.name, one, task.pose(one).problem) for one in _fleet(options, snapshots)]
+    with working(f"searching {len(questions)} plans"):
+        replies = make_plans(questions, options.request)
+    for reply in replies:
+        if out_dir is not None and reply.outcome is not None:
+            _write(out_dir / f"{reply.name}.json", reply.outcome)
+    _show("cluster", replies, options.output_format)
+    if options.output_format == "text":
+        _print_next(out_dir, [reply.name for reply in replies if reply.outcome is not None])
+    context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
+
+
+_added = partial(parse_whole, most=MOST_ADDED)
+_replicas = partial(parse_whole, least=1, most=MOST_REPLICAS)
+
+
+def _factor(text: str) -> float:
+    if not 0 <= (found := finite(text)) <= MOST_TIMES:
+        raise ValueError(f"{shortened(text)} is not in the range from 0 to {MOST_TIMES}")
+    return found
+
+
+def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
+    def parse(_: click.Context, __: click.Parameter, text: str) -> tuple[Any, ...]:
+        try:
+            return tuple(kind(part) for part in text.split(",")) if text else ()
+        except ValueError as error:
+            raise click.BadParameter(f"{shortened(text)!r} is not a list of numbers such as 1,2: {error}") from error
+
+    return parse
+
+
+@click.command(
+    epilog=examples(
+        "kreassign plan grid --snapshot cluster.json.gz --add-brokers 0,1,2 --traffic 1,1.5",
+    )
+)
+@click.option("--add-brokers", "added", callback=_values(_added), default="0", show_default=True, metavar="N,…",
+              help="Numbers of brokers to add.")  # fmt: skip
+@click.option("--replication-factor", "factors", callback=_values(_replicas), default="", metavar="N,…",
+              help="Replication factors.  [default: as it is]")  # fmt: skip
+@click.option("--traffic", callback=_values(_factor), default="1", show_default=True, metavar="K,…",
+              help="Multiply all rates by K.")  # fmt: skip
+@comparing_options
+def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:
+    """Plan for every combination of other circumstances, and compare the plans."""
+    inputs = options.inputs()
+    options.request.check_loads(inputs)
+    cells = [WhatIf(more, (), copies, times) for more, copies, times in product(added, factors or (None,), traffic)]
+    questions = [
+        Question(described(cell.circumstances(inputs)), cell.name, inputs, cell.pose(inputs).problem) for cell in cells
+    ]
+    with working(f"searching {len(questions)} plans"):
+        replies = make_plans(questions, options.request)
+    if options.output_format == "text":
+        print_loads(console(), inputs.loads, options.max_load_age_s)
+    _show("circumstances", replies, options.output_format)
+    if options.output_format == "text":
+        _print_one_of(cells[-1])
+
+
+def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
+    if snapshots:
+        yield from (inputs_of_snapshot_file(path, options.policy()) for path in snapshots)
+    elif options.data is None:
+        raise click.UsageError("specify --data DIR or snapshot files")
+    else:
+        tables = table_inputs()
+        yield from (
+            replace(options, cluster=cluster).inputs()
+            for cluster in tables.planned_clusters(tables.tables_at(options.data, options.as_of))
+        )
+
+
+def _print_next(out_dir: Path | None, names: list[str]) -> None:
+    """How one of these plans is executed, or how they are written first."""
+    if out_dir is None:
+        print_next(next_command(*typed_words(), "--out-dir", "plans"))
+    elif names:
+        print_next(next_command("run", out_dir / f"{names[0]}.json", "--dry-run", takes=CLUSTER))
+
+
+_OF_THE_GRID = ("--add-brokers", "--replication-factor", "--traffic")
+
+
+def _print_one_of(cell: WhatIf) -> None:
+    """How one of these plans is seen as a whole: the last one, which differs most from the cluster as it is."""
+    words = iter(typed_words())
+    kept = []
+    for word in words:
+        if word in _OF_THE_GRID:
+            next(words, None)
+        elif word.partition("=")[0] not in _OF_THE_GRID:
+            kept.append("what-if" if word == "grid" else word)
+    given = (cell.added, cell.replication_factor, cell.traffic)
+    chosen = [part for name, value in zip(_OF_THE_GRID, given, strict=True) if value for part in (name, f"{value:g}")]
+    print_next(next_command(*kept, *chosen))
+
+
+def _write(path: Path, outcome: Outcome) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_plan(path, outcome.plan, outcome.facts)
+
+
+def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
+    return {
+        "id": choice.id,
+        "asked_for": choice.asked_for,
+        "moved_bytes": choice.moved_bytes,
+        "imbalance": round(choice.imbalance, 9),
+        "seconds": choice.seconds if is_timed else None,
+        "leader_changes": choice.leader_changes,
+    }
+
+
+def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("plan", "goal", "copied", "widest miss", "time", "leaders"):
+        table.add_column(title, justify="left" if title in {"plan", "goal"} else "right")
+    for choice in choices:
+        time = format_duration(choice.seconds) if is_timed else "-"
+        miss = f"{choice.imbalance:.1%}"
+        table.add_row(
+            choice.id, choice.asked_for, format_bytes(choice.moved_bytes), miss, time, str(choice.leader_changes)
+        )
+    return table
+
+
+def _uncounted(found: RightSize) -> Iterator[str]:
+    """What the answer does not rest on, and the floor below which it cannot fall."""
+    yield f"never fewer than {found.factor}: the largest replication factor"
+    if found.unlimited:
+        yield f"not counted, no limit of every broker is known: {', '.join(found.unlimited)}"
+    if found.unknown:
+        yield f"not counted, no load is known: {', '.join(found.unknown)}"
+
+
+def _size_document(found: RightSize) -> dict[str, Any]:
+    needs = [
+        {"goal": need.goal, "unit": need.unit, "total": need.total, "limit": need.limit, "brokers": need.brokers}
+        for need in found.needs
+    ]
+    return {
+        "brokers": found.brokers,
+        "present": found.present,
+        "at_most": found.at_most,
+        "least_by_factor": found.factor,
+        "needs": needs,
+        "no_limit": list(found.unlimited),
+        "no_load": list(found.unknown),
+    }
+
+
+def _show(title: str, replies: list[Reply], output_format: str) -> None:
+    if output_format == "json":
+        print_json({"plans": [_reply_fields(title, reply) for reply in replies]})
+        return
+    columns = ("partitions", "copied", "above the bound", "leaders", "brokers off target", "doubtful loads")
+    table = Table(title, *columns, box=None)
+    for reply in replies:
+        table.add_row(reply.name, *_cells(reply))
+    console().print(table)
+    for reply in replies:
+        if reply.refusal is not None:
+            click.echo(f"{reply.name}: no plan: {reply.refusal}")
+
+
+def _cells(reply: Reply) -> tuple[str, ...]:
+    if reply.outcome is None:
+        return ("no plan",)
+    totals, missed = reply.outcome.facts.totals, len(reply.outcome.evaluation.misses())
+    gap = "-" if totals.gap is None else shown_gap(totals.gap)
+    return (
+        str(len(reply.outcome.plan)), format_bytes(totals.moved_bytes), gap, str(totals.leader_changes), str(missed),
+        _doubtful(reply.outcome),
+    )  # fmt: skip
+
+
+def _doubtful(outcome: Outcome) -> str:
+    loads = outcome.facts.loads
+    return "-" if loads is None else f"{loads.doubtful_count} of {loads.partitions}"
+
+
+def _reply_fields(title: str, reply: Reply) -> dict[str, Any]:
+    if reply.outcome is None:
+        return {title: reply.name, "refusal": reply.refusal}
+    totals: Totals = reply.outcome.facts.totals
+    loads = reply.outcome.facts.loads
+    return {
+        title: reply.name,
+        "plan_id": reply.outcome.facts.plan_id,
+        "partitions": len(reply.outcome.plan),
+        "moved_bytes": totals.moved_bytes,
+        "least_bytes": totals.least_bytes,
+        "leader_changes": totals.leader_changes,
+        "missed": [str(miss) for miss in reply.outcome.evaluation.misses()],
+        "doubtful_loads": 0 if loads is None else loads.doubtful_count,
+    }

@@ -1,0 +1,324 @@
+"""The planning commands about placement: `new-topic` and `partitions` place, `check` compares with declared files.
+
+`kreassign plan check` says whether the cluster is as the files of a repository declare it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from kreassign.cli.next_command import CLUSTER, next_command, print_next
+from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
+from kreassign.cli.options.plan import PlanOptions, comparing_options
+from kreassign.cli.options.values import FILE_OR_DIRECTORY, REGEX, WholeRange, option_group, parse_quantity
+from kreassign.cli.output import MARKDOWN, console, counted, examples, markdown_format_option, print_json, warn
+from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spread_of
+from kreassign.cli.profiles import typed_words, was_typed
+from kreassign.cli.streams import working
+from kreassign.errors import InputError
+from kreassign.model.load import LoadBasis
+from kreassign.model.placement import DriftKind
+from kreassign.model.plan import Plan, format_plan
+from kreassign.model.plan_facts_json import load_fields
+from kreassign.model.text import MOST_REPLICAS
+from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_tasks import ExpectedRates, Placement, Savings, place_partitions, place_topic
+from kreassign.operations.snapshot_files import read_snapshot
+from kreassign.operations.verify import (
+    PlacedPartitions,
+    PlacementCheck,
+    check_placement,
+    placement_of_cluster,
+    placement_of_snapshot,
+    read_placement,
+    write_placement,
+)
+from kreassign.report.plan_page import drift_markdown
+from kreassign.report.text import format_bytes, format_rate
+
+# `new-topic` and `partitions`: place what does not exist yet.
+
+MOST_PARTITIONS = 100_000
+SHOWN_MISSES = 10
+
+
+@click.command(
+    "new-topic",
+    epilog=examples(
+        "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --like orders --data ./data",
+        "kreassign plan new-topic clicks --partitions 12 --replication-factor 3 --size 20GB --write-rate 1MB/s "
+        "--snapshot cluster.json.gz",
+    ),
+)
+@click.argument("name")
+@click.option("--partitions", type=WholeRange(min=1, max=MOST_PARTITIONS), required=True, metavar="N",
+              help="Number of partitions.")  # fmt: skip
+@click.option("--replication-factor", type=WholeRange(min=1, max=MOST_REPLICAS), required=True, metavar="N",
+              help="Number of replicas of each.")  # fmt: skip
+@click.option("--like", metavar="TOPIC", help="Expect the load that this topic has per partition.  [default: none]")
+@click.option("--size", type=parse_quantity, metavar="BYTES", help="Expect a partition to hold so much.  [default: 0]")
+@click.option("--write-rate", type=parse_quantity, metavar="RATE", help="Expect so much to be written to a partition.  "
+              "[default: 0]")  # fmt: skip
+@click.option("--read-rate", type=parse_quantity, metavar="RATE", help="Expect consumers to read so much of each.  "
+              "[default: 0]")  # fmt: skip
+@comparing_options
+def new_topic(
+    options: PlanOptions,
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    like: str | None,
+    size: int | None,
+    write_rate: int | None,
+    read_rate: int | None,
+) -> None:
+    """Place the partitions of a new topic so that brokers level without a copy."""
+    rates = (size, write_rate, read_rate)
+    if like is not None and rates != (None, None, None):
+        raise click.UsageError("--like says what to expect; leave out --size, --write-rate and --read-rate")
+    expected = like if like is not None else ExpectedRates(size or 0, float(write_rate or 0), float(read_rate or 0))
+    inputs = options.inputs()
+    _refuse_ignored(options)
+    options.request.check_loads(inputs)
+    with working(f"searching places for {partitions} partitions, and what a rebalance saves by them"):
+        found = place_topic(inputs, options.policy(), name, partitions, replication_factor, expected)
+    _show(found, options, inputs.loads)
+
+
+@click.command(
+    epilog=examples(
+        "kreassign plan partitions orders 24 --snapshot cluster.json.gz",
+    )
+)
+@click.argument("topic")
+@click.argument("total", type=WholeRange(min=1, max=MOST_PARTITIONS), metavar="N")
+@comparing_options
+def partitions(options: PlanOptions, topic: str, total: int) -> None:
+    """Place more partitions of a topic, N in all, so that brokers level without a copy."""
+    inputs = options.inputs()
+    _refuse_ignored(options)
+    options.request.check_loads(inputs)
+    with working(f"searching places for partitions of {topic}, and what a rebalance saves by them"):
+        found = place_partitions(inputs, topic, total)
+    _show(found, options, inputs.loads)
+
+
+def savings_text(savings: Savings, what: str) -> str:
+    """What a later rebalance saves, as a sentence."""
+    if savings.saved is None:
+        return "what a rebalance would copy is not known: there is no plan that keeps the rules"
+    less = f"{format_bytes(abs(savings.saved))} {'less' if savings.saved >= 0 else 'more'}"
+    return f"a rebalance copies {format_bytes(savings.before)} now, {format_bytes(savings.after)} {what}: {less}"
+
+
+def _refuse_ignored(options: PlanOptions) -> None:
+    """Nothing is copied and nothing that is there changes, so that these would have no meaning."""
+    given = {
+        "--budget-bytes": options.budget_bytes, "--budget-moves": options.budget_moves,
+        "--max-leader-changes": options.max_leader_changes, "--fit-in": options.fit_in_s, "--rate": options.rate,
+        "--explain": options.explain or None, "--current-out": options.current_out, "--parts": options.parts,
+        "--rack-price": options.rack_price or None,
+        "--on": "spark" if options.on == "spark" else None,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name} has no meaning for partitions that are not there yet; leave it out")
+
+
+def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
+    if options.out:
+        write_plan(options.out, found.plan)
+    if options.output_format == "json":
+        print_json(_document(found, loads))
+        return
+    if not options.out:
+        click.echo(format_plan(found.plan))
+    terminal = console(stderr=options.out is None)
+    _summary(terminal, found, loads, options.max_load_age_s, is_wide=options.is_wide)
+    # Whole, whatever the width of the terminal: it is there to be copied.
+    click.echo(f"create with: {found.command}", err=options.out is None)
+    if options.out:
+        terminal.print(f"where they go written to {options.out}, for a topic that was created otherwise and is empty")
+        print_next(next_command("verify", options.out, takes=CLUSTER))
+    else:
+        print_next(next_command(*typed_words(), "--out", "placement.json"))
+
+
+def _summary(terminal: Console, found: Placement, loads: LoadBasis, max_age_s: float | None, *, is_wide: bool) -> None:
+    count, replicas = len(found.lists), sum(map(len, found.lists))
+    kind = "more partitions of" if found.first else "new topic"
+    terminal.print(f"{kind} {found.topic}: {count} partitions, {replicas} replicas; nothing that is there moves")
+    expected = f"{format_bytes(found.load.size_bytes)}, {format_rate(found.load.write_bytes_per_s)} written"
+    known = found.load.size_bytes or found.load.write_bytes_per_s
+    terminal.print(f"expected of each: {expected}" if known else "nothing is expected of them: only counts decide")
+    print_loads(terminal, loads, max_age_s)
+    terminal.print(savings_text(found.savings, "with them"))
+    if found.evaluation.goals:
+        terminal.print(goals_table(found.evaluation))
+    for part in evaluated_tables(found.evaluation, is_wide=is_wide):
+        terminal.print(part)
+    misses = found.evaluation.misses()
+    for miss in misses[:SHOWN_MISSES]:
+        terminal.print(f"remains: {miss}")
+    if len(misses) > SHOWN_MISSES:
+        terminal.print(f"remains: {len(misses) - SHOWN_MISSES} more")
+
+
+def _document(found: Placement, loads: LoadBasis) -> dict[str, Any]:
+    load, savings = found.load, found.savings
+    return {
+        "topic": found.topic,
+        "first": found.first,
+        "expected": {"size_bytes": load.size_bytes, "write_bytes_per_s": load.write_bytes_per_s,
+                     "read_bytes_per_s": load.read_bytes_per_s},
+        "rebalance_bytes": {"before": savings.before, "after": savings.after, "saved": savings.saved},
+        "goals": [
+            {"name": name, "before": spread_of(found.evaluation, index, before=True),
+             "after": spread_of(found.evaluation, index, before=False)}
+            for index, name in enumerate(found.evaluation.goals)
+        ],
+        "remaining": [str(miss) for miss in found.evaluation.misses()],
+        "command": found.command,
+        "loads": load_fields(loads),
+        "plan": json.loads(format_plan(found.plan)),
+    }  # fmt: skip
+
+
+# `kreassign plan check`: is the cluster as the files of a repository declare it.
+
+CHECK = "check"
+SHOWN = 200
+SHOWN_TOPICS = 10
+
+_cluster_options = option_group(
+    "cluster", (bootstrap_option("  [default: none; --snapshot needs no cluster]"), config_option), ClusterOptions
+)
+
+
+@click.command(
+    CHECK,
+    epilog=examples(
+        "kreassign plan check placement.json --bootstrap-server localhost:9092",
+        "kreassign plan check placement.json --update --bootstrap-server localhost:9092",
+        "kreassign plan check placements/ --snapshot cluster.json.gz -o markdown",
+    ),
+)
+@click.argument("files", nargs=-1, required=True, type=FILE_OR_DIRECTORY, metavar="FILE|DIRECTORY...")
+@_cluster_options
+@click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Compare with a snapshot file, instead of the cluster.  [default: none]")  # fmt: skip
+@click.option("--topics", type=REGEX, multiple=True, metavar="REGEX",
+              help="Only topics that match; may be repeated.  [default: all that are declared]")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Fail for topics of which nothing is declared, too.  [default: name them]")
+@click.option("--update", is_flag=True, help="Write to FILE where the cluster has its partitions now.  "
+              "[default: compare]")  # fmt: skip
+@markdown_format_option
+@click.pass_context
+def check(
+    context: click.Context,
+    /,
+    files: tuple[Path, ...],
+    cluster: ClusterOptions,
+    snapshot: Path | None,
+    topics: tuple[str, ...],
+    strict: bool,
+    update: bool,
+    output_format: str,
+) -> None:
+    """Check that the cluster is as FILE declares it; change nothing. Also: `kreassign plan --check FILE`.
+
+    FILE is Kafka's reassignment JSON, made for example by --update and kept in a repository. Compares replicas, their
+    order, and log directories that are named. Exit code 0 if all is as declared, 1 if not.
+    """
+    if update:
+        _update(files, _found(cluster, snapshot, None), topics)
+        return
+    _refuse_missing(files)
+    declared = read_placement(files)
+    found = check_placement(declared, _found(cluster, snapshot, declared), topics)
+    is_ok = found.is_ok and not (strict and found.undeclared_topics)
+    if output_format == "json":
+        print_json(_check_document(found, is_ok=is_ok))
+    elif output_format == MARKDOWN:
+        click.echo(drift_markdown(found.drifts, len(found.declared)))
+    else:
+        _tell(found, strict=strict)
+        if found.drifts:
+            _print_next(found, files)
+        else:
+            print_next(next_command("doctor", takes=CLUSTER))
+    context.exit(0 if is_ok else 1)
+
+
+def _found(cluster: ClusterOptions, snapshot: Path | None, declared: Plan | None) -> PlacedPartitions:
+    if snapshot is not None and was_typed("--bootstrap-server"):
+        raise click.UsageError("a placement is compared with one of --snapshot and --bootstrap-server; leave out one")
+    if snapshot is not None:
+        return placement_of_snapshot(read_snapshot(snapshot))
+    if cluster.bootstrap_server is None:
+        raise click.UsageError("specify --bootstrap-server for the cluster as it is, or --snapshot FILE")
+    with cluster.connect() as client:
+        return placement_of_cluster(client, declared, warn)
+
+
+def _update(files: tuple[Path, ...], found: PlacedPartitions, topics: tuple[str, ...]) -> None:
+    if len(files) != 1 or files[0].is_dir():
+        raise InputError("--update writes one file; name one FILE, and with --topics which topics belong in it")
+    count = write_placement(files[0], found, topics)
+    click.echo(f"placement of {counted(count, 'partition')} written to {files[0]}")
+
+
+def _refuse_missing(files: tuple[Path, ...]) -> None:
+    for path in files:
+        if not path.exists():
+            raise InputError(f"there is no file {path}; `kreassign plan check {path} --update` writes one")
+
+
+def _check_document(found: PlacementCheck, *, is_ok: bool) -> dict[str, object]:
+    return {
+        "ok": is_ok,
+        "partitions": len(found.declared),
+        "findings": [
+            {
+                "topic": one.topic_partition.topic,
+                "partition": one.topic_partition.partition,
+                "kind": one.kind.value,
+                "declared": one.declared,
+                "found": one.found,
+                "how": one.how,
+            }
+            for one in found.drifts
+        ],
+        "undeclared_topics": list(found.undeclared_topics),
+    }
+
+
+def _tell(found: PlacementCheck, *, strict: bool) -> None:
+    terminal = console()
+    for drift in found.drifts[:SHOWN]:
+        terminal.print(str(drift), soft_wrap=True)
+    if (more := len(found.drifts) - SHOWN) > 0:
+        terminal.print(f"and {more:,} more; -o json has all")
+    if found.undeclared_topics:
+        names = ", ".join(found.undeclared_topics[:SHOWN_TOPICS])
+        rest = len(found.undeclared_topics) - SHOWN_TOPICS
+        names += f" and {rest:,} more" if rest > 0 else ""
+        names += ", which --strict does not allow" if strict else ""
+        of = counted(len(found.undeclared_topics), "topic")
+        terminal.print(f"nothing is declared of {of}: {names}", soft_wrap=True)
+    end = "all as declared" if found.is_ok else f"{counted(len(found.drifts), 'partition')} not as declared"
+    terminal.print(f"{counted(len(found.declared), 'declared partition')}: {end}")
+
+
+def _print_next(found: PlacementCheck, files: tuple[Path, ...]) -> None:
+    """Bring the cluster back, if all that is declared is there, or declare it as it is."""
+    update = next_command("plan", CHECK, *files, "--update", takes=CLUSTER)
+    if any(one.kind is DriftKind.MISSING for one in found.drifts):
+        print_next(update)
+    else:
+        print_next(next_command("plan", "import", *files, "--out", "plan.json", takes=CLUSTER), update)

@@ -1,0 +1,287 @@
+"""A run and its terminal: the question before it, progress and signals during it, and `--detach` to go on without."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from io import TextIOWrapper
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from kreassign.cli.options.cluster import ClusterOptions
+from kreassign.cli.options.pace import rates_text
+from kreassign.cli.output import console, counted, warn
+from kreassign.cli.run_text import view_for
+from kreassign.cli.streams import output_may_be_lost, unwrapped
+from kreassign.clock import SystemClock
+from kreassign.errors import InputError
+from kreassign.operations.run import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunContext, RunPreview, Show, Watch
+from kreassign.operations.run_journals import make_state_dir
+from kreassign.report.text import format_bytes, format_duration, format_rate
+
+# The last look before a cluster is changed: what will happen, in words, and the question whether it shall.
+
+NAMED = 8
+
+
+yes_option = click.option(
+    "--yes", "is_agreed", is_flag=True, help="Begin without asking; needed where nobody can be asked."
+)
+"""Add `--yes`: parameter `is_agreed: bool`."""
+
+
+def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
+    """Raise InputError where the question has no answer yet and nobody is there to give one."""
+    if not (is_agreed or sys.stdin.isatty()):
+        raise InputError(
+            f"nobody can be asked whether {what} shall begin, for standard input is no terminal: --yes begins it, "
+            "--dry-run shows what it would do"
+        )
+
+
+def ask(told: Iterable[str]) -> None:
+    """Print what will happen and ask whether it shall begin. Raises click.exceptions.Exit if not."""
+    show_preview(told)
+    if not click.confirm("begin?", default=False, err=True):
+        click.echo("nothing was sent", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def show_preview(told: Iterable[str]) -> None:
+    """Print what will happen, on stderr: stdout belongs to what was asked for."""
+    for line in told:
+        console(stderr=True).print(line, soft_wrap=True)
+
+
+def preview_lines(found: RunPreview) -> Iterator[str]:
+    """What a run will do, in lines with one fact each."""
+    copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
+    yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
+    yield f"  preferred leaders that change: {found.leader_changes}"
+    if found.log_dir_moves:
+        yield f"  copies that change their log directory: {found.log_dir_moves}"
+    if found.copies:
+        yield f"  brokers: from {_named(found.senders)} to {_named(found.receivers)}"
+    yield f"  throttle: {rates_text(found.rates) or 'none, so that copies take what disks and networks give'}"
+    yield f"  time: {_time(found)}"
+    if found.lowest_free is not None:
+        free = found.lowest_free
+        yield (
+            f"  lowest free disk: broker {free.broker}, {format_bytes(free.usable_bytes)} ({free.share:.0%}) when all "
+            "copies are there"
+        )
+    yield f"  reason: {found.reason or 'not known, the plan has no facts file'}"
+    yield f"  already moving by others: {counted(found.others, 'partition') if found.others else 'nothing'}"
+    if found.proposal is not None:
+        one = found.proposal
+        yield f"  proposed: --throttle {one.text}, assuming networks of 1 Gbit/s"
+        yield f"    broker {one.busiest_broker}, the busiest, carries {format_rate(one.busiest_bytes_per_s)} now;"
+        network = f"{USED_AT_MOST:.0%} of the assumed {format_rate(ASSUMED_NETWORK_BYTES_PER_S)}"
+        yield f"    {'less would never end, but exceeds' if one.is_least else 'with this it carries at most'} {network}"
+        yield "    with faster ones: --throttle auto --broker-capacity RATE"
+
+
+def _time(found: RunPreview) -> str:
+    proposed = "" if found.proposal is None else f" at the proposed {format_rate(found.proposal.bytes_per_s)}"
+    if found.shortest_s is None:
+        return "not known without a fixed throttle"
+    if found.longest_s is None:
+        return f"{format_duration(found.shortest_s)} or longer, for producers write meanwhile{proposed}"
+    return f"from {format_duration(found.shortest_s)} to {format_duration(found.longest_s)}{proposed}"
+
+
+def _named(brokers: tuple[int, ...]) -> str:
+    more = f" and {len(brokers) - NAMED} more" if len(brokers) > NAMED else ""
+    return f"{', '.join(map(str, brokers[:NAMED])) or 'none'}{more}"
+
+
+# A run on a terminal: its progress is shown, signals pause it, and the loss of the terminal does not end it.
+#
+# SIGINT (Ctrl-C) and SIGTERM (service managers) pause, and so does SIGHUP, which a terminal sends when it is closed;
+# under `nohup`, which ignores that one, the run goes on. A second SIGINT or SIGTERM quits at once. While SIGTSTP
+# (Ctrl-Z) has the process stopped, nobody guards the moves in flight: that is said when it begins, and when it is over.
+
+PAUSING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Handler = Callable[[int, FrameType | None], None]
+
+
+@contextmanager
+def on_terminal(
+    cluster: ClusterOptions,
+    context: RunContext,
+    *,
+    is_quiet: bool,
+    started: Callable[[str], None] = lambda _: None,
+) -> Iterator[RunContext]:
+    """The context of runs that this process executes: shown unless `is_quiet`, stopped by signals.
+
+    `started` is called with the id of the run when it begins.
+    """
+    with output_may_be_lost(), cluster.connect_controllers() as controllers:
+        yield replace(context, controllers=controllers, watch=_watch(is_quiet=is_quiet, started=started), warn=warn)
+
+
+def _watch(*, is_quiet: bool, started: Callable[[str], None]) -> Watch:
+    """Show a run, and let signals pause it."""
+
+    @contextmanager
+    def watch(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
+        started(run_id)
+        if stop is None:  # another process executes it, which signals to this one shall not touch
+            with view_for(console(stderr=is_quiet)) as view:
+                yield view.show
+        elif is_quiet:
+            with _paused_by_signals(stop), _stops_are_said():
+                yield None
+        else:
+            terminal = console()
+            terminal.print(f"run {run_id}")
+            with view_for(terminal) as view, _paused_by_signals(stop), _stops_are_said():
+                yield view.show
+
+    return watch
+
+
+@contextmanager
+def _paused_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    def on_signal(number: int, _: FrameType | None) -> None:
+        stop()
+        # Before the next signal may quit: one that came in between would leave the first unsaid.
+        _say("The terminal is gone: pausing." if number == signal.SIGHUP else "Pausing… Ctrl-C again to quit now.")
+        for again in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(again, signal.default_int_handler)
+
+    # A process that was started with SIGHUP ignored shall outlive its terminal.
+    heeded = [number for number in PAUSING if number != signal.SIGHUP or _is_default(number)]
+    with suppress(KeyboardInterrupt), _handled(dict.fromkeys(heeded, on_signal)):
+        yield
+
+
+@contextmanager
+def _stops_are_said() -> Iterator[None]:
+    clock = SystemClock()
+    stopped_s: list[float] = []
+
+    def on_stop(number: int, _: FrameType | None) -> None:
+        _say(
+            "Stopped: moves in flight go on in the cluster, throttled but not guarded, and no others start. "
+            "Continue with `fg`."
+        )
+        stopped_s.append(clock.monotonic_s())
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)  # what the terminal asked for, now that it is said; returns after SIGCONT
+        signal.signal(number, on_stop)
+        if stopped_s:  # no SIGCONT came: the kernel stops nobody whom no shell could continue
+            stopped_s.pop()
+            _say("Not stopped, because no shell is there to continue it.")
+
+    def on_continue(_: int, __: FrameType | None) -> None:
+        lasted = f" after {format_duration(clock.monotonic_s() - stopped_s.pop())}" if stopped_s else ""
+        _say(f"Continued{lasted}: looking at the cluster.")
+
+    # Without job control, as in scripts, SIGTSTP is ignored.
+    stopping: dict[signal.Signals, Handler] = {signal.SIGTSTP: on_stop} if _is_default(signal.SIGTSTP) else {}
+    with _handled({**stopping, signal.SIGCONT: on_continue}):
+        yield
+
+
+@contextmanager
+def _handled(handlers: dict[signal.Signals, Handler]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_default(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is not signal.SIG_IGN
+
+
+def _say(text: str) -> None:
+    # Past the stream: the signal may have come in the middle of a line that is being written to it. To a terminal that
+    # is gone nothing can be said.
+    with suppress(OSError, ValueError):
+        os.write(sys.stderr.fileno(), f"{text}\n".encode())
+
+
+# Going on without a terminal (`--detach`): the command continues in a process of its own, in a session of its own.
+#
+# The first process waits until the run has begun, so that whatever is wrong with the command is said where it was
+# typed, with its exit code. Neither a terminal that is closed nor a login that ends reaches the second one.
+
+LOG_SUFFIX = ".log"
+_PRIVATE = 0o600
+
+
+def detach(state_dir: Path, output_format: str) -> Callable[[str], None]:
+    """Continue in the background. Returns only there: what to call with the id of the run once it has begun.
+
+    In the first process click.exceptions.Exit is raised, when the run has begun or the second one has ended.
+    """
+    make_state_dir(state_dir)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        raise click.exceptions.Exit(_wait_for_start(process, reading, state_dir, output_format))
+    os.close(reading)
+    os.setsid()
+    log = _unnamed_log(state_dir, os.getpid())
+    _write_to(log)
+
+    def started(run_id: str) -> None:
+        log.replace(state_dir / f"{run_id}{LOG_SUFFIX}")
+        os.write(writing, run_id.encode())
+        os.close(writing)
+
+    return started
+
+
+def _wait_for_start(process: int, reading: int, state_dir: Path, output_format: str) -> int:
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        run_id = pipe.read()
+    if run_id:
+        _announce(run_id, process, state_dir / f"{run_id}{LOG_SUFFIX}", output_format)
+        return 0
+    _, status = os.waitpid(process, 0)
+    log = _unnamed_log(state_dir, process)
+    click.echo(log.read_text(encoding="utf-8", errors="replace"), err=True, nl=False)
+    log.unlink()
+    return os.waitstatus_to_exitcode(status)
+
+
+def _announce(run_id: str, process: int, log: Path, output_format: str) -> None:
+    if output_format == "json":
+        click.echo(json.dumps({"run_id": run_id, "process": process, "log": str(log)}))
+        return
+    click.echo(f"run {run_id} continues in the background, as process {process}; its output: {log}")
+    click.echo(f"to follow it: kreassign watch {run_id}")
+
+
+def _unnamed_log(state_dir: Path, process: int) -> Path:
+    """Where the second process writes until its run has an id."""
+    return state_dir / f".detached-{process}{LOG_SUFFIX}"
+
+
+def _write_to(log: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
+    os.fchmod(written, _PRIVATE)  # whatever the umask left of it
+    for descriptor, target in ((nothing, 0), (written, 1), (written, 2)):
+        os.dup2(descriptor, target)
+    for descriptor in (nothing, written):
+        os.close(descriptor)
+    for stream in map(unwrapped, (sys.stdout, sys.stderr)):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(line_buffering=True)

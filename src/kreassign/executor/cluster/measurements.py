@@ -1,0 +1,240 @@
+"""Measure the cluster for guards and throttles: its health, what producers write, and the traffic of brokers.
+
+Kafka reports no traffic and no rates, but how far every partition is; rates are computed from two readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError
+from kreassign.executor.cluster import requests
+from kreassign.executor.cluster.observations import is_another, leader_sizes
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.events import PlannedMove
+from kreassign.executor.guards import Health, LogDirSpace, Troubled, offline, under_min_isr, under_replicated
+from kreassign.executor.instructions import CheckHealth
+from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites, traffic_of
+from kreassign.model import NO_LEADER, Batch, ConfigResource, LogDir, OffsetSpec, Partition, Topic, TopicPartition
+
+# The health of the cluster, for the guards.
+
+
+def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Collection[int] = ()) -> Health:
+    """How the cluster is, but for what the moves explain. Raises ClusterError.
+
+    Brokers `in_maintenance` take no copies, whatever their directories say.
+    """
+    moves, before = question.moves, question.before
+    live = port.describe_cluster().broker_ids
+    ongoing = port.list_partition_reassignments(None)
+    topics = port.describe_topics(None)
+    partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
+    troubled = under_replicated(partitions, ongoing)
+    destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
+    log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
+    targets = {move.topic_partition: move.target for move in moves}
+    differ, unread, _ = requests.check_throttle(port, question.throttle, {})
+    recreated = _recreated(moves, topics.ok)
+    return Health(
+        live=live,
+        offline=Troubled.of(offline(partitions), before.offline if before else None),
+        under_min_isr=Troubled.of(
+            under_min_isr(troubled, requests.min_isr_of(port, (one.topic_partition.topic for one in troubled))),
+            before.under_min_isr if before else None,
+        ),
+        under_replicated=Troubled.of(
+            (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost)),
+            before.under_replicated if before else None,
+        ),
+        log_dir_space=tuple(space for broker in sorted(log_dirs) for space in _space(broker, log_dirs[broker])),
+        cordoned=tuple(
+            broker for broker in sorted(log_dirs) if broker in in_maintenance or _takes_nothing(log_dirs[broker])
+        ),
+        foreign_moves=tuple(
+            sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
+        ),
+        foreign_configs=tuple(present for present in differ if present.key.resource not in recreated),
+        unread_configs=unread,
+    )
+
+
+def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:
+    """Topics of moves that are others now: what the run had set went with the old ones."""
+    names = {move.topic_partition.topic: move.topic_id for move in moves}
+    found = {name: topics[name].topic_id for name in names if name in topics}
+    return frozenset(ConfigResource.topic(name) for name in found if is_another(names[name], found[name]))
+
+
+def _space(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
+    return [
+        LogDirSpace(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
+        for log_dir in log_dirs
+        if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
+    ]
+
+
+def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
+    return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
+
+
+# What producers write, by sampling: how far each log is at two times. All who need a write rate compute it here.
+#
+# Kafka reports no rates but offsets. Where the end of a log goes from e to e' in t seconds, producers write
+#
+#     (e' - e) / t · size / (e - start)    bytes per second:
+#
+# the records, times the mean size of those in the log. Size and start are of what the leader has on its own disks: of a
+# tiered topic (KIP-405) most records are in remote storage, and are in no size. So a rate above nothing is known only
+# of a log that has records and a known size; compaction and a change of what producers send make it wrong by as much as
+# they change that mean.
+
+Offsets = Mapping[TopicPartition, int]
+NONE_KNOWN: Mapping[TopicPartition, Partition] = MappingProxyType({})
+
+
+class OffsetPort(Protocol):
+    """What sampling needs of a cluster, with the meaning that `AdminClient` gives it."""
+
+    def list_offsets(
+        self,
+        partitions: Collection[TopicPartition],
+        spec: OffsetSpec,
+        *,
+        known: Mapping[TopicPartition, Partition] = ...,
+    ) -> Batch[TopicPartition, int]:
+        """This offset of each partition at its leader, not looked up if known. Raises ClusterError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSamples:
+    """Where logs began and ended, and where they ended some `seconds` later, as far as their leaders answered.
+
+    They begin with the first offset that the leader has itself.
+    """
+
+    starts: Offsets
+    ends: Offsets
+    later_ends: Offsets
+    seconds: float
+    failed: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
+
+    def write_rate(self, partition: TopicPartition, size_bytes: int | None) -> float | None:
+        """Bytes per second that producers added, given the size of one copy; None where that is unknown."""
+        start, end, later = (offsets.get(partition) for offsets in (self.starts, self.ends, self.later_ends))
+        if start is None or end is None or later is None:
+            return None
+        return write_rate(later - end, self.seconds, mean_record_bytes(size_bytes, start, end))
+
+
+def sample_offsets(
+    port: OffsetPort,
+    clock: Clock,
+    partitions: Collection[TopicPartition],
+    seconds: float,
+    known: Mapping[TopicPartition, Partition] = NONE_KNOWN,
+) -> OffsetSamples:
+    """Ask for the offsets of these partitions twice, so many seconds apart. Raises ClusterError when nobody answers.
+
+    Whoever has just described some of them gives them as `known`: describing a million takes longer than asking them.
+    """
+    begun_s = clock.monotonic_s()
+    ends = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
+    starts = port.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL, known=known)
+    clock.sleep(max(0.0, begun_s + seconds - clock.monotonic_s()))
+    ended_s = clock.monotonic_s()
+    later = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
+    failed = {**starts.failed, **ends.failed, **later.failed}
+    return OffsetSamples(starts.ok, ends.ok, later.ok, ended_s - begun_s, failed)
+
+
+def mean_record_bytes(size_bytes: int | None, start: int, end: int) -> float | None:
+    """The mean size of the records between two offsets; None without records, or where their size is unknown."""
+    return None if size_bytes is None or end <= start else size_bytes / (end - start)
+
+
+def write_rate(records: int, seconds: float, record_bytes: float | None) -> float | None:
+    """Bytes per second, given the records of so many seconds. A log that has become shorter counts as not written."""
+    if seconds <= 0:
+        return None
+    if records <= 0:
+        return 0.0
+    return None if record_bytes is None else records / seconds * record_bytes
+
+
+# Traffic of brokers between one reading and the next. What consumers read cannot be seen this way.
+
+SIZES_EVERY_MS = 60_000
+"""The mean size of records changes slowly, and asking for the sizes of all copies is costly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far each partition was at a time."""
+
+    at_ms: int
+    ends: Offsets
+
+
+class TrafficMeter:
+    """Remembers the last reading, so that the next one gives rates."""
+
+    def __init__(self, port: ClusterPort) -> None:
+        self._port = port
+        self._last: Reading | None = None
+        self._record_bytes: dict[TopicPartition, float] = {}
+        self._sized_ms: int | None = None
+
+    def measure(
+        self, at_ms: int, names: Iterable[TopicPartition]
+    ) -> tuple[tuple[BrokerTraffic, ...], tuple[PartitionWrites, ...]]:
+        """The traffic of brokers since the last reading, and what is written to these partitions; nothing at first.
+
+        Raises ClusterError.
+        """
+        brokers = self._port.describe_cluster().broker_ids
+        topics = self._port.describe_topics(None)
+        partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
+        led = [one.topic_partition for one in partitions if one.leader != NO_LEADER]
+        ends = self._port.list_offsets(led, OffsetSpec.LATEST).ok
+        if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
+            self._record_bytes, self._sized_ms = self._sizes(partitions, ends), at_ms
+        before, self._last = self._last, Reading(at_ms, ends)
+        if before is None or at_ms <= before.at_ms:
+            return (), ()
+        writes = written(before, self._last, self._record_bytes)
+        known = (PartitionWrites(name, writes[name]) for name in names if name in writes)
+        return traffic_of(partitions, writes, brokers), tuple(known)
+
+    def _sizes(
+        self, partitions: Iterable[Partition], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, float]:
+        starts = self._port.list_offsets(list(ends), OffsetSpec.EARLIEST_LOCAL).ok
+        leaders = {one.topic_partition: one.leader for one in partitions}
+        return record_bytes(leaders, self._port.describe_log_dirs(None, partitions=None).ok, starts, ends)
+
+
+def record_bytes(
+    leaders: Mapping[TopicPartition, int],
+    log_dirs: Mapping[int, tuple[LogDir, ...]],
+    starts: Offsets,
+    ends: Offsets,
+) -> dict[TopicPartition, float]:
+    """The mean size of the records of each partition that has any, from the copy of its leader."""
+    sizes = leader_sizes(log_dirs, leaders).items()
+    known = {name: size_bytes for name, size_bytes in sizes if name in starts and name in ends}
+    means = {name: mean_record_bytes(size_bytes, starts[name], ends[name]) for name, size_bytes in known.items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
+
+
+def written(before: Reading, now: Reading, record_bytes: Mapping[TopicPartition, float]) -> dict[TopicPartition, float]:
+    """Bytes per second written to each partition; without those that are new, or whose records have no known size."""
+    seconds = (now.at_ms - before.at_ms) / 1000
+    gains = {name: end - before.ends[name] for name, end in now.ends.items() if name in before.ends}
+    rates = {name: write_rate(gain, seconds, record_bytes.get(name)) for name, gain in gains.items()}
+    return {name: rate for name, rate in rates.items() if rate is not None}

@@ -1,0 +1,156 @@
+"""Decide what to do next to decommission brokers, from what the cluster says of them. Pure.
+
+Nothing else is remembered: after a crash, on another machine or for another operator, the cluster is read and the
+answer is the same. Each step changes what is read, so that it is not taken twice. The first row that holds of any of
+the brokers:
+
+    there are replicas of topics that this client may not see →  `Blocked`
+    it is live, can be cordoned, and is not                  →  `Cordon`; `Blocked` where that could not be undone
+    something is being reassigned to it or away from it      →  `Await` the end of that
+    a replica list names it                                  →  `Drain`
+    its log directories still hold something                 →  `Await` its deletion
+    it is to be unregistered, and is live                    →  `Blocked` until it is stopped
+    it is to be unregistered, and is registered              →  `Unregister`
+    otherwise                                                →  `Finished`
+
+The cordon comes first, so that the controller places nothing on a broker that is being emptied. A reassignment may
+still name the broker (Kafka 4.3.1): what is placed so, also after the drain, is found here and drained again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kreassign.executor.brokers import (
+    Await,
+    Blocked,
+    BrokerReading,
+    Cordon,
+    Finished,
+    Readings,
+    cordon_open,
+    listed_brokers,
+    some_partitions,
+    unseen_on,
+)
+from kreassign.model import OngoingReassignment, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Move these partitions off the brokers."""
+
+    brokers: tuple[int, ...]
+    partitions: tuple[TopicPartition, ...]
+
+    def __str__(self) -> str:
+        return f"drain {listed_brokers(self.brokers)}: {some_partitions(self.partitions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unregister:
+    """Take these brokers, which are empty and stopped, out of the cluster."""
+
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"unregister {listed_brokers(self.brokers)}"
+
+
+Step = Cordon | Await | Drain | Unregister | Blocked | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Decommission:
+    """What is wanted, and what a process learnt that the cluster does not tell.
+
+    `uncordoned` are the brokers whose cordon Kafka refused, with its reason; `unregistered` those of which the
+    controller said that they are not registered any more.
+    """
+
+    unregisters: bool = False
+    uncordoned: Mapping[int, str] = field(default_factory=dict)
+    unregistered: frozenset[int] = frozenset()
+
+    def next_step(self, found: Readings) -> Step:
+        """What to do next."""
+        silent = [one for one in found.brokers if one.is_live and one.cordon is None]
+        if silent:
+            said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
+            return Blocked(f"it cannot be told what is on the brokers: {said}. Try again")
+        return (
+            unseen_on(found)
+            or cordon_open(found, self.uncordoned)
+            or _await_moves(found)
+            or _drain(found)
+            or _await_deletion(found)
+            or self._unregister(found)
+            or Finished(tuple(self._proof(one) for one in found.brokers))
+        )
+
+    def open_ways(self, found: Readings) -> tuple[str, ...]:
+        """What could still land on the brokers, a sentence each; nothing on one that is not live or cannot be read."""
+        return tuple(
+            f"broker {one.broker} cannot be cordoned: "
+            f"{self.uncordoned.get(one.broker, 'its release has no cordoned.log.dirs (Kafka 4.3 has)')}. Until it is "
+            "stopped, the controller may place new topics and partitions on it, and so may reassignments by others; "
+            "whatever lands there is found and drained"
+            for one in found.brokers
+            if one.cordon is not None and not one.is_closed
+        )
+
+    def _unregister(self, found: Readings) -> Step | None:
+        if not self.unregisters:
+            return None
+        if live := [one.broker for one in found.brokers if one.is_live]:
+            return Blocked(
+                f"{listed_brokers(live)} {'is' if len(live) == 1 else 'are'} empty and still running: stop the "
+                "process, then "
+                "give the command again, which unregisters it"
+            )
+        there = [one.broker for one in found.brokers if one.is_registered is not False]
+        left = tuple(broker for broker in there if broker not in self.unregistered)
+        return Unregister(left) if left else None
+
+    def _proof(self, one: BrokerReading) -> str:
+        said = ["no replica list names it", "nothing is being reassigned to it or away from it"]
+        if one.cordon is None:
+            said.append("it is not live, so its log directories were not asked")
+        else:
+            asked = [each for each in one.cordon.log_dirs if not each.error]
+            said.append(f"its {len(asked)} log directories hold nothing")
+            said += [f"{path} is offline, so nobody knows what is in it" for path in one.offline_log_dirs]
+            said.append("it is cordoned" if one.is_closed else "it is not cordoned")
+        if one.is_registered is False or one.broker in self.unregistered:
+            said.append("it is not registered")
+        return f"broker {one.broker} is empty: {', '.join(said)}"
+
+
+def _await_moves(found: Readings) -> Step | None:
+    moves = {name: move for one in found.brokers for name, move in (*one.arriving.items(), *one.leaving.items())}
+    if endless := [name for name, move in sorted(moves.items()) if _never_ends(move, found.live)]:
+        return Blocked(
+            f"the reassignment of {some_partitions(endless)} cannot end: a broker that it adds is not live, or "
+            "was overridden. "
+            "Cancel it (`kreassign doctor` says how), then give the command again"
+        )
+    if not moves:
+        return None
+    return Await(f"no run of this state directory accounts for the reassignment of {some_partitions(sorted(moves))}")
+
+
+def _never_ends(move: OngoingReassignment, live: frozenset[int]) -> bool:
+    return move.can_never_complete or not live >= set(move.adding)
+
+
+def _drain(found: Readings) -> Drain | None:
+    named = tuple(one.broker for one in found.brokers if one.replicas)
+    partitions = sorted({name for one in found.brokers for name in one.replicas})
+    return Drain(named, tuple(partitions)) if named else None
+
+
+def _await_deletion(found: Readings) -> Await | None:
+    left = {one.broker: one.copies for one in found.brokers if one.copies}
+    said = "; ".join(f"broker {broker} still holds {some_partitions(names)}" for broker, names in left.items())
+    return Await(f"{said}, though no replica list names it there", is_brief=True) if left else None

@@ -1,0 +1,387 @@
+"""Estimate when a copy is there and when a run ends, or say why that is unknown. Pure.
+
+A copy of s bytes that proceeds at r bytes/s while producers add w bytes/s to its leader takes **t = s / (r - w)**. A
+run ends when its busiest broker is done, which is given as an interval. Without anything to measure, or where what is
+left does not shrink, there is no estimate but a sentence with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kreassign.executor.guards import STALL_MS
+from kreassign.executor.scheduling import AtWindowEnd
+from kreassign.executor.scheduling.windows import local_time, open_interval
+from kreassign.executor.state import ENDED, MoveRecord, MoveStatus, Phase, RunView, WindDown
+from kreassign.model.text import format_amount
+
+# One copy, or several as one: t = s / (r - w), for what is left shrinks only by the difference. r and w are measured
+# over a sliding window, so the estimate follows throttles that change and traffic that comes and goes. When there is
+# nothing to measure with, or what is left does not shrink, it is None: never a guess.
+
+WINDOW_MS = 15_000
+"""Long enough to even out Kafka's throttle, which lets data through in bursts; short enough to follow a change."""
+
+MINIMUM_SPAN_MS = 2_000
+"""Rates over less than this say more about the measuring than about the copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How far one or more copies were at a time; `left_bytes` is None when it is not known."""
+
+    at_ms: int
+    done_bytes: int
+    left_bytes: int | None
+
+    @property
+    def total_bytes(self) -> int | None:
+        """What there is to copy in all: grows as producers write."""
+        return None if self.left_bytes is None else self.done_bytes + self.left_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The state of a copy and its near future.
+
+    `rate_bytes_per_s` is what arrives, `write_bytes_per_s` what producers add meanwhile; each is None until the
+    samples span long enough. `eta_s` is None also when what is left does not shrink.
+    """
+
+    done_bytes: int
+    left_bytes: int | None
+    rate_bytes_per_s: float | None = None
+    write_bytes_per_s: float | None = None
+    eta_s: float | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """Done over total, 0 to 1; None when the total is not known."""
+        if self.left_bytes is None:
+            return None
+        total = self.done_bytes + self.left_bytes
+        return self.done_bytes / total if total else 1.0
+
+
+def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sample, ...]:
+    """The samples that an estimate uses: the last `window_ms`, and the one before so that the window is full."""
+    if not samples:
+        return ()
+    begin = samples[-1].at_ms - window_ms
+    first = max((index for index, sample in enumerate(samples) if sample.at_ms <= begin), default=0)
+    return tuple(samples[first:])
+
+
+def estimate(samples: Sequence[Sample], limit_bytes_per_s: float | None = None) -> Estimate:
+    """What samples of one thing, oldest first, say of it. Raises ValueError when there is none.
+
+    A throttle lets the first answers through at once: what lies beyond its limit is shown, and not counted on.
+    """
+    if not samples:
+        raise ValueError("nothing can be said of a copy that was never observed")
+    first, last = samples[0], samples[-1]
+    if last.left_bytes == 0:
+        return Estimate(last.done_bytes, 0, *_rates(first, last), eta_s=0.0)
+    rate, writes = _rates(first, last)
+    lasting = rate if rate is None or limit_bytes_per_s is None else min(rate, limit_bytes_per_s)
+    return Estimate(last.done_bytes, last.left_bytes, rate, writes, _eta(last.left_bytes, lasting, writes))
+
+
+def total(samples: Sequence[Sample]) -> Sample:
+    """Several copies as one; what is left is known only if it is known of all."""
+    lefts = [sample.left_bytes for sample in samples]
+    known = [left for left in lefts if left is not None]
+    return Sample(
+        at_ms=max((sample.at_ms for sample in samples), default=0),
+        done_bytes=sum(sample.done_bytes for sample in samples),
+        left_bytes=sum(known) if len(known) == len(lefts) else None,
+    )
+
+
+def _rates(first: Sample, last: Sample) -> tuple[float | None, float | None]:
+    span_ms = last.at_ms - first.at_ms
+    if span_ms < MINIMUM_SPAN_MS:
+        return None, None
+    # Retention may take more away than producers add; that shortens no copy under way, so it counts as no writing.
+    rate = max(0.0, (last.done_bytes - first.done_bytes) * 1000 / span_ms)
+    if first.total_bytes is None or last.total_bytes is None:
+        return rate, None
+    return rate, max(0.0, (last.total_bytes - first.total_bytes) * 1000 / span_ms)
+
+
+def _eta(left_bytes: int | None, rate: float | None, writes: float | None) -> float | None:
+    if left_bytes is None or rate is None or writes is None or rate <= writes:
+        return None
+    return left_bytes / (rate - writes)
+
+
+# The end of a whole run, as an interval: from what each broker still has to send and to receive.
+#
+# A run ends when its busiest broker is done: pacing sees to it that this one always has enough to do, also of the
+# moves that wait. So its end is what counts, t = s / (r - w): s is all that it has still to send (or to receive),
+# moves not yet started included, r what it has sent lately and w what producers added to that meanwhile. What other
+# brokers have left by then goes at the full rate. The earliest end supposes that every broker reaches the best rate
+# that any has reached, or the throttle; the latest, that the busiest one is as slow as in its slowest quarter lately.
+
+INTERVAL_WINDOW_MS = 60_000
+"""Rates of brokers are measured over so long: several windows of Kafka's throttle."""
+
+QUOTA_MS = 11_000
+"""A throttle is a mean over so long (`replication.quota.window.num` samples of a second)."""
+
+CRITICAL = 0.9
+"""Brokers with at least this part of the longest time before them may turn out to be the last."""
+
+UNCERTAIN = 0.1
+"""What cannot be measured: how well the last moves fill their brokers."""
+
+PARTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Seconds from now; the end is expected after `expected_s`, and between the other two."""
+
+    earliest_s: float
+    expected_s: float
+    latest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressSample:
+    """A broker, or the whole run, at one time: bytes done, left, and written to what is under way since it began."""
+
+    at_ms: int
+    done_bytes: int
+    left_bytes: int
+    written_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one broker has to send, or to receive: samples of that, oldest first, and what is written to what waits.
+
+    That has grown by `grown_bytes` since its size was taken. `limit_bytes_per_s` is the throttle of this end, if any.
+    """
+
+    samples: Sequence[ProgressSample]
+    waiting_write_bytes_per_s: float = 0.0
+    grown_bytes: float = 0.0
+    limit_bytes_per_s: float | None = None
+
+    @property
+    def left_bytes(self) -> float:
+        """What is left of all moves, as far as is known."""
+        return self.samples[-1].left_bytes + self.grown_bytes
+
+    @property
+    def ahead_bytes(self) -> float:
+        """What passed before the throttle would let it, as first answers do; a pause makes up for it."""
+        if self.limit_bytes_per_s is None:
+            return 0.0
+        last = self.samples[-1]
+        before = [one for one in self.samples if one.at_ms <= last.at_ms - QUOTA_MS]
+        begun_ms, done_bytes = (before[-1].at_ms, before[-1].done_bytes) if before else (self.samples[0].at_ms, 0)
+        return max(0.0, last.done_bytes - done_bytes - self.limit_bytes_per_s * (last.at_ms - begun_ms) / 1000)
+
+    @property
+    def rate_bytes_per_s(self) -> float | None:
+        """What went through lately, no more than the throttle lets in the long run; None if not watched."""
+        measured = _side_rate(self._busy_samples)
+        if measured is None or self.limit_bytes_per_s is None:
+            return measured
+        return min(measured, self.limit_bytes_per_s)
+
+    @property
+    def slowest_bytes_per_s(self) -> float | None:
+        """The same in the slowest part of that time."""
+        samples = self._busy_samples
+        if len(samples) <= 2 * PARTS:
+            return self.rate_bytes_per_s
+        cuts = [round(part * (len(samples) - 1) / PARTS) for part in range(PARTS + 1)]
+        rates = (_side_rate(samples[begin : end + 1]) for begin, end in pairwise(cuts))
+        return min((rate for rate in rates if rate is not None), default=None)
+
+    @property
+    def _busy_samples(self) -> Sequence[ProgressSample]:
+        """Those since it began to copy: a broker that had nothing to do until lately is not slow."""
+        grows = (
+            index for index, (one, after) in enumerate(pairwise(self.samples)) if after.done_bytes > one.done_bytes
+        )
+        return self.samples[next(grows, len(self.samples) - 1) :]
+
+    @property
+    def write_bytes_per_s(self) -> float:
+        """What producers add to what is under way, and half of what they add to what waits: that starts in between."""
+        first, last = self.samples[0], self.samples[-1]
+        seconds = (last.at_ms - first.at_ms) / 1000
+        written = last.written_bytes - first.written_bytes
+        return (written / seconds if seconds > 0 else 0.0) + self.waiting_write_bytes_per_s / 2
+
+    def takes_s(self, rate_bytes_per_s: float | None) -> float | None:
+        """How long what is left takes at this rate; None where it never ends."""
+        gain = 0.0 if rate_bytes_per_s is None else rate_bytes_per_s - self.write_bytes_per_s
+        return (self.left_bytes + self.ahead_bytes) / gain if gain > 0 else None
+
+
+def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> Interval | None:
+    """When all sides are done, given the best rate that a broker can reach; None where that is unknown.
+
+    `together` is the whole run: where limits hold it back rather than its busiest broker, that shows there.
+    """
+    busy = [side for side in sides if side.left_bytes > 0]
+    if not busy:
+        return Interval(0.0, 0.0, 0.0)
+    at_best = [(side, side.takes_s(best_bytes_per_s)) for side in busy]
+    known = [seconds for _, seconds in at_best if seconds is not None]
+    if len(known) < len(at_best):
+        return None
+    earliest = max(known)
+    critical = [side for side, seconds in at_best if seconds is not None and seconds >= CRITICAL * earliest]
+    measured = [side.takes_s(side.rate_bytes_per_s) for side in (*critical, together)]
+    slowest = [side.takes_s(side.slowest_bytes_per_s) for side in critical]
+    if (expected := _last(measured)) is None:
+        return None
+    expected = max(earliest, *(_after(side, expected, best_bytes_per_s) for side in busy), expected)
+    latest = max(expected, _last(slowest) or 0.0)
+    return Interval((1 - UNCERTAIN) * earliest, expected, (1 + UNCERTAIN) * latest)
+
+
+def _after(side: Side, seconds: float, best_bytes_per_s: float) -> float:
+    """When a side is done that goes on as now for so long, and at the best rate from then on."""
+    if side.takes_s(side.rate_bytes_per_s) is None:
+        return seconds
+    gain = (side.rate_bytes_per_s or 0.0) - side.write_bytes_per_s
+    return seconds + max(0.0, side.left_bytes + side.ahead_bytes - gain * seconds) / best_bytes_per_s
+
+
+def _last(ends: Iterable[float | None]) -> float | None:
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _side_rate(samples: Sequence[ProgressSample]) -> float | None:
+    first, last = samples[0], samples[-1]
+    if last.at_ms - first.at_ms < MINIMUM_SPAN_MS:
+        return None
+    return max(0.0, (last.done_bytes - first.done_bytes) * 1000 / (last.at_ms - first.at_ms))
+
+
+# Why the end of a run is unknown: one sentence, from its state and from what was measured.
+#
+# What keeps copies from going on comes before what keeps them from being measured. That a process is stopped, or
+# gone, is in no journal: who looks at a run from outside says it instead (`Progress.without_end`).
+
+CALCULATING = "calculating"
+"""With this begins what is only a matter of seconds."""
+
+HAS_ENDED = "the run has ended"
+"""With this begins that there is no end to wait for."""
+
+STILL_MS = 30_000
+"""A throttle lets copies pass in bursts, with pauses of eleven seconds at most (`eta_interval.QUOTA_MS`)."""
+
+BEFORE_MOVING: Mapping[str, str] = {
+    "New": f"{CALCULATING}; nothing was sent yet",
+    "Resuming": "what the run had set is read again before it goes on",
+    "Preparing": f"{CALCULATING}; the settings of its throttle are read first",
+    "Throttling": f"{CALCULATING}; its throttle is set first",
+}
+"""By state."""
+
+Endpoint = tuple[str, int]
+DOES = {"out": "sends", "in": "gets", "within": "copies between its log directories"}
+
+
+def reason_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> str | None:
+    """What keeps the run from its end, whatever its copies did before; their progress was last read at `measured_ms`.
+
+    None where nothing does.
+    """
+    return next(_reasons_without_end(run, at_ms, measured_ms), None)
+
+
+def _reasons_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> Iterator[str]:
+    yield from _not_moving(run)
+    if run.in_flight and run.wind_down is WindDown.CANCEL:
+        yield "its moves in flight are being cancelled"
+    yield from _sources_and_destinations(run)
+    if (held := run.hindrance(at_ms)) is not None:
+        yield held
+    if measured_ms is not None:
+        yield from _standstill(run, measured_ms)
+
+
+def _not_moving(run: RunView) -> Iterator[str]:
+    if run.phase in ENDED:
+        yield f"{HAS_ENDED}: {run.phase}"
+    if run.phase is Phase.PAUSED:
+        yield f"it was paused, and no process executes it; go on with `kreassign resume {run.run_id}`"
+    if run.phase is Phase.AWAITING_LEASE:
+        yield f"nothing is changed without the lease of the cluster: {run.lease}"
+    if run.unreachable_since_ms is not None:
+        yield f"the cluster has not answered since {run.time_of_day(run.unreachable_since_ms)}"
+    if run.step in BEFORE_MOVING:
+        yield BEFORE_MOVING[run.step]
+
+
+def _sources_and_destinations(run: RunView) -> Iterator[str]:
+    yield from run.lost_destinations
+    lagging = _lagging(run)
+    offline = sorted({broker for record in lagging for broker in record.offline if broker not in run.absent})
+    for broker in offline:
+        count = sum(broker in record.offline for record in lagging)
+        yield f"a log directory of broker {broker} is offline, and {count} moves copy to it"
+    for record in lagging:
+        if not record.has_leader and record.observation is not None:
+            yield f"{record.name} has no leader, so there is nothing to copy from"
+
+
+def _lagging(run: RunView) -> tuple[MoveRecord, ...]:
+    return tuple(record for record in run.in_flight if record.lagging)
+
+
+def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
+    """Copies share what their brokers let through, so one of them may wait for long; all of them do not."""
+    since = {record.name: at_ms for record in _lagging(run) if (at_ms := record.progressed_ms) is not None}
+    latest = max(since.values(), default=measured_ms)
+    if measured_ms - latest >= STILL_MS:
+        yield f"no copy has made progress since {run.time_of_day(latest)}"
+    for name, at_ms in since.items():
+        if measured_ms - at_ms >= STALL_MS:
+            yield f"{name} has made no progress since {run.time_of_day(at_ms)}"
+
+
+def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
+    """That what is left does not fit into the time in which moves may be in flight; None where it does."""
+    hours, wall_ms = run.pace.hours, at_ms + run.wall_ahead_ms
+    if not hours.are_limited or (now := open_interval(hours, wall_ms)) is None:
+        return None
+    goes_on = hours.at_end is AtWindowEnd.FINISH and not any(
+        record.status is MoveStatus.PLANNED for record in run.records.values()
+    )
+    if goes_on or wall_ms + 1000 * end.expected_s <= now.ends_ms:
+        return None
+    takes = f"at the present rate what is left takes {max(1, round(end.expected_s / 60))} min"
+    return f"{takes}, and moves may be in flight only until {local_time(hours, now.ends_ms)}"
+
+
+def reason_unmeasured(
+    sides: Mapping[Endpoint, Side], *, has_begun: bool, unknown_count: int, best_bytes_per_s: float
+) -> str:
+    """Why there is no number though nothing hinders the run; the sizes of `unknown_count` copies are not known."""
+    if not has_begun:
+        return f"{CALCULATING}; no copy has begun yet"
+    if unknown_count:
+        return f"the sizes of {unknown_count} copies are not known"
+    return next(_outrun(sides.items(), best_bytes_per_s), f"{CALCULATING}; copies have only just begun")
+
+
+def _outrun(sides: Iterable[tuple[Endpoint, Side]], best_bytes_per_s: float) -> Iterator[str]:
+    for (kind, broker), side in sides:
+        measured, written = side.rate_bytes_per_s, side.write_bytes_per_s
+        rate = best_bytes_per_s if measured is None else measured
+        if side.left_bytes > 0 and written > 0 and written >= rate:
+            does = f"broker {broker} {DOES[kind]} {format_amount(rate, 'B/s')}"
+            yield f"copies grow as fast as they are made: {does}, and producers write {format_amount(written, 'B/s')}"

@@ -1,0 +1,417 @@
+"""Judge the health of the cluster and of the moves: guards that may hold or cancel a run. Pure.
+
+`GuardName` lists the guards and `Reaction` what a breach leads to, with `DEFAULTS`. `Health` is one inspection of the
+cluster. `evaluate` gives a `Verdict` per guard that is breached: a sentence with what was seen, and one with what to
+do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Protocol
+
+from kreassign.executor.scheduling import RESERVE
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
+from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
+
+# The guards, and what each does when it is breached.
+
+
+class GuardName(StrEnum):
+    """What is guarded."""
+
+    OFFLINE = "offline"
+    MIN_ISR = "min-isr"
+    UNDER_REPLICATED = "under-replicated"
+    BROKER = "broker"
+    DISK = "disk"
+    CORDONED = "cordoned"
+    FOREIGN_MOVE = "foreign-move"
+    FOREIGN_THROTTLE = "foreign-throttle"
+    STALL = "stall"
+    RATE = "rate"
+
+
+class Reaction(StrEnum):
+    """What a breach leads to; the later ones include that it is reported."""
+
+    OFF = "off"
+    WARN = "warn"
+    HOLD = "hold"  # nothing new is started until the breach is over
+    CANCEL = "cancel"  # the run comes to its end, and what is in flight is cancelled
+    ROLLBACK = "rollback"  # the same, and what was made is undone
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSetting:
+    """What one guard does."""
+
+    guard: GuardName
+    reaction: Reaction
+
+
+DEFAULTS: Mapping[GuardName, Reaction] = MappingProxyType({
+    GuardName.OFFLINE: Reaction.HOLD,
+    GuardName.MIN_ISR: Reaction.HOLD,
+    GuardName.UNDER_REPLICATED: Reaction.HOLD,
+    GuardName.BROKER: Reaction.WARN,
+    GuardName.DISK: Reaction.HOLD,
+    GuardName.CORDONED: Reaction.HOLD,
+    GuardName.FOREIGN_MOVE: Reaction.WARN,
+    GuardName.FOREIGN_THROTTLE: Reaction.HOLD,
+    GuardName.STALL: Reaction.WARN,
+    GuardName.RATE: Reaction.WARN,
+})  # fmt: skip
+"""No default throws copied bytes away; what endangers data or disks stops new moves."""
+
+
+def guard_settings(changed: Mapping[GuardName, Reaction] = MappingProxyType({})) -> tuple[GuardSetting, ...]:
+    """All guards, with these reactions in place of the defaults."""
+    return tuple(GuardSetting(guard, reaction) for guard, reaction in {**DEFAULTS, **changed}.items())
+
+
+def reactions(chosen: Iterable[GuardSetting]) -> dict[GuardName, Reaction]:
+    """What each of these does, without those that are off."""
+    return {setting.guard: setting.reaction for setting in chosen if setting.reaction is not Reaction.OFF}
+
+
+# One inspection of the cluster: values, and how they come from its answers.
+
+NAMED = 20
+"""So many troubled partitions are named; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """Partitions in some trouble: how many, and the first of them; of the first inspection of a run, all.
+
+    `fresh` are the first of those that were not in it when the run began, `fresh_count` how many; None if unknown.
+    """
+
+    count: int = 0
+    first: tuple[TopicPartition, ...] = ()
+    fresh_count: int | None = None
+    fresh: tuple[TopicPartition, ...] = ()
+
+    @classmethod
+    def of(cls, partitions: Iterable[TopicPartition], before: Troubled | None = None) -> Troubled:
+        """These; `before` are those of the first inspection."""
+        found = sorted(partitions)
+        if before is None:
+            return cls(len(found), tuple(found))
+        if before.count > len(before.first):
+            return cls(len(found), tuple(found[:NAMED]))  # an older journal named only some
+        known = set(before.first)
+        fresh = [name for name in found if name not in known]
+        return cls(len(found), tuple(found[:NAMED]), len(fresh), tuple(fresh[:NAMED]))
+
+    def __str__(self) -> str:
+        return _named(self.first, self.count)
+
+    @property
+    def news(self) -> str:
+        """The fresh ones."""
+        return _named(self.fresh, self.fresh_count or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirSpace:
+    """Free space of a log directory, in bytes."""
+
+    broker: int
+    path: str
+    total_bytes: int
+    usable_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One inspection of the cluster.
+
+    What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up, and in
+    a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
+    `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
+    throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
+    in maintenance, and those all of whose directories refuse new copies.
+    """
+
+    live: tuple[int, ...]
+    offline: Troubled = Troubled()
+    under_min_isr: Troubled = Troubled()
+    under_replicated: Troubled = Troubled()
+    log_dir_space: tuple[LogDirSpace, ...] = ()
+    cordoned: tuple[int, ...] = ()
+    foreign_moves: tuple[TopicPartition, ...] = ()
+    foreign_configs: tuple[ConfigValue, ...] = ()
+    unread_configs: tuple[ConfigResource, ...] = ()
+
+
+def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
+    """Partitions without a leader."""
+    return tuple(one.topic_partition for one in partitions if one.leader == NO_LEADER)
+
+
+def under_replicated(
+    partitions: Iterable[Partition],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    lost: Collection[int] = (),
+) -> tuple[Partition, ...]:
+    """Partitions with a replica out of sync that no reassignment is just adding, and that is not on a `lost` broker."""
+    return tuple(one for one in partitions if set(one.replicas).difference(one.isr, _adding(one, ongoing), lost))
+
+
+def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> tuple[TopicPartition, ...]:
+    """Those of these partitions that producers with acks=all cannot write to; `minima` is by topic, 1 by default."""
+    return tuple(
+        one.topic_partition
+        for one in partitions
+        if one.leader != NO_LEADER and len(one.isr) < min(minima.get(one.topic_partition.topic, 1), len(one.replicas))
+    )
+
+
+def _named(partitions: Sequence[TopicPartition], count: int) -> str:
+    named = partitions[:NAMED]
+    more = f" and {count - len(named)} more" if count > len(named) else ""
+    return ", ".join(map(str, named)) + more
+
+
+def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[int, ...]:
+    move = ongoing.get(partition.topic_partition)
+    return move.adding if move is not None else ()
+
+
+# What each guard says of an inspection.
+
+STALL_MS = 600_000
+"""A move without any progress for so long is reported with its story."""
+
+
+class Move(Protocol):
+    """What guards want to know of a move that is under way."""
+
+    @property
+    def name(self) -> TopicPartition:
+        """Of which partition."""
+        ...
+
+    @property
+    def lagging(self) -> tuple[int, ...]:
+        """Brokers whose copy has not caught up."""
+        ...
+
+    @property
+    def progressed_ms(self) -> int | None:
+        """When a copy grew last; None before the move was sent."""
+        ...
+
+    @property
+    def losing_ground(self) -> tuple[float, float] | None:
+        """Bytes per second that are copied and that are written, where the former are not more."""
+        ...
+
+    @property
+    def copied(self) -> CopiedPartition:
+        """What it takes of throttles, by what was last measured."""
+        ...
+
+    @property
+    def story(self) -> str:
+        """How far it is, in words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardInputs:
+    """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
+
+    `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
+    `disk_reserve` is the part of every log directory that shall stay free; `our_configs` are the values that the run
+    gave to the settings of its throttle; `named_log_dirs` are the directories of brokers where copies arrive nowhere
+    else, on the others Kafka chooses.
+    """
+
+    health: Health
+    first: Health
+    moves: tuple[Move, ...]
+    destinations: tuple[int, ...]
+    at_ms: int
+    incoming_bytes: Mapping[int, int] = field(default_factory=dict)
+    disk_reserve: float = RESERVE
+    our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
+    named_log_dirs: Mapping[int, Collection[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A guard is breached: what was seen, what to do, and what the run does about it."""
+
+    guard: GuardName
+    reaction: Reaction
+    seen: str
+    advice: str
+
+    def __str__(self) -> str:
+        does = {Reaction.WARN: "", Reaction.HOLD: "; nothing new is started meanwhile"}
+        return f"{self.guard}: {self.seen}{does.get(self.reaction, f'; the run does {self.reaction}')}. {self.advice}"
+
+
+Breach = tuple[str, str]
+"""What was seen, and what to do."""
+
+
+def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
+    """What the guards that are on say, in their order; nothing when all is well."""
+    return tuple(
+        Verdict(guard, reactions[guard], *sight)
+        for guard, check in GUARDS.items()
+        if guard in reactions
+        for sight in check(circumstances)
+    )
+
+
+def _offline_breaches(now: GuardInputs) -> Iterator[Breach]:
+    yield from _grown(
+        now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
+    )
+
+
+def _min_isr_breaches(now: GuardInputs) -> Iterator[Breach]:
+    what = "have fewer replicas in sync than min.insync.replicas asks for"
+    yield from _grown(
+        now.first.under_min_isr, now.health.under_min_isr, what, "Producers with acks=all fail: see to their brokers"
+    )
+
+
+def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
+    # A copy that loses ground needs more, and with less of it nothing would end: then the throttle is no remedy.
+    is_too_low = any(move.losing_ground is not None for move in now.moves)
+    relief = "cancel with `kreassign cancel`" if is_too_low else "lower its throttle with `kreassign throttle`"
+    gone = _gone(now)
+    advice = f"See whether a broker is overloaded; if the run is what overloads it, {relief}"
+    if gone:
+        advice = (
+            f"Start brokers {gone} again. If they are lost for good the run cannot go on: end it with "
+            "`kreassign cancel`, and plan what is left without them"
+        )
+    if set(gone) & set(now.destinations):
+        advice += "; a run with `--replan` goes on without a destination that is lost"
+    yield from _grown(
+        now.first.under_replicated,
+        now.health.under_replicated,
+        "have replicas out of sync that the run does not explain",
+        advice,
+    )
+
+
+def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Breach]:
+    """Only what came since the run began: trouble that was there may be the reason for the plan."""
+    if after.fresh_count:
+        yield f"{after.fresh_count} partitions {what}, which was not so when the run began: {after.news}", advice
+    elif after.fresh_count is None and after.count > before.count:
+        yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
+
+
+def _gone(now: GuardInputs) -> list[int]:
+    """Brokers that were there when the run began."""
+    return sorted(set(now.first.live) - set(now.health.live))
+
+
+def _broker(now: GuardInputs) -> Iterator[Breach]:
+    if gone := _gone(now):
+        yield f"brokers {gone}, which were there when the run began, are gone", "Start them, or remove them from plans"
+
+
+def _disk(now: GuardInputs) -> Iterator[Breach]:
+    named = now.named_log_dirs
+    filled = [space for space in now.health.log_dir_space if space.path in named.get(space.broker, {space.path})]
+    for space in filled:
+        if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
+            seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
+            yield seen, "Free space there, or cancel what moves to it with `kreassign cancel`"
+    for broker, incoming in now.incoming_bytes.items():
+        spaces = [space for space in filled if space.broker == broker]
+        left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
+        if spaces and incoming > left:
+            seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "
+            yield (
+                f"{seen}and {incoming} are to come in",
+                "Free space there, or plan less for it: a full log directory goes offline with all its copies",
+            )
+
+
+def _cordoned(now: GuardInputs) -> Iterator[Breach]:
+    for broker in sorted(set(now.health.cordoned) & set(now.destinations)):
+        yield (
+            f"broker {broker} shall get copies, but is in maintenance, or its log directories are cordoned or offline",
+            "Kafka accepts such moves in silence; wait for the end of its maintenance, open it, or plan without it",
+        )
+
+
+def _foreign_move(now: GuardInputs) -> Iterator[Breach]:
+    if now.health.foreign_moves:
+        names = ", ".join(map(str, now.health.foreign_moves))
+        yield f"somebody else is reassigning partitions of this plan: {names}", "Agree with them; those moves fail here"
+
+
+def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
+    if now.health.foreign_configs:
+        changes = "; ".join(_changed(present, now.our_configs) for present in now.health.foreign_configs[:NAMED])
+        more = len(now.health.foreign_configs) - NAMED
+        moving = [move.name for move in now.moves]
+        copies = f"; what is in flight goes on without it: {_some(moving)}" if moving else ""
+        yield (
+            f"somebody else changed throttles of this run: {changes}{f' and {more} more' if more > 0 else ''}{copies}",
+            "Set it again with `kreassign throttle RUN_ID RATE`, or end the run with `kreassign cancel RUN_ID`",
+        )
+
+
+def _changed(present: ConfigValue, ours: Mapping[ConfigKey, str | None]) -> str:
+    return f"{present}, and the run had set it to {ours[present.key]!r}" if ours.get(present.key) else str(present)
+
+
+def _some(names: Sequence[TopicPartition]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(str, names[:NAMED])) + more
+
+
+def _stall(now: GuardInputs) -> Iterator[Breach]:
+    for move in now.moves:
+        since = move.progressed_ms
+        if since is not None and now.at_ms - since >= STALL_MS:
+            minutes = (now.at_ms - since) // 60_000
+            advice = (
+                f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle; "
+                "`kreassign doctor` tells what holds it, remote storage too"
+            )
+            yield f"{move.name} has made no progress for {minutes} minutes: {move.story}", advice
+
+
+def _rate(now: GuardInputs) -> Iterator[Breach]:
+    # One rate for all: moves share the budgets of their brokers, also with those that do not lose ground.
+    least = least_rate(demand(move.copied for move in now.moves).most_bytes_per_s)
+    for move in now.moves:
+        pace = move.losing_ground
+        if pace is not None:
+            copied, written = pace
+            yield (
+                f"{move.name} is copied at {copied:.0f} B/s while producers write {written:.0f} B/s: it never ends",
+                f"Give every broker at least {least} B/s with `kreassign throttle`",
+            )
+
+
+GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingProxyType({
+    GuardName.OFFLINE: _offline_breaches,
+    GuardName.MIN_ISR: _min_isr_breaches,
+    GuardName.UNDER_REPLICATED: _under_replicated_breaches,
+    GuardName.BROKER: _broker,
+    GuardName.DISK: _disk,
+    GuardName.CORDONED: _cordoned,
+    GuardName.FOREIGN_MOVE: _foreign_move,
+    GuardName.FOREIGN_THROTTLE: _foreign_throttle,
+    GuardName.STALL: _stall,
+    GuardName.RATE: _rate,
+})  # fmt: skip

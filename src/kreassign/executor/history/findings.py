@@ -1,0 +1,444 @@
+"""Find issues of a cluster by subject: placement, disks, reassignments and permissions. Pure.
+
+An `Issue` has its kind, its subject, what was seen, what to do, and the commands that do it, which can be pasted.
+`diagnosis.py` puts them together, the worst first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from shlex import quote
+
+from kreassign.executor.guards import under_min_isr
+from kreassign.executor.lease import LeaseHolder
+from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
+from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
+from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
+from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
+from kreassign.model.text import format_amount
+
+# One issue, and how partitions are named in it.
+
+NAMED = 10
+"""So many of a kind are named; the rest is counted."""
+
+Words = tuple[str, ...]
+"""A command as its words, without the options that say which cluster is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One thing that is wrong: its kind, of what, what was seen, what to do, and the commands that do it."""
+
+    kind: str
+    subject: str
+    seen: str
+    remedy: str
+    commands: tuple[Words, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.seen}. {self.remedy}"
+
+
+def of_many(
+    kind: str, names: Iterable[object], seen: str, remedy: str, commands: Sequence[Words] = ()
+) -> Iterator[Issue]:
+    """One issue of all these partitions, if there are any."""
+    found = sorted(map(str, names))
+    if found:
+        subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
+        yield Issue(kind, subject, f"{named_partitions(found)} {seen}", remedy, tuple(commands))
+
+
+def named_partitions(found: Sequence[object]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return f"{', '.join(map(str, found[:NAMED]))}{more}"
+
+
+def plan_command(*task: str) -> Words:
+    """The command that makes a plan for a task, from the cluster as it is."""
+    return ("kreassign", "plan", *task, "--out", "plan.json")
+
+
+# Where replicas are: brokers and racks down, too few replicas in sync, odd replication factors and racks.
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementReadings:
+    """Brokers, those that are down too as far as the cluster names them, partitions, and min.insync.replicas."""
+
+    brokers: tuple[Broker, ...]
+    partitions: tuple[Partition, ...]
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    min_isr: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def live(self) -> frozenset[int]:
+        """Ids of the brokers that answer."""
+        return frozenset(broker.id for broker in self.brokers if not broker.is_fenced)
+
+    @property
+    def down(self) -> tuple[int, ...]:
+        """Ids of brokers that have replicas, or are registered, and do not answer."""
+        holders = {replica for one in self.partitions for replica in one.replicas}
+        return tuple(sorted((holders | {broker.id for broker in self.brokers}) - self.live))
+
+
+def placement_issues(readings: PlacementReadings) -> Iterator[Issue]:
+    """What is wrong, the worst first."""
+    yield from _brokers(readings)
+    yield from _under_min_isr(readings)
+    yield from _unwritable(readings)
+    yield from _factors(readings)
+    yield from _racks(readings)
+
+
+def _brokers(readings: PlacementReadings) -> Iterator[Issue]:
+    """Brokers that are down: rack by rack where a whole rack is, else one by one."""
+    known = {broker.id: broker for broker in readings.brokers}
+    down = set(readings.down)
+    by_rack: dict[str, set[int]] = defaultdict(set)
+    for broker in readings.brokers:
+        if broker.rack is not None:
+            by_rack[broker.rack].add(broker.id)
+    for rack, members in sorted(by_rack.items()):
+        if len(members) > 1 and members <= down:
+            yield _down(readings, f"rack {rack}", sorted(members), f"all its brokers {sorted(members)} are down")
+            down -= members
+    for broker_id in sorted(down):
+        name = str(known[broker_id]) if broker_id in known else f"broker {broker_id}"
+        yield _down(readings, name, [broker_id], "it is down")
+
+
+def _down(readings: PlacementReadings, subject: str, brokers: list[int], seen: str) -> Issue:
+    touched = [one for one in readings.partitions if set(one.replicas).intersection(brokers)]
+    offline = sum(one.leader == NO_LEADER for one in touched)
+    last = sum(one.leader != NO_LEADER and len(one.isr) == 1 for one in touched)
+    risk = f"{len(touched)} partitions have a replica there: {offline} without leader, {last} with one replica in sync"
+    gone = ",".join(map(str, brokers))
+    remedy = "Start it; if it is lost for good, plan without it" if touched else "Start it, or unregister it"
+    commands = (
+        (plan_command("drain-brokers", gone),) if touched else (("kreassign", "decommission", gone, "--dry-run"),)
+    )
+    return Issue("broker", subject, f"{seen}; {risk}", remedy, commands)
+
+
+def _under_min_isr(readings: PlacementReadings) -> Iterator[Issue]:
+    names = under_min_isr(readings.partitions, readings.min_isr)
+    seen = "have fewer replicas in sync than min.insync.replicas: producers with acks=all cannot write"
+    remedy = "Bring the brokers of their replicas back, or replace replicas that are lost"
+    yield from of_many("min-isr", names, seen, remedy, (plan_command("repair"),))
+
+
+def _unwritable(readings: PlacementReadings) -> Iterator[Issue]:
+    factors = _usual_factors(readings.partitions)
+    for topic, least in sorted(readings.min_isr.items()):
+        if topic in factors and least > factors[topic]:
+            yield Issue(
+                "min-isr",
+                f"topic {topic}",
+                f"min.insync.replicas is {least}, and its partitions have {factors[topic]} replicas: producers with "
+                "acks=all can never write",
+                "Give it more replicas",
+                (plan_command("replication-factor", str(least), "--topic", topic),),
+            )
+
+
+def _factors(readings: PlacementReadings) -> Iterator[Issue]:
+    """Partitions with another number of replicas than most of their topic."""
+    factors = _usual_factors(readings.partitions)
+    odd = [one.topic_partition for one in _at_rest(readings) if len(one.replicas) < factors[one.topic_partition.topic]]
+    yield from of_many(
+        "factor", odd, "have fewer replicas than the rest of their topics", "Add them", (plan_command("repair"),)
+    )
+
+
+def _racks(readings: PlacementReadings) -> Iterator[Issue]:
+    """Partitions with two replicas in one rack although there are racks without any."""
+    racks = {broker.id: broker.rack for broker in readings.brokers if broker.rack is not None}
+    usable = {racks[broker] for broker in readings.live if broker in racks}
+    if len(usable) < 2 or not readings.live <= racks.keys():
+        return
+    crowded = [
+        one.topic_partition
+        for one in _at_rest(readings)
+        if len({racks.get(broker, str(broker)) for broker in one.replicas}) < min(len(one.replicas), len(usable))
+    ]
+    seen = f"have more replicas in one rack than they need, of {len(usable)} racks"
+    yield from of_many("racks", crowded, seen, "Spread them", (plan_command("repair"),))
+
+
+def _at_rest(readings: PlacementReadings) -> Iterable[Partition]:
+    return (one for one in readings.partitions if one.topic_partition not in readings.ongoing)
+
+
+def _usual_factors(partitions: Iterable[Partition]) -> dict[str, int]:
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for one in partitions:
+        counts[one.topic_partition.topic][len(one.replicas)] += 1
+    return {topic: max(found, key=lambda factor: (found[factor], factor)) for topic, found in counts.items()}
+
+
+# Which log directories are full, or will be soon. Pure.
+#
+# Two readings of the free bytes of a directory, some seconds apart, tell how fast it fills now, deletion included. That
+# is little to go by, so the time until it is full is said with what it was measured over.
+
+FULL = 0.90
+"""Part of a directory from which on it is an issue."""
+
+SOON_S = 86_400.0
+"""So is one that is full within a day, if it is half full already: seconds tell little of what a day brings."""
+
+HALF = 0.5
+
+_DirsByBroker = Mapping[int, Iterable[LogDir]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A log directory: its size, what is free, and how fast that shrinks, in bytes per second (None: not measured)."""
+
+    broker: int
+    path: str
+    total_bytes: int
+    usable_bytes: int
+    fills_bytes_per_s: float | None
+
+    @property
+    def used_share(self) -> float:
+        """The part that is used."""
+        return 1 - self.usable_bytes / self.total_bytes
+
+    @property
+    def full_in_s(self) -> float | None:
+        """When it is full if that goes on; None where it does not fill, or nobody knows."""
+        return self.usable_bytes / self.fills_bytes_per_s if self.fills_bytes_per_s else None
+
+
+def fillings(now: _DirsByBroker, before: _DirsByBroker, seconds: float) -> tuple[Filling, ...]:
+    """Every directory that works and whose size is known."""
+    free = {(broker, one.path): one.usable_bytes for broker, dirs in before.items() for one in dirs}
+    return tuple(
+        Filling(broker, one.path, one.total_bytes, one.usable_bytes, _rate(free.get((broker, one.path)), one, seconds))
+        for broker, dirs in sorted(now.items())
+        for one in dirs
+        if not one.error and one.total_bytes and one.usable_bytes is not None
+    )
+
+
+def _rate(before: int | None, now: LogDir, seconds: float) -> float | None:
+    if before is None or now.usable_bytes is None or seconds <= 0:
+        return None
+    return max(0.0, (before - now.usable_bytes) / seconds)
+
+
+def disk_issues(found: Iterable[Filling], seconds: float) -> Iterator[Issue]:
+    """Directories that are full or will be within a day, the fullest first."""
+    found = tuple(found)
+    for one in sorted(found, key=lambda each: -each.used_share):
+        soon = one.full_in_s is not None and one.full_in_s < SOON_S and one.used_share >= HALF
+        if one.used_share < FULL and not soon:
+            continue
+        free = format_amount(one.usable_bytes, "B")
+        seen = f"log directory {one.path} is {one.used_share:.0%} full, {free} free{_until(one, seconds)}"
+        is_roomy = any(other.broker == one.broker and other.used_share < FULL - 0.1 for other in found)
+        task = ("disks",) if is_roomy else ("rebalance",)
+        what = "to other directories of the broker" if is_roomy else "to other brokers"
+        yield Issue(
+            "disk", f"broker {one.broker}", seen, f"Move replicas {what}, or shorten retention", (plan_command(*task),)
+        )
+
+
+def _until(one: Filling, seconds: float) -> str:
+    if one.fills_bytes_per_s is None:
+        return ""
+    if one.full_in_s is None:
+        return f"; it did not fill in the last {seconds:.0f} s"
+    hours = one.full_in_s / 3600
+    when = f"{hours:.0f} hours" if hours >= 2 else f"{one.full_in_s / 60:.0f} minutes"
+    rate = format_amount(one.fills_bytes_per_s, "B/s")
+    return f"; full in {when} at the {rate} of the last {seconds:.0f} s"
+
+
+# Reassignments: whose they are, why some do not get on, and how to cancel them.
+
+NO_RUN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """One reassignment: the id of the run that made it, if a journal here names it, and bytes of its new copies.
+
+    `copied_bytes` and `copied_before` are sums of its new copies now and some seconds ago; None where not measured.
+    `rate_bytes_per_s` is the lowest throttle that is set on the brokers that get them. `without_records` are those
+    brokers that have nothing yet of a partition whose older records are in remote storage.
+    """
+
+    name: TopicPartition
+    move: OngoingReassignment
+    run_id: str = NO_RUN
+    copied_bytes: int | None = None
+    copied_before: int | None = None
+    has_leader: bool = True
+    rate_bytes_per_s: int | None = None
+    without_records: tuple[int, ...] = ()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it got no byte between the two readings."""
+        return None not in {self.copied_bytes, self.copied_before} and self.copied_bytes == self.copied_before
+
+
+def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
+    """How many partitions are reassigned, and by whom."""
+    counts = Counter(one.run_id for one in moves)
+    for run_id, count in sorted(counts.items()):
+        whose = f"run {run_id}" if run_id else "somebody else than the runs of this state directory"
+        yield f"{count} partitions are being reassigned, by {whose}"
+
+
+def move_issues(
+    moves: Iterable[Moving], live: Iterable[int], seconds: float, elsewhere: LeaseHolder | None = None
+) -> Iterator[Issue]:
+    """Those that do not get on, but for what has an issue of its own: endless ones, and lost destinations."""
+    alive = set(live)
+    for one in sorted(moves, key=lambda each: each.name):
+        if not one.is_stuck or one.move.can_never_complete or not set(one.move.adding) <= alive:
+            continue
+        why = _why(one)
+        seen = f"its reassignment ({one.move}) copied nothing in the last {seconds:.0f} s{why}"
+        owner, commands = ways_to_cancel(one.name, one.run_id, elsewhere)
+        yield Issue("stuck", str(one.name), seen, f"{_remedy(one)}{owner}", commands)
+
+
+def _why(one: Moving) -> str:
+    if not one.has_leader:
+        return ": it has no leader to copy from"
+    if one.without_records:
+        # With KIP-405 a new replica first reads the epochs of older records; where that fails, its broker tries again
+        # for ever, and tells nobody but its log.
+        brokers, is_throttled = list(one.without_records), one.rate_bytes_per_s is not None
+        unless = ", unless the throttle there holds it" if is_throttled else ""
+        return f": the topic is tiered, and brokers {brokers} begin by reading from remote storage{unless}"
+    if one.rate_bytes_per_s is not None:
+        return f": the throttle there is {format_amount(one.rate_bytes_per_s, 'B/s')}"
+    return ": no throttle holds it, so see the logs of the brokers that get copies"
+
+
+def _remedy(one: Moving) -> str:
+    if not one.has_leader:
+        return "Bring a broker of its replicas back; or cancel it"
+    if one.without_records:
+        brokers = list(one.without_records)
+        return (
+            f"Look for 'Error building remote log auxiliary state' in the logs of brokers {brokers}, and let them "
+            "reach remote storage: then it goes on by itself; or cancel it"
+        )
+    return "Raise the throttle, or cancel it" if one.rate_bytes_per_s is not None else "Wait, or cancel it"
+
+
+def ways_to_cancel(
+    name: TopicPartition, run_id: str = NO_RUN, elsewhere: LeaseHolder | None = None
+) -> tuple[str, tuple[Words, ...]]:
+    """Whose a reassignment is or may be, as the end of a sentence, and the commands here that cancel it.
+
+    What a run goes on with, or is paused with, is cancelled by that run and by nobody else. Of a run whose journal is
+    `elsewhere` only its lease is known: what no run here names may be its own, and is cancelled where it is.
+    """
+    if not run_id and elsewhere is not None:
+        return f". It may be of {elsewhere}: if so, cancel it there with `kreassign cancel {elsewhere.run_id}`", ()
+    return "", (cancel_command(name, run_id),)
+
+
+def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
+    """What cancels a reassignment: its run, or else Kafka's own tool, with the partition in place of a file."""
+    if run_id:
+        return ("kreassign", "cancel", run_id)
+    document = {"version": 1, "partitions": [{"topic": name.topic, "partition": name.partition}]}
+    text = quote(json.dumps(document, separators=(",", ":")))
+    return (f"kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo {text})",)
+
+
+# Which permissions each command needs, and which of them are missing, with the commands that grant them. Pure.
+#
+# What a client may do the cluster tells by itself (KIP-430): the operations allowed on the cluster, on each topic and
+# on each group that is asked about. Which operation each request needs: Kafka's documentation, "Authorization and
+# ACLs", table "Protocols".
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a command needs on the cluster and on every topic that it concerns, and on one group and topic by name."""
+
+    command: str
+    cluster: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    group: tuple[str, str] | None = None
+    topic: tuple[str, str] | None = None
+
+
+_Missing = tuple[str, str, tuple[str, ...]]
+"""An operation, on what (as kafka-acls names it), and of which names."""
+
+_LOOK = ("Describe", "DescribeConfigs")
+_RECORD = (OFFSETS_TOPIC, "Read")
+NEEDS = (
+    Need("doctor, snapshot, collect, plan, verify", _LOOK, _LOOK),
+    Need("run, resume, cancel, rollback without a throttle", (*_LOOK, "Alter"), _LOOK),
+    Need("run, resume, cancel, rollback with a throttle", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
+    Need("maintenance, decommission", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
+    Need("audit records", topics=("Describe", "DescribeConfigs", "Read")),
+    Need("the lease of the cluster, which runs can do without", group=(LEASE_GROUP, "Read"), topic=_RECORD),
+    Need("maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=_RECORD),
+    Need(
+        "runs that keep away from brokers in maintenance, before Kafka 4.3; they do without",
+        group=(MAINTENANCE_GROUP, "Describe"),
+        topic=(OFFSETS_TOPIC, "Describe"),
+    ),
+)
+
+
+def permission_issues(allowed: AllowedOperations, principal: str | None = None) -> Iterator[Issue]:
+    """One issue per command, or group of commands, that lacks something, with the commands that grant just that."""
+    who = "" if principal is not None else ", with the name that the brokers know this client by in place of NAME"
+    told: set[Words] = set()
+    for need in NEEDS:
+        missing = [*_missing(need, allowed), *_missing_by_name(need, allowed)]
+        grants = tuple(grant(*one, principal or UNKNOWN_PRINCIPAL) for one in missing)
+        new = tuple(grant for grant in dict.fromkeys(grants) if grant not in told)
+        told.update(new)
+        if missing:
+            seen = "; ".join(map(_said, missing))
+            yield Issue(
+                "permission", need.command, f"permission is missing: {seen}", f"Let an administrator grant it{who}", new
+            )
+
+
+def _missing(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
+    if allowed.cluster is not None:
+        yield from ((operation, "cluster", ()) for operation in need.cluster if operation not in allowed.cluster)
+    # That its own topic of offsets is hidden hinders nobody who does not mean to move it.
+    seen = {name: may for name, may in allowed.topics.items() if may or name != OFFSETS_TOPIC}
+    for operation in need.topics:
+        if topics := tuple(sorted(name for name, may in seen.items() if operation not in may)):
+            yield operation, "topic", topics
+
+
+def _missing_by_name(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
+    """Of what has a name; what the cluster does not tell is not missing."""
+    for kind, wanted, told in (("group", need.group, allowed.groups), ("topic", need.topic, allowed.topics)):
+        if wanted is not None and wanted[0] in told and wanted[1] not in told[wanted[0]]:
+            yield wanted[1], kind, (wanted[0],)
+
+
+def _said(missing: _Missing) -> str:
+    operation, kind, names = missing
+    if kind == "topic":
+        return f"{operation} on topics {named_partitions(names)}"
+    return f"{operation} on the cluster" if kind == "cluster" else f"{operation} on {kind} {named_partitions(names)}"

@@ -1,0 +1,199 @@
+"""Find the folder of a cluster's journals, and let one run per cluster at a time write there.
+
+Journals are `<state directory>/<cluster id>/<run id>.sqlite`, readable by their owner only. A run locks the folder of
+its cluster; others can ask for the id of the run that holds the lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+from kreassign.errors import InputError
+
+# Where journals are: `<state directory>/<cluster id>/<run id>.sqlite`, for the eyes of their owner only.
+#
+# Ids come from outside and must not lead elsewhere, whatever characters they have: odd ones are spelt out as in URLs.
+# Folders are made with mode 0700 and journals with 0600 whatever the umask says, and a new name is on disk (fsync of
+# its folder) before anything relies on it.
+
+SUFFIX = ".sqlite"
+ASIDE = ".unreadable"
+"""What is added to the name of a journal that nobody can read and that was set aside."""
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+_NO_ID = "%"
+"""The folder of a cluster without an id; no id is spelt out like that."""
+
+
+def cluster_folder(state_dir: Path, cluster_id: str) -> Path:
+    """The folder with the journals of a cluster."""
+    return state_dir / (_spelt(cluster_id).replace(".", "%2E") or _NO_ID)
+
+
+def journal_path(state_dir: Path, cluster_id: str, run_id: str) -> Path:
+    """Where the journal of a run is, or shall be."""
+    return cluster_folder(state_dir, cluster_id) / f"{_spelt(run_id)}{SUFFIX}"
+
+
+def find_journals(state_dir: Path, run_id: str | None = None) -> tuple[Path, ...]:
+    """The journals of all clusters, or those of one run id, oldest run first (run ids sort by time)."""
+    found = state_dir.glob(f"*/*{SUFFIX}") if state_dir.is_dir() else iter(())
+    name = None if run_id is None else f"{_spelt(run_id)}{SUFFIX}"
+    return tuple(sorted((path for path in found if name in {None, path.name}), key=lambda path: (path.stem, path)))
+
+
+def cluster_journals(state_dir: Path, cluster_id: str) -> tuple[Path, ...]:
+    """The journals of one cluster, oldest run first."""
+    return tuple(sorted(cluster_folder(state_dir, cluster_id).glob(f"*{SUFFIX}")))
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing. Those that are there stay as they are."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(FOLDER_MODE, exist_ok=True)
+        one.chmod(FOLDER_MODE)
+        sync_folder(one.parent)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file that only its owner may read; one that is there is replaced."""
+    path.unlink(missing_ok=True)
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
+    try:
+        os.fchmod(file, FILE_MODE)
+    finally:
+        os.close(file)
+
+
+def rename_file(path: Path, new: Path) -> None:
+    """Give a file another name, which is on disk when this returns."""
+    path.replace(new)
+    sync_folder(new.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder survive a power cut."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _spelt(name: str) -> str:
+    return quote(name, safe="", errors="surrogatepass")
+
+
+# One run per cluster at a time, on one machine: the lock that a run holds, and the question who holds it.
+#
+# Two files in the folder of the cluster. A run locks `lock`, which nobody else ever touches, so nothing but another run
+# can make that fail. Then it locks `holder`, in which its run id is written; who asks for the holder tries a shared
+# lock on that one, for an instant, which a run that is just beginning waits for. The system drops both locks with the
+# process, however that ends. A second line has the number of the process, so that others can see whether it is stopped.
+
+LOCK, HOLDER = "lock", "holder"
+_STOPPED = frozenset({"T", "t"})
+"""States of a process in /proc/PID/stat: stopped by a signal, or by a debugger (proc(5))."""
+
+
+class ClusterLock:
+    """The right to execute a run on a cluster. Held until it is closed, or the process ends."""
+
+    def __init__(self, journal: Path) -> None:
+        """Take the lock for the run of this journal. Raises InputError when another run holds it."""
+        folder = journal.parent
+        if not folder.is_dir():
+            raise InputError(f"there is no journal {journal}")
+        with ExitStack() as files:
+            lock = files.enter_context(_open_lock(folder / LOCK))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise lock_taken(_read_holder(lock)) from None
+            _write_holder(lock, journal.name.removesuffix(SUFFIX))
+            holder = files.enter_context(_open_lock(folder / HOLDER))
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            _write_holder(holder, journal.name.removesuffix(SUFFIX))
+            self._files = files.pop_all()
+
+    def close(self) -> None:
+        """Let others have the cluster."""
+        self._files.close()
+
+
+def active_run(state_dir: Path, cluster_id: str) -> str | None:
+    """The id of the run that a process is executing on this cluster now, if there is one."""
+    return active_run_in(cluster_folder(state_dir, cluster_id))
+
+
+def active_run_in(folder: Path) -> str | None:
+    """The same, given the folder of the cluster."""
+    path = folder / HOLDER
+    if not path.exists():
+        return None
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read_holder(file)
+    return None
+
+
+def stopped_process_in(folder: Path) -> int | None:
+    """The process that holds the lock of this folder, if it is stopped (SIGSTOP, Ctrl-Z); None also if nobody can tell.
+
+    Read from /proc, so only on Linux, and only for processes of one's own.
+    """
+    holder = folder / HOLDER
+    try:
+        process = Path("/proc") / holder.read_text(encoding="ascii").split("\n")[1]
+        state = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+        # Seen from another machine, or long after, the number may be that of any process.
+        is_holder = any(found.readlink() == holder.resolve() for found in (process / "fd").iterdir())
+    except (OSError, IndexError):
+        return None
+    return int(process.name) if state in _STOPPED and is_holder else None
+
+
+def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
+    """Raise InputError if a process is executing a run on this cluster: the one that says which, and what to do."""
+    holder = active_run(state_dir, cluster_id)
+    if holder is not None:
+        raise lock_taken(holder)
+
+
+def lock_taken(holder: str) -> InputError:
+    """That another run has the cluster, and what to do about it."""
+    return InputError(
+        f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
+        f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {holder}`"
+    )
+
+
+def _open_lock(path: Path) -> IO[str]:
+    is_new = not path.exists()
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE), "r+")
+    if is_new:
+        os.fchmod(file.fileno(), FILE_MODE)  # whatever the umask left of it
+    return file
+
+
+def _read_holder(file: IO[str]) -> str:
+    file.seek(0)
+    return file.readline().strip() or "(unknown)"
+
+
+def _write_holder(file: IO[str], run_id: str) -> None:
+    file.seek(0)
+    file.truncate(0)
+    file.write(f"{run_id}\n{os.getpid()}\n")
+    file.flush()
+    os.fsync(file.fileno())

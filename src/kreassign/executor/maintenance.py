@@ -1,0 +1,599 @@
+"""Enter and exit maintenance of brokers: what to do next, and the record of who is in maintenance.
+
+Two tables decide the next step from what the cluster says and what was written down. The record is kept beside
+offsets that the group `kreassign-maintenance` commits, so that runs of any machine are held off a broker that cannot
+be cordoned (before Kafka 4.3). Pure, but for `read_maintenance_record` and `InMaintenance`, which ask the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field, replace
+
+from kreassign.errors import ClusterError
+from kreassign.executor.brokers import (
+    Await,
+    Blocked,
+    BrokerReading,
+    Cordon,
+    Finished,
+    Readings,
+    cordon_open,
+    is_our_cordon,
+    listed_brokers,
+    some_partitions,
+    unseen_on,
+)
+from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC, GroupPort
+from kreassign.executor.lease.record import text_of_pieces
+from kreassign.model import Partition, TopicPartition
+
+# Which brokers are in maintenance, and in which order the lists were from which they do not lead any more. Pure.
+#
+# The cluster itself does not tell either: an order that was changed looks like any other. So it is written down before
+# it is changed, with what it is changed to; a list that is neither of both was changed by somebody else, and is left
+# alone.
+
+Lists = Mapping[TopicPartition, tuple[int, ...]]
+_FORM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Since when a broker is in maintenance, by whom, and whether that cordoned it."""
+
+    since_ms: int
+    by: str
+    is_cordoned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A replica list as it was, and as the maintenance leaves it: the same brokers."""
+
+    original: tuple[int, ...]
+    ours: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceRecord:
+    """What was written down at this time: brokers, and lists by partition."""
+
+    at_ms: int = 0
+    brokers: Mapping[int, Entered] = field(default_factory=dict)
+    orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
+
+    def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
+        """With these brokers in maintenance, of which these get their cordon now. Since when and by whom stays."""
+        begun = {broker: self.brokers.get(broker, Entered(at_ms, by, is_cordoned=False)) for broker in brokers}
+        new = {broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned) for broker, one in begun.items()}
+        return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **new})
+
+    def reordered(
+        self,
+        present: Mapping[TopicPartition, tuple[int, ...]],
+        ours: Mapping[TopicPartition, tuple[int, ...]],
+        at_ms: int,
+    ) -> MaintenanceRecord:
+        """With the lists that are about to be changed. What an earlier step changed keeps its first original."""
+        orders = dict(self.orders)
+        for name, target in ours.items():
+            known = orders.get(name)
+            is_known = known is not None and present[name] in {known.ours, known.original}
+            orders[name] = Order(known.original if known is not None and is_known else present[name], target)
+        return replace(self, at_ms=self._after(at_ms), orders=orders)
+
+    def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
+        """Without these brokers, and without the lists that only they were in the way of."""
+        remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
+        orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining}
+        return MaintenanceRecord(self._after(at_ms), remaining, orders)
+
+    def _after(self, at_ms: int) -> int:
+        """Later than this record, whatever the clock of the machine says."""
+        return max(at_ms, self.at_ms + 1)
+
+
+def format_record(record: MaintenanceRecord) -> str:
+    """A record as JSON."""
+    brokers = [[broker, one.since_ms, one.by, one.is_cordoned] for broker, one in sorted(record.brokers.items())]
+    orders: dict[str, list[list[object]]] = {}
+    for (topic, partition), order in sorted(record.orders.items()):
+        orders.setdefault(topic, []).append([partition, order.original, order.ours])
+    return json.dumps([_FORM, record.at_ms, brokers, orders], separators=(",", ":"))
+
+
+def parse_record(text: str) -> MaintenanceRecord:
+    """The record in a text. Raises ValueError if it is none."""
+    try:
+        form, at_ms, brokers, orders = json.loads(text)
+        if form != _FORM:
+            raise ValueError("it is not in the form that this version of kreassign writes")
+        return MaintenanceRecord(
+            int(at_ms),
+            {int(broker): Entered(int(since), str(by), bool(cordoned)) for broker, since, by, cordoned in brokers},
+            {
+                TopicPartition(topic, int(number)): Order(tuple(map(int, original)), tuple(map(int, ours)))
+                for topic, lists in orders.items()
+                for number, original, ours in lists
+            },
+        )
+    except (TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+
+
+# Maintenance of brokers as two tables: for what the cluster says and what was written down, what to do next.
+#
+# Enter, from the top, the first that holds:
+#
+#     a broker is not live                                       →  `Blocked`; `Finished` if it was entered before
+#     topics on it cannot be seen                                →  `Blocked`
+#     min.insync.replicas of a topic cannot be read              →  `Blocked`
+#     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
+#     it, or that its cordon is ours, is not written down        →  `Remember`
+#     it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
+#     it cannot, and a run of this machine will move to it       →  `Blocked` until that one is paused
+#     it is first in a list, and another one is in sync          →  `Reorder`: that one comes first, it comes last
+#     it leads, and the first of the list is in sync             →  `Elect`
+#     a partition has too few in sync besides it                 →  `Await` them
+#     something is being reassigned to it                        →  `Await` the end of that
+#     otherwise                                                  →  `Finished`: it may be stopped
+#
+# Exit:
+#
+#     a broker is not registered any more                        →  `Forget`
+#     a broker is not live                                       →  `Blocked` until it is started
+#     topics on it cannot be seen                                →  `Blocked`: their lists would stay as they are
+#     it is out of sync with a partition                         →  `Await`
+#     a list is as the maintenance left it                       →  `Reorder`, to what it was
+#     it is first in a list, in sync, and does not lead          →  `Elect`
+#     it has the cordon of the maintenance                       →  `Uncordon`
+#     it is written down                                         →  `Forget`
+#     otherwise                                                  →  `Finished`
+#
+# A partition that is being reassigned is left alone, for another order would override its move; so are those that a run
+# of this machine is still to move. Their leaders go when the broker shuts down in order.
+
+SHOWN = 20
+NO_MAINTENANCE = MaintenanceRecord()
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """Give these partitions the same replicas in another order, which copies nothing; `present` is what they have."""
+
+    targets: Lists
+    present: Lists
+
+    def __str__(self) -> str:
+        return f"put another replica first in the lists of {some_partitions(sorted(self.targets))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Elect the preferred leaders of these partitions."""
+
+    partitions: tuple[TopicPartition, ...]
+
+    def __str__(self) -> str:
+        return f"elect the preferred leaders of {some_partitions(self.partitions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon:
+    """Open the log directories of these brokers again."""
+
+    brokers: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"uncordon {listed_brokers(self.brokers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Write down that the maintenance of these brokers is over; `left_alone` says which lists stay as they are."""
+
+    brokers: tuple[int, ...]
+    left_alone: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        said = "".join(f"; {sentence}" for sentence in self.left_alone[:SHOWN])
+        return f"end the maintenance of {listed_brokers(self.brokers)}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Write down that these brokers are in maintenance, and which of them are about to be cordoned for it."""
+
+    brokers: tuple[int, ...]
+    cordoned: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"begin the maintenance of {listed_brokers(self.brokers)}"
+
+
+Step = Remember | Cordon | Await | Reorder | Elect | Uncordon | Forget | Blocked | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceFacts:
+    """What a decision rests on: the cluster, min.insync.replicas by topic, and what was written down.
+
+    `busy` are the partitions that a run of this machine is still to move, with the brokers to which it copies them.
+    `uncordoned` are brokers whose cordon Kafka refused, with its reason.
+    """
+
+    found: Readings
+    min_isr: Mapping[str, int] = field(default_factory=dict)
+    record: MaintenanceRecord = NO_MAINTENANCE
+    busy: Lists = field(default_factory=dict)
+    uncordoned: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Those in question."""
+        return tuple(one.broker for one in self.found.brokers)
+
+    @property
+    def away(self) -> frozenset[int]:
+        """Those that do not count: the brokers in question, and others in maintenance."""
+        return frozenset(self.brokers).union(self.record.brokers)
+
+    @property
+    def concerned(self) -> tuple[Partition, ...]:
+        """The partitions with a replica on the brokers in question."""
+        ids = frozenset(self.brokers)
+        return tuple(one for one in self.found.partitions if not ids.isdisjoint(one.replicas))
+
+    @property
+    def free(self) -> tuple[Partition, ...]:
+        """Those of them whose order may be changed."""
+        kept = self.found.moving.union(self.busy)
+        return tuple(one for one in self.concerned if one.topic_partition not in kept)
+
+    def needed(self, partition: Partition) -> int:
+        """How many have to be in sync; Kafka asks no more than the list has."""
+        return max(1, min(self.min_isr[partition.topic_partition.topic], len(partition.replicas)))
+
+
+# --- enter ----------------------------------------------------------------------------------------------------------
+
+
+def next_to_enter(facts: MaintenanceFacts) -> Step:
+    """What to do next so that the brokers may be stopped."""
+    return (
+        _not_live(facts)
+        or unseen_on(facts.found)
+        or _unknown(facts)
+        or _lost(facts)
+        or _remember_or_cordon(facts)
+        or _not_held(facts)
+        or _demote(facts)
+        or _elect_others(facts)
+        or _await_others(facts)
+        or _await_arriving(facts)
+        or Finished(tuple(_may_stop(facts, one) for one in facts.found.brokers))
+    )
+
+
+def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """What has to be done so that the brokers may be stopped, as far as it can be told now; nothing if it cannot be."""
+    first = next_to_enter(facts)
+    if isinstance(first, Blocked | Finished):
+        return ()
+    demoted, elected = _demote(facts), _elect_others(facts)
+    names = {*(demoted.targets if demoted else ()), *(elected.partitions if elected else ())}
+    later = (
+        cordon_open(facts.found, facts.uncordoned),
+        demoted,
+        Elect(tuple(sorted(names))) if names else None,
+        _await_arriving(facts),
+    )
+    return (first, *(step for step in later if step is not None and step != first))
+
+
+def _not_live(facts: MaintenanceFacts) -> Step | None:
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if not down:
+        return _silent(facts.found.brokers)
+    if all(broker in facts.record.brokers for broker in down) and len(down) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is in maintenance, and not live" for broker in down))
+    return Blocked(f"{listed_brokers(down)} {_is(down)} not live; only a live broker enters maintenance")
+
+
+def _silent(brokers: Iterable[BrokerReading]) -> Blocked | None:
+    said = [f"broker {one.broker} cannot be read: {one.unread}" for one in brokers if one.cordon is None]
+    return Blocked(f"{'; '.join(said)}. Try again") if said else None
+
+
+def _unknown(facts: MaintenanceFacts) -> Blocked | None:
+    topics = sorted({one.topic_partition.topic for one in facts.concerned}.difference(facts.min_isr))
+    if not topics:
+        return None
+    more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
+    return Blocked(
+        f"min.insync.replicas cannot be read of {', '.join(topics[:SHOWN])}{more}: it needs DESCRIBE_CONFIGS on the "
+        "topic. Without it nobody can tell what the partitions keep"
+    )
+
+
+def _lost(facts: MaintenanceFacts) -> Blocked | None:
+    lost = []
+    for one in facts.concerned:
+        left = [broker for broker in one.replicas if broker not in facts.away]
+        if len(left) < facts.needed(one):
+            lost.append(
+                f"{one.topic_partition} has replicas {list(one.replicas)} and would be left with {len(left)}, and "
+                f"min.insync.replicas is {facts.min_isr[one.topic_partition.topic]}"
+            )
+    if not lost:
+        return None
+    others = sorted(facts.away.difference(facts.brokers))
+    beside = f" (with {listed_brokers(others)} in maintenance, too)" if others else ""
+    more = f"; and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return Blocked(
+        f"without {listed_brokers(facts.brokers)}{beside} {len(lost)} partition{'s' if len(lost) > 1 else ''} "
+        "would lose "
+        f"min.insync.replicas: {'; '.join(lost[:SHOWN])}{more}. Give them more replicas (`kreassign plan "
+        "replication-factor`), then give the command again"
+    )
+
+
+def _remember_or_cordon(facts: MaintenanceFacts) -> Step | None:
+    """Whose cordon it is, is written down before it is there."""
+    due = cordon_open(facts.found, facts.uncordoned)
+    if isinstance(due, Blocked):
+        return due
+    cordoned = () if due is None else due.brokers
+    known = facts.record.brokers
+    new = tuple(
+        broker
+        for broker in facts.brokers
+        if broker not in known or (broker in cordoned and not known[broker].is_cordoned)
+    )
+    return Remember(new, tuple(broker for broker in new if broker in cordoned)) if new else due
+
+
+def _not_held(facts: MaintenanceFacts) -> Blocked | None:
+    """Runs do not move to a cordoned broker; one that cannot be cordoned has to be kept from them by hand."""
+    open_ones = {one.broker for one in facts.found.brokers if not one.is_closed}
+    names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
+    if not names:
+        return None
+    return Blocked(
+        f"a run of this state directory is still to move {some_partitions(names)} to {listed_brokers(open_ones)}, "
+        "which cannot be "
+        "cordoned: pause it until the maintenance is over (`kreassign pause`), or cancel it, then give the command "
+        "again"
+    )
+
+
+def _await_arriving(facts: MaintenanceFacts) -> Await | None:
+    names = sorted({name for one in facts.found.brokers for name in one.arriving})
+    return (
+        Await(f"{some_partitions(names)} {_is(names)} being reassigned to {listed_brokers(facts.brokers)}")
+        if names
+        else None
+    )
+
+
+def _demote(facts: MaintenanceFacts) -> Reorder | None:
+    led = Counter(one.leader for one in facts.found.partitions)
+    targets, present = {}, {}
+    for one in facts.free:
+        stays = one.replicas[0] in facts.away or one.replicas[0] not in one.isr
+        if one.replicas[0] not in facts.brokers and not (one.leader in facts.brokers and stays):
+            continue
+        others = [broker for broker in one.replicas if broker in one.isr and broker not in facts.away]
+        if others:
+            # Leaders go to whoever leads the fewest, so that no single broker gets them all.
+            first = min(others, key=lambda broker: (led[broker], one.replicas.index(broker)))
+            led[first] += 1
+            rest = [broker for broker in one.replicas if broker != first]
+            last = [broker for broker in rest if broker in facts.away]
+            order = (first, *(broker for broker in rest if broker not in facts.away), *last)
+            targets[one.topic_partition], present[one.topic_partition] = order, one.replicas
+    return Reorder(targets, present) if targets else None
+
+
+def _elect_others(facts: MaintenanceFacts) -> Elect | None:
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.leader in facts.brokers and one.replicas[0] not in facts.away and one.replicas[0] in one.isr
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _await_others(facts: MaintenanceFacts) -> Await | None:
+    short = [
+        f"{one.topic_partition} has {sorted(in_sync)} in sync besides, and needs {facts.needed(one)}"
+        for one in facts.concerned
+        if len(in_sync := set(one.isr) - facts.away) < facts.needed(one)
+    ]
+    led = [one.topic_partition for one in facts.free if one.leader in facts.brokers]
+    if short:
+        more = f"; and {len(short) - SHOWN} more" if len(short) > SHOWN else ""
+        return Await(f"{'; '.join(short[:SHOWN])}{more}")
+    return Await(f"no other replica of {some_partitions(sorted(led))} can lead yet") if led else None
+
+
+def _may_stop(facts: MaintenanceFacts, one: BrokerReading) -> str:
+    held = [each for each in facts.concerned if one.broker in each.replicas]
+    led = sorted(each.topic_partition for each in held if each.leader == one.broker)
+    leads = (
+        f"leads only {some_partitions(led)}, which a reassignment keeps until it shuts down" if led else "leads nothing"
+    )
+    keep = "1 partition keeps" if len(held) == 1 else f"{len(held)} partitions keep"
+    closed = "it is cordoned" if one.is_closed else "it is not cordoned"
+    return f"broker {one.broker} may be stopped: it {leads}, {keep} min.insync.replicas without it, {closed}"
+
+
+# --- exit -----------------------------------------------------------------------------------------------------------
+
+
+def next_to_exit(facts: MaintenanceFacts) -> Step:
+    """What to do next so that the brokers are as they were before."""
+    gone = tuple(one.broker for one in facts.found.brokers if one.is_registered is False)
+    if forgotten := tuple(broker for broker in gone if broker in facts.record.brokers):
+        return Forget(forgotten)
+    if gone and len(gone) == len(facts.found.brokers):
+        return Finished(tuple(f"broker {broker} is not registered" for broker in gone))
+    down = [one.broker for one in facts.found.brokers if not one.is_live]
+    if down:
+        return Blocked(f"{listed_brokers(down)} {_is(down)} not live: start {_it(down)}, then give the command again")
+    return (
+        _silent(facts.found.brokers)
+        or unseen_on(facts.found)
+        or _await_sync(facts)
+        or _restore(facts)
+        or _elect_back(facts)
+        or _uncordon(facts)
+        or _forget(facts)
+        or Finished(tuple(map(_in_service, facts.found.brokers)))
+    )
+
+
+def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
+    """What has to be done so that the brokers are as before, as far as it can be told now; nothing if it cannot be."""
+    first = next_to_exit(facts)
+    if isinstance(first, Blocked | Finished | Forget):
+        return () if isinstance(first, Blocked | Finished) else (first,)
+    restored, elected = _restore(facts), _elect_back(facts)
+    back = {name for name, order in (restored.targets if restored else {}).items() if order[0] in facts.brokers}
+    names = back.union(elected.partitions if elected else ())
+    # Which lists stay as they are is told when the others are back.
+    ended = None if _forget(facts) is None else Forget(facts.brokers)
+    later = (restored, Elect(tuple(sorted(names))) if names else None, _uncordon(facts), ended)
+    return (first, *(step for step in later if step is not None and step != first))
+
+
+def _in_service(one: BrokerReading) -> str:
+    if not one.is_closed:
+        return f"broker {one.broker} is in service"
+    return (
+        f"broker {one.broker} is in service, and cordoned by somebody else than its maintenance; to take that back: "
+        f"kreassign decommission {one.broker} --cancel"
+    )
+
+
+def _await_sync(facts: MaintenanceFacts) -> Await | None:
+    behind = {
+        broker: sorted(
+            one.topic_partition
+            for one in facts.concerned
+            if broker in one.replicas and broker not in one.isr and one.topic_partition not in facts.found.moving
+        )
+        for broker in facts.brokers
+    }
+    said = [
+        f"broker {broker} is not in sync with {some_partitions(names)} yet" for broker, names in behind.items() if names
+    ]
+    return Await("; ".join(said)) if said else None
+
+
+def _restore(facts: MaintenanceFacts) -> Reorder | None:
+    present = {one.topic_partition: one.replicas for one in facts.free}
+    due = {
+        name: order
+        for name, order in _due_back(facts)
+        if present.get(name) == order.ours and order.ours != order.original
+    }
+    return (
+        Reorder({name: one.original for name, one in due.items()}, {name: one.ours for name, one in due.items()})
+        if due
+        else None
+    )
+
+
+def _due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:
+    """The lists that nobody is in the way of any more."""
+    remaining = facts.away.difference(facts.brokers)
+    return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)
+
+
+def _elect_back(facts: MaintenanceFacts) -> Elect | None:
+    names = [
+        one.topic_partition
+        for one in facts.free
+        if one.replicas[0] in facts.brokers and one.replicas[0] in one.isr and one.leader != one.replicas[0]
+    ]
+    return Elect(tuple(sorted(names))) if names else None
+
+
+def _uncordon(facts: MaintenanceFacts) -> Uncordon | None:
+    closed = tuple(
+        one.broker
+        for one in facts.found.brokers
+        if one.cordon is not None and is_our_cordon(one.cordon.value)
+        if one.broker in facts.record.brokers and facts.record.brokers[one.broker].is_cordoned
+    )
+    return Uncordon(closed) if closed else None
+
+
+def _forget(facts: MaintenanceFacts) -> Forget | None:
+    if facts.record.brokers.keys().isdisjoint(facts.brokers):
+        return None
+    present = {one.topic_partition: one.replicas for one in facts.found.partitions}
+    left = (
+        f"{name} keeps {list(present[name])}, for somebody else has changed or moves it"
+        for name, order in _due_back(facts)
+        if name in present and present[name] != order.original
+    )
+    return Forget(facts.brokers, tuple(left))
+
+
+def _is(names: Sized) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _it(names: Sized) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+# Reading the record from the cluster. Without a topic `__consumer_offsets` the cluster keeps nothing.
+
+GROUP_ID = "kreassign-maintenance"
+
+
+def record_places(port: GroupPort) -> list[TopicPartition]:
+    """The partitions beside whose offsets a record is kept; none where the cluster keeps nothing."""
+    topic = port.describe_topics([OFFSETS_TOPIC]).ok.get(OFFSETS_TOPIC)
+    return [] if topic is None else [partition.topic_partition for partition in topic.partitions]
+
+
+def read_maintenance_record(port: GroupPort) -> MaintenanceRecord | None:
+    """What the cluster keeps; None if that is nothing. Raises ClusterError, and ValueError if it cannot be read."""
+    places = record_places(port)
+    if not places:
+        return None
+    found = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
+    text = text_of_pieces({place.partition: one.metadata for place, one in found.items()})
+    return None if text is None else parse_record(text)
+
+
+class InMaintenance:
+    """The brokers in maintenance as a run asks for them again and again.
+
+    Where the cluster does not answer, those that it named last: nobody is taken for done who was not.
+    """
+
+    def __init__(self, port: GroupPort) -> None:
+        self._port = port
+        self._known: frozenset[int] = frozenset()
+
+    def __call__(self) -> frozenset[int]:
+        """Their ids."""
+        try:
+            record = read_maintenance_record(self._port)
+        except (ClusterError, ValueError):
+            return self._known
+        self._known = frozenset() if record is None else frozenset(record.brokers)
+        return self._known
+
+
+def none_in_maintenance() -> frozenset[int]:
+    """For runs that do not ask the cluster."""
+    return frozenset()

@@ -1,0 +1,435 @@
+"""Check everything before a run begins, and turn a plan into its first event; changes nothing.
+
+`prepare` reads the cluster and refuses a plan with every violation that it finds. `read_others` finds throttles and
+reassignments that no run of this state directory accounts for, and `agreed` asks the operator to choose what they
+are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kreassign.errors import IllegalPlan, InputError
+from kreassign.executor.cluster import permissions, requests
+from kreassign.executor.cluster.observations import ReplicaLocation, is_another, leader_sizes, replica_locations
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, tiered_topics, topic_ids_of
+from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
+from kreassign.executor.guards import GuardSetting
+from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.throttle_ledger import (
+    EVERY_REPLICA,
+    ConfigValue,
+    FoundThrottles,
+    OriginalSettings,
+    items,
+    throttle_keys,
+)
+from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
+from kreassign.model import (
+    NO_LEADER,
+    Cluster,
+    ConfigResource,
+    LogDir,
+    OffsetSpec,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import plan_id
+
+# Everything that speaks against executing a plan. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOrigin:
+    """For which cluster and which topics a plan was made, by their ids, as far as somebody wrote them down."""
+
+    cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+UNKNOWN_ORIGIN = PlanOrigin()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What the cluster is like now.
+
+    `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
+    replica lists from which the plan was made, where its author wrote them down. `log_dirs` are those of the brokers
+    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, as far as known.
+    """
+
+    cluster: Cluster
+    partitions: Mapping[TopicPartition, Partition]
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+def violations(
+    plan: Plan, view: ClusterView, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
+) -> tuple[str, ...]:
+    """A sentence for each thing that is wrong, all of them; empty when the plan can be executed."""
+    if origin.cluster_id not in {None, view.cluster.cluster_id}:
+        here = view.cluster.cluster_id
+        text = f"it was made for cluster {origin.cluster_id}, and this is cluster {here}"
+        return (f"{text}: check --bootstrap-server, or make a plan for this cluster",)
+    found = [] if len(plan) else ["it names no partition"]
+    found += _of_topics(plan, view, origin)
+    found += _of_rates(rates, view.cluster)
+    found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
+    found += [f"{partition}: {text}" for partition, text in hindrances(plan, view)]
+    return tuple(dict.fromkeys(found))
+
+
+def hindrances(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition, str]]:
+    """What speaks against moving single partitions; without them the others could be moved."""
+    for assignment in plan.assignments:
+        for text in (*_of_assignment(assignment, view.cluster), *_of_partition(assignment, view)):
+            yield assignment.topic_partition, text
+    for replica, text in _of_log_dirs(plan, view):
+        yield replica.topic_partition, text
+
+
+def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
+    slowest = rates.slowest_bytes_per_s
+    if slowest is not None and slowest <= 0:
+        yield f"a throttle of {slowest} B/s would never let it end"
+    for one in rates.per_broker:
+        if one.broker not in cluster.broker_ids:
+            yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
+
+
+def _of_topics(plan: Plan, view: ClusterView, origin: PlanOrigin) -> Iterator[str]:
+    for topic in plan.topics:
+        before, now = origin.topic_ids.get(topic), view.topic_ids.get(topic)
+        if is_another(before, now):
+            yield (
+                f"topic {topic} is not the one that the plan was made for: that was deleted, and another one created "
+                f"under its name (id {before} then, {now} now); replan"
+            )
+
+
+def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
+    if not assignment.replicas:
+        yield "the list of replicas is empty"
+    for broker in assignment.duplicate_replicas:
+        yield f"broker {broker} is named more than once"
+    for broker in sorted(set(assignment.replicas) - set(cluster.broker_ids)):
+        yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
+
+
+def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
+    found = replica_locations(view.log_dirs)
+    for replica, path in plan.log_dirs.items():
+        if replica.broker not in view.cluster.broker_ids:
+            continue
+        known = view.log_dirs.get(replica.broker)
+        place = found.get(replica, ReplicaLocation())
+        log_dir = next((one for one in known or () if one.path == path), None)
+        where = f"log directory {path} of broker {replica.broker}"
+        if known is None:
+            yield replica, f"broker {replica.broker} did not report its log directories, of which {path} is named"
+        elif log_dir is None:
+            yield replica, f"there is no {where}; it has {', '.join(one.path for one in known)}"
+        elif log_dir.error:
+            yield replica, f"{where} is offline ({log_dir.error})"
+        elif log_dir.is_cordoned and place.current != path:
+            yield replica, f"{where} is cordoned (KIP-1066) and takes no copies"
+        elif place.future is not None:
+            yield (
+                replica,
+                f"its copy on broker {replica.broker} is being moved to {place.future} already; wait for that",
+            )
+
+
+def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
+    name = assignment.topic_partition
+    partition, ongoing = view.partitions.get(name), view.ongoing.get(name)
+    if partition is None:
+        topics = {known.topic for known in view.partitions}
+        yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+        return
+    if ongoing is not None:
+        yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"
+        return
+    added = sorted(set(assignment.replicas) - set(partition.replicas))
+    if partition.leader == NO_LEADER and added:
+        yield (
+            f"it has no leader, so nothing can be copied to {added}: bring back one of its replicas "
+            f"{list(partition.replicas)}, or plan without it"
+        )
+    expected = view.expected.get(name)
+    # Not their order: Kafka does not restore that when a reassignment is cancelled, and what is copied is the same.
+    if expected is not None and sorted(expected) != sorted(partition.replicas):
+        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
+
+
+def _way_out(ongoing: OngoingReassignment) -> str:
+    if ongoing.can_never_complete:
+        return "that can never complete, because it was overridden by a target that adds nothing: cancel it, then start"
+    return "wait for that to end, or cancel it; a run overrides nothing, for some overrides can never complete"
+
+
+# Throttles and reassignments of others: a run must not start on top of them.
+#
+# It would take their throttle for what was there before, and restore it when they have long removed it; or it would
+# change the rate at which their moves go. Which of both, or neither, only the operator knows. So it is shown, and
+# refused until the operator has said what it is.
+
+NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DoneByOthers:
+    """Throttles that are set, and partitions beside those of the plan that are being reassigned."""
+
+    settings: tuple[ConfigValue, ...] = ()
+    moves: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+
+
+def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
+    """What others do on the cluster. Raises ClusterError.
+
+    Topics that this client may not see are no concern of its run; its own are read again before it changes them.
+    """
+    topics = port.describe_topics(None)
+    values, _ = requests.read_configs(port, throttle_keys(topics.ok, started.live_brokers))
+    planned = {move.topic_partition for move in started.moves}
+    moves = {name: move for name, move in port.list_partition_reassignments(None).items() if name not in planned}
+    return DoneByOthers(tuple(present for present in values if present.value), moves)
+
+
+def agreed(
+    started: RunStarted, others: DoneByOthers, choice: FoundThrottles, originals: OriginalSettings
+) -> RunStarted:
+    """The run, with how to treat the throttles of others. Raises InputError where the operator has to choose."""
+    known = originals.known(present.key for present in others.settings)
+    unexplained = tuple(present for present in others.settings if present.key not in known)
+    problem = _problem(started, DoneByOthers(unexplained, others.moves), choice)
+    if problem is not None:
+        raise InputError(problem)
+    inherited = tuple(present for present in others.settings if present.key in known)
+    kept = {present.key: ConfigValue(present.key, known[present.key]) for present in inherited}
+    match choice:
+        case FoundThrottles.REMOVE:
+            kept |= {present.key: ConfigValue(present.key, None) for present in unexplained}
+            inherited = others.settings
+        case FoundThrottles.ALONGSIDE:
+            # Of a list only our own entries go in the end; a wildcard stays, for nothing can be added to it.
+            theirs = (present for present in unexplained if EVERY_REPLICA not in items(present.value))
+            kept |= {present.key: ConfigValue(present.key, None) for present in theirs}
+    return replace(started, found=choice, originals=tuple(kept.values()), adopted=inherited)
+
+
+def _problem(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> str | None:
+    """What speaks against beginning so, and what to do; None if nothing does."""
+    rates = started.rates
+    match choice:
+        case FoundThrottles.REFUSE if others.settings or others.moves:
+            return f"{_named(others)}. {_CHOICES if others.settings and not others.moves else _CHOICES_WITH_MOVES}"
+        case FoundThrottles.REMOVE | FoundThrottles.RESTORE if others.moves:
+            return f"{_named(others)}: what is in use is not to be adopted. {_CHOICES_WITH_MOVES}"
+        case FoundThrottles.ALONGSIDE if others.settings and not others.moves:
+            return f"{_named(others)}, and nothing is being reassigned that needs it. {_CHOICES}"
+        case FoundThrottles.ALONGSIDE if rates.bytes_per_s is None or rates.per_broker or rates.adaptive is not None:
+            return "a run alongside moves of others shares the rate of each broker with them: give one --throttle RATE"
+    return None
+
+
+_CHOICES = (
+    "If it was left behind, run with --adopt remove: it is gone when the run has ended. If it is meant to be there, "
+    "run with --adopt restore: it has its value again then"
+)
+_CHOICES_WITH_MOVES = (
+    "Wait for the end of these moves, or cancel them, and look again (`kreassign doctor`); or run with --alongside and "
+    "--throttle RATE, a rate that those moves and the run share on each broker"
+)
+
+
+def _named(others: DoneByOthers) -> str:
+    found = []
+    if others.settings:
+        found.append(f"throttles are set: {_some(map(str, others.settings), len(others.settings))}")
+    if others.moves:
+        moves = (f"{name} ({move})" for name, move in sorted(others.moves.items()))
+        found.append(f"partitions are being reassigned: {_some(moves, len(others.moves))}")
+    return f"no run of this state directory accounts for what is on the cluster: {'; '.join(found)}"
+
+
+def _some(names: Iterable[str], count: int) -> str:
+    shown = ", ".join(name for _, name in zip(range(NAMED), names, strict=False))
+    return f"{shown} and {count - NAMED} more" if count > NAMED else shown
+
+
+# Before a run: what moves of tiered topics (KIP-405) copy where new replicas skip what is remote (KIP-1023).
+
+SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
+"""Of brokers: an empty replica begins at the first offset that remote storage does not have.
+
+It asks for offset 0 first, though, and where its leader still has that it goes on from there (4.3.1).
+"""
+
+
+def tail_sizes(
+    port: ClusterPort, moves: Iterable[PlannedMove], sizes: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Bytes to copy of those moves that copy less than what the leader has itself, given its size.
+
+    A move is left out if any of its destinations copies all of that. Raises ClusterError.
+    """
+    sized = [move for move in moves if move.adding and not move.rearranging and sizes.get(move.topic_partition)]
+    tiered = tiered_topics(port, (move.topic_partition.topic for move in sized))
+    local = [move for move in sized if move.topic_partition.topic in tiered]
+    skipping = _skipping(port, sorted({broker for move in local for broker in move.adding}))
+    names = [move.topic_partition for move in local if skipping.issuperset(move.adding)]
+    if not names:
+        return {}
+    starts, pending, ends = (
+        port.list_offsets(names, spec).ok
+        for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.EARLIEST_PENDING_UPLOAD, OffsetSpec.LATEST)
+    )
+    return {
+        name: round(sizes[name] * (ends[name] - pending[name]) / (ends[name] - starts[name]))
+        for name in names
+        if name in starts and name in ends and 0 < starts[name] < pending.get(name, -1) <= ends[name]
+    }
+
+
+def _skipping(port: ClusterPort, brokers: Sequence[int]) -> frozenset[int]:
+    """Those of these brokers whose new replicas begin after what is tiered, as far as they tell."""
+    if not brokers:
+        return frozenset()
+    found = port.describe_configs(map(ConfigResource.broker, brokers), names=(SKIPS_TIERED,)).ok
+    values = {int(resource.name): entries.get(SKIPS_TIERED) for resource, entries in found.items()}
+    return frozenset(broker for broker, entry in values.items() if entry is not None and entry.value == "true")
+
+
+# From a plan to the first event of a run.
+
+NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How to execute a run. The id is that of a new run; without guards nothing is inspected."""
+
+    run_id: str
+    at_ms: int
+    rates: ThrottleRates = NO_THROTTLE
+    guards: tuple[GuardSetting, ...] = ()
+    pace: Pace = NO_LIMITS
+
+
+def prepare(
+    port: ClusterPort,
+    plan: Plan,
+    settings: RunSettings,
+    *,
+    expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
+    origin: PlanOrigin = UNKNOWN_ORIGIN,
+) -> RunStarted:
+    """What the run intends, ready for the journal.
+
+    `expected` has the replica lists for which the plan was made, if someone wrote them down, `origin` the cluster and
+    the topics. Raises IllegalPlan with
+    everything that speaks against it, ClusterError when the cluster does not answer.
+    """
+    view = read_cluster(port, plan, expected)
+    wrong = violations(plan, view, settings.rates, origin)
+    wrong = wrong or _lacking(port, plan, view, settings.rates)
+    if wrong:
+        raise IllegalPlan(wrong)
+    currents = {name: view.partitions[name].replicas for name in plan.replicas}
+    log_dirs = _log_dir_targets(plan, view)
+    moves = tuple(
+        PlannedMove(
+            name,
+            currents[name],
+            target,
+            size_bytes=0,
+            is_urgent=_is_urgent(view.partitions[name]),
+            log_dirs=log_dirs.get(name, ()),
+            topic_id=view.topic_ids.get(name.topic),
+        )
+        for name, target in plan.replicas.items()
+    )
+    sizes = _sizes(port, (view.partitions[move.topic_partition] for move in moves if move.receiving))
+    sizes |= tail_sizes(port, moves, sizes)
+    return RunStarted(
+        at_ms=settings.at_ms,
+        run_id=settings.run_id,
+        cluster_id=view.cluster.cluster_id,
+        moves=tuple(replace(move, size_bytes=sizes.get(move.topic_partition, 0)) for move in moves),
+        rates=settings.rates,
+        live_brokers=view.cluster.broker_ids,
+        guards=settings.guards,
+        pace=settings.pace,
+        plan_id=plan_id(plan),
+        rereads_throttle=True,
+        guards_to_the_end=True,
+        rereads_first=True,
+    )
+
+
+def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
+    """Permissions that the run lacks. Without a throttle it changes no configuration."""
+    if not rates.is_limited:
+        return permissions.lacking(port, (), ())
+    return permissions.lacking(port, plan.topics, view.cluster.broker_ids)
+
+
+def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:
+    """What the checks before a run need to know."""
+    cluster = port.describe_cluster()
+    topics = port.describe_topics(plan.topics)
+    for error in topics.failed.values():
+        if not is_unknown_topic(error):
+            raise error
+    return ClusterView(
+        cluster=cluster,
+        partitions=partitions_of(topics),
+        ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
+        expected=expected,
+        log_dirs=_log_dirs(port, plan, cluster.broker_ids),
+        topic_ids=topic_ids_of(topics),
+    )
+
+
+def _is_urgent(partition: Partition) -> bool:
+    """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
+    return bool(partition.offline) or partition.under_replicated
+
+
+def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
+    """The directories of brokers for which the plan names any, with the copies of its partitions."""
+    named = plan.log_dirs
+    brokers = sorted({replica.broker for replica in named} & set(live))
+    if not brokers:
+        return {}
+    return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
+
+
+def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
+    """The directories that the plan names, beside those where copies are that stay on their broker."""
+    found = replica_locations(view.log_dirs)
+    targets: dict[TopicPartition, list[LogDirTarget]] = {}
+    for replica, path in plan.log_dirs.items():
+        place = found.get(replica, ReplicaLocation())
+        targets.setdefault(replica.topic_partition, []).append(LogDirTarget(replica.broker, path, place.current))
+    return {name: tuple(sorted(found, key=lambda target: target.broker)) for name, found in targets.items()}
+
+
+def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
+    """Size of the leader's copy of each of these; without those that are unknown."""
+    leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
+    if not leaders:
+        return {}
+    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
+    return leader_sizes(answer.ok, leaders)

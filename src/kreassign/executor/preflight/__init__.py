@@ -1,1 +1,0 @@
-"""Everything that is checked before a run begins."""

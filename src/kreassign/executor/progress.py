@@ -1,0 +1,524 @@
+"""Show how far a run is, move by move, by broker and in total, and put its events into words. Pure.
+
+`ProgressMeter` follows the events of a run and gives a `Progress` at any moment: bytes done and left, rates, the time
+left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` say what an event means to people: a mark
+where it explains why a run went as it did, and a sentence for the log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from kreassign.executor.eta import (
+    INTERVAL_WINDOW_MS,
+    Estimate,
+    Interval,
+    ProgressSample,
+    Sample,
+    Side,
+    beyond_hours,
+    estimate,
+    interval,
+    reason_unmeasured,
+    reason_without_end,
+    recent,
+    total,
+)
+from kreassign.executor.events import (
+    CallFailed,
+    CancelRequested,
+    ClockStepped,
+    Event,
+    HealthObserved,
+    HoldRequested,
+    LeadersElected,
+    LeaseForgone,
+    LeaseLost,
+    LeaseRefused,
+    LeaseTaken,
+    MovesCancelled,
+    MovesObserved,
+    MovesReplanned,
+    MovesSubmitted,
+    PaceRequested,
+    ReleaseRequested,
+    RunResumed,
+    RunStarted,
+    StopRequested,
+    ThrottleRequested,
+    ThrottleRestored,
+    ThrottleSet,
+    Verified,
+)
+from kreassign.executor.scheduling.windows import REACHED
+from kreassign.executor.state import ACTIVE, AT_REST, MoveRecord, MoveStatus, Phase, RunView
+from kreassign.model import TopicPartition
+from kreassign.model.text import format_amount
+
+# Events in words: marks for pictures of a run, sentences for its log.
+
+
+class MarkKind(StrEnum):
+    """What can be marked on a picture of a run."""
+
+    PAUSED = "paused"
+    RELEASED = "released"
+    STOPPED = "stopped"
+    KILLED = "killed"
+    RESUMED = "resumed"
+    THROTTLE = "throttle"
+    PACE = "pace"
+    CANCELLED = "cancelled"
+    GUARD = "guard"
+    ALL_CLEAR = "all clear"
+    REPLANNED = "replanned"
+    LEASE_LOST = "lease lost"
+
+
+def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
+    """What a picture of the run marks, in words; guards, which speak again and again, are not among these."""
+    match event:
+        case HoldRequested():
+            yield MarkKind.PAUSED, "paused: nothing new is started, what is in flight goes on"
+        case ReleaseRequested():
+            yield MarkKind.RELEASED, "released: moves are started again"
+        case StopRequested():
+            yield MarkKind.STOPPED, "somebody asked the process to leave the run paused"
+        case RunResumed():
+            by = "" if event.operator is None else f" by {event.operator}"
+            yield MarkKind.RESUMED, f"resumed{by}"
+        case ThrottleRequested():
+            yield MarkKind.THROTTLE, _throttle_text(event)
+        case PaceRequested():
+            yield MarkKind.PACE, "other limits of what is in flight"
+        case CancelRequested():
+            how = "what is in flight is cancelled, too" if event.is_now else "what is in flight finishes"
+            yield MarkKind.CANCELLED, f"cancelled: {how}"
+        case MovesReplanned():
+            yield MarkKind.REPLANNED, f"brokers {list(event.lost)} are lost: {len(event.targets)} moves go elsewhere"
+        case LeaseLost():
+            yield MarkKind.LEASE_LOST, f"the lease of the cluster was lost: {event.reason}"
+
+
+def _throttle_text(event: ThrottleRequested) -> str:
+    whose = f" for brokers {', '.join(map(str, event.brokers))}" if event.brokers else ""
+    if event.adaptive is not None:
+        return f"throttle: what traffic leaves over{whose}"
+    if event.rate_bytes_per_s is None:
+        return f"throttle: none{whose}"
+    return f"throttle: {format_amount(float(event.rate_bytes_per_s), 'B/s')} per broker{whose}"
+
+
+def sentences(event: Event) -> Iterator[str]:
+    """What the log says of an event, besides marks; nothing of polls, which happen all the time."""
+    match event:
+        case RunStarted():
+            by = "" if event.operator is None else f", started by {event.operator}"
+            yield f"run {event.run_id} of {len(event.moves)} moves{by}"
+        case ThrottleSet() if event.problems:
+            yield f"the throttle was not set everywhere: {'; '.join(event.problems)}"
+        case ThrottleRestored():
+            yield "; ".join(event.problems) or "the settings of before are restored"
+        case MovesSubmitted():
+            yield from _submitted(event)
+        case MovesCancelled():
+            yield f"{len(event.accepted)} moves cancelled"
+        case LeadersElected():
+            yield f"{len(event.elected)} preferred leaders lead"
+        case CallFailed():
+            yield f"a call failed: {event.message}"
+        case Verified():
+            yield "; ".join(event.findings) or "verified: the cluster is as the plan says"
+        case _:
+            yield from _of_surroundings(event)
+
+
+def _of_surroundings(event: Event) -> Iterator[str]:
+    match event:
+        case ClockStepped():
+            yield f"the wall clock is {event.ahead_ms / 1000:.0f} s ahead"
+        case LeaseTaken():
+            yield "the lease of the cluster was taken"
+        case LeaseForgone() | LeaseRefused():
+            yield f"no lease of the cluster: {event.reason}"
+
+
+def _submitted(event: MovesSubmitted) -> Iterator[str]:
+    parts = ((len(event.accepted), "submitted"), (len(event.refused), "refused"),
+             (len(event.deferred), "refused for now"), (len(event.unknown), "without an answer"))  # fmt: skip
+    yield f"moves: {', '.join(f'{count} {word}' for count, word in parts if count)}"
+    for refusal in event.refused:
+        yield f"{refusal.topic_partition} was refused: {refusal.message}"
+
+
+# Progress of moves, of brokers and of the run.
+
+
+@dataclass(frozen=True, slots=True)
+class MoveProgress:
+    """One move: all its copies together."""
+
+    topic_partition: TopicPartition
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    status: MoveStatus
+    estimate: Estimate
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProgress:
+    """What the moves of a run are to one broker now.
+
+    `reassigning` counts partitions in flight of which it sends or gets a copy. Rates are bytes per second of the last
+    minute, None until they can be measured: what others read from it, what is written to it, what it copies between its
+    own log directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
+    replicas in flight that have not caught up, and `lag_bytes` is what those lack. `left_to_send_bytes` is what it has
+    still to send, and `throttle_bytes_per_s` what it may send, and get, as the run was told: None for no limit, and for
+    one that follows the traffic.
+    """
+
+    broker: int
+    reassigning: int
+    read_bytes_per_s: float | None
+    written_bytes_per_s: float | None
+    within_bytes_per_s: float | None
+    left_bytes: int
+    out_of_sync: int
+    lag_bytes: int
+    left_to_send_bytes: int = 0
+    throttle_bytes_per_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run at one moment. `moves` has those that copy something, in the order of the plan.
+
+    It `is_held` while an operator lets nothing start; `in_flight_count` moves were sent and have not ended.
+    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta.py`. `finished_count` and
+    `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
+    for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why. `brokers` are those that
+    copy for it, `verdicts` what guards say, `recent` the last things that happened, each with its time in ms.
+    """
+
+    phase: Phase
+    is_held: bool
+    in_flight_count: int
+    at_ms: int
+    started_ms: int
+    overall: Estimate
+    moves: tuple[MoveProgress, ...]
+    move_count: int
+    finished_count: int
+    failed_count: int
+    outlook: tuple[str, ...] = ()
+    end: Interval | None = None
+    why_no_end: str | None = None
+    brokers: tuple[BrokerProgress, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    recent: tuple[tuple[int, str], ...] = ()
+
+    def without_end(self, why: str) -> Progress:
+        """The same where somebody knows that the run does not come to its end by itself."""
+        overall = replace(self.overall, eta_s=None)
+        moves = tuple(replace(move, estimate=replace(move.estimate, eta_s=None)) for move in self.moves)
+        return replace(self, overall=overall, moves=moves, end=None, why_no_end=why)
+
+
+REMEMBERED = 20
+"""So many of the last things that happened are kept."""
+
+Endpoint = tuple[str, int]
+"""A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
+
+QUEUED_AS = {"out": "source", "in": "destination"}
+"""What the queue calls the ends between brokers."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What a broker has sent or received of all moves, and what is left of them."""
+
+    done_bytes: int = 0
+    left_bytes: int = 0
+    unknown: int = 0
+    written_bytes: int = 0
+    samples: tuple[ProgressSample, ...] = ()
+
+    def add(self, copy: Sample, sign: int) -> None:
+        """Count a copy in, or out again."""
+        self.done_bytes += sign * copy.done_bytes
+        self.left_bytes += sign * (copy.left_bytes or 0)
+        self.unknown += sign * (copy.left_bytes is None)
+
+    def sample(self, at_ms: int) -> None:
+        """Remember how far it is now."""
+        now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+        self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - INTERVAL_WINDOW_MS), now)
+
+
+class ProgressMeter:
+    """Follows a run. Call `follow` after each event that the run has taken in.
+
+    An observation costs what is in flight: all sums are kept, and only what may have changed is counted again.
+    """
+
+    def __init__(self, run: RunView) -> None:
+        self._run = run
+        self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
+        self._shown: dict[TopicPartition, MoveProgress] = {}
+        self._counted: dict[TopicPartition, tuple[tuple[Endpoint, Sample], ...]] = {}
+        self._sums: dict[Endpoint, _Sum] = {}
+        self._totals: tuple[Sample, ...] = ()
+        self._flying: set[TopicPartition] = set()
+        self._begun: set[TopicPartition] = set()
+        self._all = _Sum()
+        self._best_bytes_per_s = 0.0
+        self._recent: tuple[tuple[int, str], ...] = ()
+        self._at_ms = 0
+
+    def state(self) -> dict[str, object]:
+        """All that it remembers, for `restored`."""
+        return {name: value for name, value in vars(self).items() if name not in {"_run", "_shown"}}
+
+    @classmethod
+    def restored(cls, run: RunView, state: dict[str, object]) -> ProgressMeter:
+        """A meter that remembers what another one did. Raises ValueError where that is something else."""
+        meter = cls(run)
+        if state.keys() != meter.state().keys():
+            raise ValueError(f"a meter remembers other things than {sorted(state)}")
+        vars(meter).update(state)
+        return meter
+
+    @property
+    def at_ms(self) -> int:
+        """When the last event happened that it has followed."""
+        return self._at_ms
+
+    def follow(self, event: Event) -> None:
+        """Take in an event; only observations of the cluster bring new figures."""
+        self._at_ms = event.at_ms
+        said = (*(text for _, text in marks(event)), *sentences(event))
+        self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
+        if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
+            return  # what was copied meanwhile is told later
+        in_flight = {record.name for record in self._run.in_flight}
+        touched = self._flying | in_flight
+        if isinstance(event, MovesObserved):
+            touched |= {observation.topic_partition for observation in event.observations}
+        if isinstance(event, MovesSubmitted):
+            touched |= {refusal.topic_partition for refusal in event.refused}
+        if isinstance(event, HealthObserved | MovesReplanned) or not self._counted:
+            touched = set(self._run.records)
+        self._flying = in_flight
+        records = [record for name in touched if (record := self._run.records[name]).move.receiving]
+        for record in records:
+            self._count(record)
+        if isinstance(event, MovesObserved):
+            self._observe(records, has_progress=event.has_progress)
+
+    def progress(self) -> Progress:
+        """Where the run stands."""
+        records = self._run.records.values()
+        statuses = Counter(record.status for record in records)
+        end, why = self._end()
+        return Progress(
+            phase=self._run.phase,
+            is_held=self._run.is_held,
+            in_flight_count=len(self._run.in_flight),
+            at_ms=self._at_ms,
+            started_ms=self._run.started_ms,
+            overall=self._overall(end),
+            moves=tuple(self._move_progress(record) for record in records if record.move.receiving),
+            move_count=len(records),
+            finished_count=statuses[MoveStatus.COMPLETE],
+            failed_count=statuses[MoveStatus.FAILED],
+            outlook=self._run.outlook,
+            end=end,
+            why_no_end=why,
+            brokers=self.brokers(),
+            verdicts=tuple(map(str, self._run.verdicts)),
+            recent=self._recent,
+        )
+
+    def brokers(self) -> tuple[BrokerProgress, ...]:
+        """What the moves are to each broker that has to do with them, by id. Costs what is in flight."""
+        in_flight = self._run.in_flight
+        reassigning: Counter[int] = Counter()
+        out_of_sync: Counter[int] = Counter()
+        lag: Counter[int] = Counter()
+        for record in in_flight:
+            sender = (record.source,) if record.move.adding else ()
+            reassigning.update({*sender, *record.move.receiving})
+            out_of_sync.update(record.lagging)
+            lag.update(record.left_bytes)
+        known = reassigning.keys() | {broker for _, broker in self._sums}
+        return tuple(
+            BrokerProgress(
+                broker=broker,
+                reassigning=reassigning[broker],
+                read_bytes_per_s=self._rate(("out", broker)),
+                written_bytes_per_s=self._rate(("in", broker)),
+                within_bytes_per_s=self._rate(("within", broker)),
+                left_bytes=sum(self._sums[end].left_bytes for end in _into(broker) if end in self._sums),
+                out_of_sync=out_of_sync[broker],
+                lag_bytes=lag[broker],
+                left_to_send_bytes=sends.left_bytes if (sends := self._sums.get(("out", broker))) else 0,
+                throttle_bytes_per_s=self._run.rates.of(broker),
+            )
+            for broker in sorted(known)
+        )
+
+    def _rate(self, end: Endpoint) -> float | None:
+        """What passes there now; nothing where nothing is to pass, or where the run does not go on."""
+        side = self._sums.get(end)
+        if side is None or self._run.phase in AT_REST:
+            return 0.0
+        return Side(side.samples).rate_bytes_per_s if side.samples else None
+
+    def _count(self, record: MoveRecord) -> None:
+        """Let the sums have a move as it is now."""
+        self._shown.pop(record.name, None)
+        before = self._counted.get(record.name, ())
+        for end, copy in before:
+            self._sums[end].add(copy, -1)
+        copies = _copy_samples(record, self._at_ms).items()
+        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in _ends(record, broker))
+        grew = dict(before) if record.status in ACTIVE and record.name in self._begun else {}
+        for end, copy in self._counted[record.name]:
+            side = self._sums.setdefault(end, _Sum())
+            side.add(copy, 1)
+            if end in grew:
+                side.written_bytes += max(0, (copy.total_bytes or 0) - (grew[end].total_bytes or 0))
+        if record.copies:
+            self._begun.add(record.name)
+
+    def _observe(self, records: Iterable[MoveRecord], *, has_progress: bool) -> None:
+        # The time before the first byte says nothing of how fast the copies go.
+        begun = [record for record in records if record.copies]
+        for record in begun:
+            if has_progress or record.status not in ACTIVE:
+                now = _sample(record, self._at_ms)
+                self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
+            if record.status not in ACTIVE:
+                self._shown[record.name] = self._progress_of(record)
+                del self._samples[record.name]
+        if not has_progress or not (begun or self._totals):
+            return
+        whole = self._total()
+        self._totals = recent((*self._totals, whole))
+        self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
+        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
+        self._all.sample(self._at_ms)
+        for side in self._sums.values():
+            side.sample(self._at_ms)
+            self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
+
+    def _total(self) -> Sample:
+        """All copies as one."""
+        into = [side for (kind, _), side in self._sums.items() if kind != "out"]
+        left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
+        return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
+
+    def _move_progress(self, record: MoveRecord) -> MoveProgress:
+        shown = self._shown.get(record.name)
+        if shown is None or shown.status is not record.status:
+            shown = self._shown[record.name] = self._progress_of(record)
+        return shown
+
+    def _progress_of(self, record: MoveRecord) -> MoveProgress:
+        move = record.move
+        samples = self._samples.get(move.topic_partition) or [_sample(record, self._at_ms)]
+        return MoveProgress(
+            move.topic_partition,
+            move.original,
+            move.target,
+            record.status,
+            estimate(samples, self._limit(record)),
+            record.problem,
+        )
+
+    def _limit(self, record: MoveRecord) -> int | None:
+        """What all copies of a move together may get by the throttles of both sides; None for no limit."""
+        if record.move.rearranging or not record.move.adding:
+            return None
+        rates = self._run.rates
+        into = [rates.of(broker) for broker in record.move.adding]
+        known = [rate for rate in into if rate is not None]
+        sides = (rates.of(record.source), sum(known) if len(known) == len(into) else None)
+        return min((side for side in sides if side is not None), default=None)
+
+    def _overall(self, end: Interval | None) -> Estimate:
+        eta_s = None if end is None else end.expected_s
+        if not self._totals:
+            whole = self._total()
+            return Estimate(whole.done_bytes, whole.left_bytes, eta_s=eta_s)
+        return replace(estimate(self._totals), eta_s=eta_s)
+
+    def _end(self) -> tuple[Interval | None, str | None]:
+        """When the run ends, or why nobody can say."""
+        if not (self._totals or self._has_copies_left):
+            return Interval(0.0, 0.0, 0.0), None
+        measured_ms = self._totals[-1].at_ms if self._totals else None
+        if (why := reason_without_end(self._run, self._at_ms, measured_ms)) is not None:
+            return None, why
+        limit = self._run.rates.fastest_bytes_per_s
+        best = self._best_bytes_per_s if limit is None else min(limit, max(limit * REACHED, self._lately()))
+        unknown = sum(side.unknown for (kind, _), side in self._sums.items() if kind != "out")
+        sides = {end: self._side(end, side) for end, side in self._sums.items()}
+        is_known = bool(self._totals and best) and not unknown
+        end = interval(sides.values(), Side(self._all.samples), best) if is_known else None
+        if end is None:
+            return None, reason_unmeasured(
+                sides, has_begun=bool(self._totals), unknown_count=unknown, best_bytes_per_s=best
+            )
+        why = beyond_hours(self._run, self._at_ms, end)
+        return (end, None) if why is None else (None, why)
+
+    @property
+    def _has_copies_left(self) -> bool:
+        return any(record.status in ACTIVE and record.move.receiving for record in self._run.records.values())
+
+    def _side(self, end: Endpoint, side: _Sum) -> Side:
+        """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
+        kind, broker = end
+        waiting = self._run.waiting_write_bytes_per_s
+        writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
+        limit = self._run.rates.of(broker) if kind in QUEUED_AS else None
+        # An end that came since the last poll, with another leader or target, was not measured yet.
+        now = ProgressSample(self._at_ms, side.done_bytes, side.left_bytes, side.written_bytes)
+        return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
+
+    def _lately(self) -> float:
+        """The best rate of any broker now."""
+        measured = [side.samples for side in self._sums.values() if side.samples]
+        return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
+
+
+def _into(broker: int) -> tuple[Endpoint, ...]:
+    return ("in", broker), ("within", broker)
+
+
+def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:
+    """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
+    if broker in record.move.adding:
+        return ("out", record.source), ("in", broker)
+    return (("within", broker),)
+
+
+def _sample(record: MoveRecord, at_ms: int) -> Sample:
+    """All copies of a move as one."""
+    return replace(total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
+
+
+def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
+    """Each new copy of a move. A move at its end has nothing left; one not begun has all before it."""
+    if record.status not in ACTIVE:
+        left: dict[int, int | None] = dict.fromkeys(record.move.receiving, 0)
+    else:
+        left = dict.fromkeys(record.move.receiving, record.move.size_bytes)
+        left |= {copy.broker: copy.left_bytes for copy in record.copies}
+    return {broker: Sample(at_ms, done, left[broker]) for broker, done in record.bytes_received.items()}

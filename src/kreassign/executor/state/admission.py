@@ -1,0 +1,307 @@
+"""Decide what may start now: health checks and guards, free space on disks, and the hours of the run.
+
+Destinations that are down for long are given up here, too, unless their moves are planned again (`health_check.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.guards import GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
+from kreassign.executor.scheduling import AtWindowEnd, Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
+from kreassign.executor.scheduling.limits import Endpoint
+from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
+from kreassign.executor.state import throttling
+from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.phases import Names
+from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
+from kreassign.model import TopicPartition
+
+# Free space on the disks of destinations: what an inspection found free, less what is promised since.
+
+STUCK = "disk space"
+"""The kind of what is told of moves for which no disk has space."""
+
+
+def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
+    """Count the free space again. Which of the moves about to start have some, and what the disk guard judges.
+
+    That is what starts, or if nothing can, what would.
+    """
+    if GuardName.DISK not in run.identity.reactions:
+        return starting, starting
+    wanted = starting or run.health.stuck
+    copying = (left_of(record) for record in run.moves.in_flight)
+    usable = _usable(health, run.control.pace.disk_reserve)
+    run.health.disk_budget = DiskBudget.after(usable, copying, run.control.rates.slowest_bytes_per_s)
+    starting = tuple(_admitted(run, starting))
+    return starting, starting if starting or run.moves.in_flight else wanted
+
+
+def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
+    """Say once that disks have free space for nothing, and which brokers wait for each other."""
+    was_stuck, run.health.stuck = bool(run.health.stuck), ()
+    if choice.starting or run.moves.in_flight:
+        run.tell(STUCK, at_ms)
+        return
+    waiting = [candidate(run.moves.records[one.topic_partition]) for one in choice.waiting]
+    refused = [
+        (move.topic_partition, reason)
+        for move in waiting
+        if (reason := run.health.disk_budget.refuses(move)) is not None
+    ]
+    run.health.stuck = tuple(name for name, _ in refused)
+    if run.health.stuck and not was_stuck:
+        first, reason = refused[0]
+        run.tell(
+            STUCK,
+            at_ms,
+            f"disks have no space for any of {len(refused)} moves: {first} waits because "
+            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan",
+        )
+    if not run.health.stuck:
+        run.tell(STUCK, at_ms)
+
+
+def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
+    usable: dict[Endpoint, float] = {}
+    for space in health.log_dir_space:
+        free = space.usable_bytes - reserve * space.total_bytes
+        usable["log_dir", (space.broker, space.path)] = free
+        usable["destination", space.broker] = usable.get(("destination", space.broker), 0.0) + max(0.0, free)
+    return usable
+
+
+def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+    """Of these moves, one after the other, those with free space. What was sent already may well be under way."""
+    budget = run.health.disk_budget.copy()
+    for name in names:
+        record = run.moves.records[name]
+        if record.status is MoveStatus.SENT or budget.refuses(candidate(record)) is None:
+            budget.promise(candidate(record))
+            yield name
+
+
+def _circle_text(run: Run) -> str:
+    """The brokers that can only be relieved by each other."""
+    waiting = [run.moves.records[name] for name in run.health.stuck]
+    ends = [end for record in waiting if (end := run.health.disk_budget.refusing(candidate(record))) is not None]
+    full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
+    waits = {
+        broker: {to for record in waiting if broker in record.step.original for to in record.step.adding}
+        for broker in full
+    }
+    found = find_cycle(waits)
+    return f"; brokers {' -> '.join(map(str, (*found, found[0])))} wait for each other" if found else ""
+
+
+# Health checks of the cluster during the moves: what the guards say of them, and destinations that are down.
+
+CHECK_EVERY_MS = 30_000
+"""A health check asks for all topics, so it is not made with every poll."""
+
+FRESH_MS = 10_000
+"""Before moves are started, the last check may be this old."""
+
+REPLANNING = "planning moves again"
+"""The kind of what goes wrong with it."""
+
+DOWN_MS = 60_000
+"""A destination that is down for so long gets no more copies: a restart takes less."""
+
+
+def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
+    """Whether to check the health of the cluster before going on."""
+    is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.due
+    if not (is_wanted or run.control.replans):
+        return False
+    patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
+    return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
+
+
+def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[Verdict, ...]]:
+    """Which of the moves about to start have space on disks, and what the guards say."""
+    watch, health = run.health, event.health
+    watch.checked_ms = event.at_ms
+    for breach in watch.breaches:
+        breach.last_ms = event.at_ms if breach.until_ms is None else breach.last_ms
+    starting, wanted = take_stock(run, starting, health)
+    watch.first = watch.first or health
+    destinations = run.moves.index.destinations
+    read = dict.fromkeys((*run.throttle.in_force, *(present.key for present in health.foreign_configs)))
+    throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
+    _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
+    now = GuardInputs(
+        health=replace(health, foreign_configs=throttling.foreign_settings(run)),
+        first=watch.first,
+        moves=tuple(record for record in run.moves.in_flight if record.lagging),
+        destinations=tuple(sorted(destinations)),
+        at_ms=event.at_ms,
+        incoming_bytes=_incoming(run, wanted),
+        disk_reserve=run.control.pace.disk_reserve,
+        our_configs={key: override.value for key, override in run.throttle.overrides.items()},
+        named_log_dirs=run.moves.index.named_log_dirs,
+    )
+    return starting, evaluate(now, run.identity.reactions)
+
+
+def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
+    """Bytes still to come in, by destination, for what is in flight or wanted next."""
+    return left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted)))
+
+
+def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
+    """Whether guards say something else than before; other figures of the same guard are no news."""
+    return [verdict.guard for verdict in verdicts] != [verdict.guard for verdict in run.health.verdicts]
+
+
+def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
+    """Remember what the guards said, and cancel the run if one of them demands it."""
+    said = {verdict.guard for verdict in event.verdicts}
+    open_before = [breach for breach in run.health.breaches if breach.until_ms is None]
+    for breach in open_before:
+        if breach.verdict.guard not in said:
+            breach.until_ms = event.at_ms
+    known = {breach.verdict.guard for breach in open_before}
+    if GuardName.FOREIGN_THROTTLE in said - known:
+        run.throttle.told |= {present.key: present for present in throttling.foreign_settings(run)}
+    run.health.breaches += [
+        GuardBreach(verdict, event.at_ms, event.at_ms) for verdict in event.verdicts if verdict.guard not in known
+    ]
+    run.health.verdicts = event.verdicts
+    demanded = {verdict.reaction for verdict in event.verdicts}
+    if demanded & {Reaction.CANCEL, Reaction.ROLLBACK}:
+        run.control.wind_down = WindDown.CANCEL
+    run.control.wants_rollback = run.control.wants_rollback or Reaction.ROLLBACK in demanded
+
+
+def is_held_by_guards(run: Run) -> bool:
+    """Whether nothing new may be started now."""
+    return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
+
+
+def away_text(brokers: Iterable[int]) -> str:
+    """Words for destinations that are given up."""
+    return f"its destinations {list(brokers)} had been down for {DOWN_MS // 1000} s"
+
+
+def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
+    """Give up the moves to brokers that are down for long, unless they are planned again; the others go on."""
+    watch = run.health
+    watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
+    down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
+    watch.lost = tuple(sorted(down))
+    if not down:
+        run.tell(REPLANNING, at_ms)
+    is_replanned = run.control.replans and run.control.wind_down is None
+    for record in run.moves.active if down and not is_replanned else ():
+        lost = sorted(down & set(record.lagging))
+        if lost and record.status is not MoveStatus.SENT:
+            hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
+            record.give_up(at_ms, f"{away_text(lost)}; plan it again{hint}")
+            run.moves.index.sort(record)
+
+
+# The hours of a run: what may be started in the time that is left, and how to treat moves when it is over.
+#
+# Hours of the day are the wall clock's, as it is now; how long something takes is a matter of the run's own time.
+
+
+def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
+    """Measure if there is progress, and end the run when no time is left in which a move may be in flight."""
+    hours = run.control.pace.hours
+    if not hours.are_limited:
+        run.moves.outlook = ()
+        return
+    if has_progress:
+        run.moves.speed.measure(run.moves.records.values(), at_ms)
+    if open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
+        run.control.wind_down, run.moves.outlook = (
+            WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,
+            (),
+        )
+        run.note("its deadline is over: what had not been started by then is left out")
+
+
+def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
+    """What pacing wants to know of the time; None where it does not matter. Says what will not fit."""
+    if not run.control.pace.hours.are_limited:
+        return None
+    in_flight = [left_of(record) for record in moving]
+    _foresee(run, in_flight, at_ms)
+    now = _open_now(run, at_ms)
+    seconds = 0.0 if now is None else (now.ends_ms - _wall_ms(run, at_ms)) / 1000
+    return TimeLeft.after(seconds, slowest_rate(run), in_flight)
+
+
+def postponed(run: Run, at_ms: int) -> Names:
+    """Moves in flight after a window has closed, if they are to be cancelled then; they start again in the next one."""
+    hours = run.control.pace.hours
+    if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
+        return ()
+    moving = [record for record in run.moves.in_flight if record.status is MoveStatus.MOVING]
+    for record in moving:
+        record.is_postponed = True
+    return tuple(record.name for record in moving)
+
+
+def sleeps_until_window(run: Run, at_ms: int) -> bool:
+    """Whether there is nothing to see until a window opens."""
+    hours = run.control.pace.hours
+    if (
+        run.control.wind_down is not None
+        or not hours.are_limited
+        or run.moves.in_flight
+        or _open_now(run, at_ms) is not None
+    ):
+        return False
+    return open_interval(hours, _wall_ms(run, at_ms)) is not None
+
+
+def closed_window(run: Run, at_ms: int) -> str | None:
+    """That no window is open, and when the next one opens."""
+    hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
+    if not hours.are_limited:
+        return None
+    next_one = open_interval(hours, wall_ms)
+    if next_one is None or next_one.begins_ms <= wall_ms:
+        return None
+    return f"waits for its window, which opens {local_time(hours, next_one.begins_ms)}"
+
+
+def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
+    """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
+    hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
+    run.moves.outlook = ()
+    if not waiting:
+        return
+    if (waits := closed_window(run, at_ms)) is not None:
+        run.moves.outlook = (waits,)
+    wall_ms = _wall_ms(run, at_ms)
+    bytes_per_s = slowest_rate(run)
+    if bytes_per_s is None:
+        return
+    found = forecast((*waiting, *in_flight), hours, wall_ms, bytes_per_s, run.control.pace.order)
+    run.moves.outlook = (*run.moves.outlook, *shortfalls(found, hours, bytes_per_s))
+    if not run.moves.in_flight and len(found.too_long) == len(waiting):
+        for record in [run.moves.records[one.topic_partition] for one in waiting]:
+            record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
+            run.moves.index.sort(record)
+
+
+def slowest_rate(run: Run) -> float | None:
+    """What the slowest broker sends, or receives, for the moves of this run; None as long as nobody knows."""
+    limit = run.control.rates.slowest_bytes_per_s
+    return run.moves.speed.fastest_bytes_per_s if limit is None else limit * REACHED
+
+
+def _open_now(run: Run, at_ms: int) -> OpenInterval | None:
+    wall_ms = _wall_ms(run, at_ms)
+    now = open_interval(run.control.pace.hours, wall_ms)
+    return now if now is not None and now.begins_ms <= wall_ms else None
+
+
+def _wall_ms(run: Run, at_ms: int) -> int:
+    return at_ms + run.wall_ahead_ms

@@ -1,0 +1,300 @@
+"""Decide what the rates of the throttle shall be, and watch whether it is still ours."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from kreassign.executor import throttle_ledger
+from kreassign.executor.events import ConfigsRead, ThrottleChecked, TrafficMeasured, topic_ids_of_moves
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
+from kreassign.executor.state.phases import Names
+from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, demand
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+
+# The rates: as given, or what the measured traffic leaves over.
+
+MEASURE_EVERY_MS = 10_000
+"""A reading asks for all partitions, so it is not made with every poll."""
+
+STALE_MS = 60_000
+"""What was measured so long ago says nothing any more."""
+
+SENDING, RECEIVING = "sending", "receiving"
+
+Needs = defaultdict[tuple[str, int], float]
+"""Bytes per second that a broker has to send, or receive, lest copies fall behind, by way and broker."""
+
+
+def wanted_rates(run: Run, starting: Names = ()) -> dict[ConfigKey, str | None]:
+    """What each rate among the settings of the run shall be."""
+    rates = throttle_ledger.wanted_rates(run.throttle.before, run.control.rates)
+    adaptive = run.control.rates.adaptive
+    if adaptive is None:
+        return rates
+    needed = _needed(run, starting)
+    return rates | {key: str(_left_over(run, adaptive, key, needed)) for key in rates if _follows_traffic(run, key)}
+
+
+def is_measurement_due(run: Run, at_ms: int) -> bool:
+    """Whether to measure the traffic before going on."""
+    if run.control.rates.adaptive is None:
+        return False
+    return run.traffic.measured_ms is None or at_ms - run.traffic.measured_ms >= MEASURE_EVERY_MS
+
+
+def measurement(run: Run) -> MeasureTraffic:
+    """What to measure."""
+    return MeasureTraffic(tuple(record.name for record in run.moves.in_flight))
+
+
+def take_in_traffic(run: Run, event: TrafficMeasured) -> None:
+    """Remember what was measured; of brokers that it does not have, what was measured before holds for a while."""
+    run.traffic.measured_ms = event.at_ms
+    fresh = {
+        broker: (at_ms, one) for broker, (at_ms, one) in run.traffic.brokers.items() if event.at_ms - at_ms < STALE_MS
+    }
+    run.traffic.brokers = fresh | {one.broker: (event.at_ms, one) for one in event.brokers}
+    run.traffic.writes |= {one.topic_partition: one.bytes_per_s for one in event.writes}
+
+
+def _follows_traffic(run: Run, key: ConfigKey) -> bool:
+    """Not where the broker has a rate of its own, or is down and has got one already."""
+    return not run.control.rates.has_own_rate(key.broker) and not (
+        key.broker in run.throttle.awaited and key in run.throttle.pending
+    )
+
+
+def _left_over(run: Run, adaptive: AdaptiveThrottle, key: ConfigKey, needed: Needs) -> int:
+    assert key.broker is not None, f"{key} is no rate of a broker"
+    way = SENDING if key.name == LEADER_THROTTLED_RATE else RECEIVING
+    seen = run.traffic.brokers.get(key.broker)
+    traffic = None if seen is None else seen[1].sent_bytes_per_s if way == SENDING else seen[1].received_bytes_per_s
+    value = run.throttle.pending[key].value if key in run.throttle.pending else None
+    return adaptive_rate(adaptive, key.broker, traffic, needed[way, key.broker], None if value is None else int(value))
+
+
+def _needed(run: Run, starting: Names) -> Needs:
+    """What is written to the partitions that are copied, where it passes: at their source, and where copies arrive.
+
+    Copies between the directories of a broker need as much there.
+    """
+    needed: Needs = defaultdict(float)
+    copied = []
+    for record in (*run.moves.in_flight, *(run.moves.records[name] for name in starting)):
+        written = run.traffic.writes.get(record.name, record.move.write_bytes_per_s)
+        copied.append(replace(record.copied, write_bytes_per_s=written))
+        for broker in set(record.lagging).difference(record.step.adding):
+            needed[RECEIVING, broker] += written
+    whole = demand(copied)
+    for way, of_brokers in ((SENDING, whole.sent), (RECEIVING, whole.received)):
+        for broker, bytes_per_s in of_brokers.items():
+            needed[way, broker] += bytes_per_s
+    return needed
+
+
+# Is the throttle still ours? What to read again, and what an odd value means.
+#
+# While a setting is in force, every value but ours is a breach, also the one from before the run: others delete
+# throttles that they take for left over (Kafka's own `--cancel` deletes all). One odd answer proves nothing, because a
+# broker may answer with what it knew before our last change, seen 11 ms after it on 4.3.1. So nothing is started after
+# the first, and someone else is named only after a second one, `PROPAGATION_MS` later.
+#
+# That holds, too, for what was changed while no process executed the run: what was left is read before any of it is set
+# again. What may or may not have been written when a process died (intended, and no answer) is ours either way.
+
+PROPAGATION_MS = 10_000
+"""A broker that is behind the controller for longer than broker.session.timeout.ms, 9 s, is fenced: the settings of a
+broker that is not live are not read."""
+
+DOUBT_EVERY_MS = 5_000
+"""What is doubtful is read again at least so often, and sooner at first; also while nothing is about to start."""
+
+
+def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
+    """Whether to read the throttle again before lists of these topics are changed and moves are sent.
+
+    The time is that of the last look.
+    """
+    throttle, now_ms = run.throttle, run.moves.observed_ms
+    if not run.identity.rereads_throttle or not _reaction(run) or not throttle.in_force:
+        return False
+    if not throttle.doubts or throttle.checked_ms is None:
+        return bool(topics) or bool(throttle.doubts)
+    # A stale answer is over at once, and what somebody changed stays so for long.
+    age_ms = now_ms - min(doubt.since_ms for doubt in throttle.doubts.values())
+    return now_ms - throttle.checked_ms >= min(age_ms, DOUBT_EVERY_MS)
+
+
+def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
+    """Rates, the lists of these topics, and whatever is in doubt."""
+    throttle = run.throttle
+    concerned = (
+        key
+        for key in throttle.pending
+        if key in throttle.in_force and (key.broker is not None or key.resource in topics or key in throttle.doubts)
+    )
+    doubtful = {key.resource for key in throttle.doubts}
+    return CheckThrottle(tuple(throttle.pending[key] for key in concerned), _topic_ids(run, doubtful))
+
+
+def is_to_be_read_first(run: Run) -> bool:
+    """Whether something was left that has to be read before it is set again; who has no such guard does not ask."""
+    return bool(run.throttle.unseen) and is_guarded(run)
+
+
+def is_guarded(run: Run) -> bool:
+    """Whether anybody wants to know what others do to the throttle."""
+    return _reaction(run) is not None
+
+
+def check_of_all(run: Run) -> CheckThrottle:
+    """Everything that was left, and whether its topics still are what they were."""
+    pending = tuple(run.throttle.pending.values())
+    return CheckThrottle(pending, _topic_ids(run, {override.key.resource for override in pending}))
+
+
+def _topic_ids(run: Run, resources: Collection[ConfigResource]) -> dict[str, str]:
+    moves = [record.move for record in run.moves.records.values()] if resources else []
+    found = topic_ids_of_moves(moves)
+    return {topic: topic_id for topic, topic_id in found.items() if ConfigResource.topic(topic) in resources}
+
+
+def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
+    """Draw the conclusions from reading what was left, and tell at once what others have changed of it."""
+    throttle = run.throttle
+    throttle.close_gone(event.gone)
+    silent = set(event.unread)
+    take_in_check(run, event.at_ms, tuple(throttle.pending), event.differ, event.unread)
+    throttle.unseen = {key for key in throttle.pending if key.resource in silent or is_undecided(run, key)}
+    throttle.was_found_changed = throttle.was_found_changed or bool(foreign_settings(run))
+    read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was resumed"
+    for present in foreign_settings(run):
+        if throttle.told.get(present.key) != present:
+            ours = f"the run had set it to {throttle.pending[present.key].value!r}"
+            run.note(f"someone else had changed a throttle when {read_for}: {present.then}, and {ours}")
+            throttle.told[present.key] = present
+    # What nobody can read of a broker that is down is read, and set, when it is back.
+    throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
+    if throttle.is_asked_for:
+        throttle.due |= {present.key for present in foreign_settings(run)}
+    else:
+        throttle.due -= {present.key for present in foreign_settings(run) if is_left_alone(run, present.key)}
+
+
+def note_request(run: Run) -> None:
+    """Someone asked for a throttle. What is in force is read before it is set: that would hide what others did to it.
+
+    Journals of earlier versions have no such reading.
+    """
+    throttle = run.throttle
+    if run.identity.rereads_first and is_guarded(run):
+        in_force = throttle.in_force.intersection(throttle.pending)
+        throttle.unseen |= in_force
+        throttle.due |= {key for key in in_force if key.broker is not None}
+    throttle.due |= set(throttle.doubts)
+    throttle.is_asked_for = bool(throttle.unseen)
+
+
+def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleChecked) -> None:
+    """What is not as the run had set it when it lost the lease: nobody's offence, for another run may have restored it.
+
+    Yet somebody else may have done it, so it is told before it is set again.
+    """
+    run.throttle.close_gone(event.gone)
+    pending = run.throttle.pending
+    for present in event.differ:
+        if present.key in were_set and present.key in pending:
+            ours = f"the run had set it to {pending[present.key].value!r} and set it again"
+            run.note(f"when the run had the lease again, {present.then}; {ours}")
+
+
+def in_force(run: Run) -> tuple[ConfigOverride, ...]:
+    """The settings that have to be as they were set."""
+    return tuple(override for key, override in run.throttle.pending.items() if key in run.throttle.in_force)
+
+
+def take_in_check(
+    run: Run, at_ms: int, read: Iterable[ConfigKey], differ: Iterable[ConfigValue], unread: Iterable[ConfigResource]
+) -> None:
+    """Draw the conclusions from reading these settings. What could not be read is as doubtful as before."""
+    throttle, silent = run.throttle, set(unread)
+    odd = {present.key: present for present in differ if not _may_be_unset(throttle, present)}
+    for key in read:
+        if key in odd:
+            known = throttle.doubts.get(key)
+            since_ms = at_ms if known is None else known.since_ms
+            throttle.doubts[key] = Doubt(odd[key], since_ms, at_ms - since_ms >= PROPAGATION_MS)
+        elif key.resource not in silent and throttle.doubts.pop(key, None) is not None:
+            throttle.told.pop(key, None)
+            if key in throttle.pending and throttle.pending[key].unconfirmed:
+                throttle.unset |= {key.resource}  # It was not set again while that was in doubt.
+
+
+def take_in_check_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
+    """The same for settings that are about to be restored, or were just now; what guards had told is not told again."""
+    throttle = run.throttle
+    kept = {key: throttle.pending[key] for key in throttle.in_force if key.resource not in event.gone}
+    odd = throttle_ledger.differing(kept.values(), (present for present in event.values if present.key in kept))
+    rest = (one for key, one in throttle.pending.items() if key not in kept)
+    theirs = throttle_ledger.restoration(rest, event.values).foreign
+    take_in_check(run, event.at_ms, (present.key for present in event.values), (*odd, *theirs), ())
+    for present in odd:
+        if throttle.doubts[present.key].is_foreign:
+            override = kept[present.key]
+            stays = not (override.is_restored(present.value) or override.is_ours(present.value))
+            if throttle.told.get(present.key) != present and not stays:
+                ours = f"the run had set it to {override.value!r}"
+                run.note(f"someone else changed a throttle during the run: {present.then}, and {ours}")
+                throttle.told[present.key] = present
+            throttle.is_lost = throttle.is_lost or is_end
+
+
+def is_undecided(run: Run, key: ConfigKey) -> bool:
+    """Whether a second reading has to tell what this setting is."""
+    doubt = run.throttle.doubts.get(key)
+    return doubt is not None and not doubt.is_foreign
+
+
+def was_lost(run: Run) -> bool:
+    """Whether moves ended without the throttle that they were to have, unless the run was only to warn of that."""
+    return run.throttle.is_lost and not _only_warns(run)
+
+
+def _may_be_unset(throttle: ThrottleLedger, present: ConfigValue) -> bool:
+    """Whether nothing of ours is there, in a setting of which nobody knows whether it is in force."""
+    key, pending = present.key, throttle.pending
+    return key not in throttle.in_force and key in pending and pending[key].is_without_ours(present.value)
+
+
+def allows_start(run: Run) -> bool:
+    """Whether nothing speaks against starting moves. Who chose to be only warned takes the risk."""
+    if run.throttle.due:
+        return False
+    return not run.throttle.doubts or _only_warns(run)
+
+
+def is_left_alone(run: Run, key: ConfigKey) -> bool:
+    """Whether this setting is not adapted for now: that would hide what others did to it, and undo it unasked.
+
+    Lists of a run that is only warned are: without its entries its next moves would start unthrottled.
+    """
+    return key in run.throttle.doubts and not (key.broker is None and _only_warns(run))
+
+
+def foreign_settings(run: Run) -> tuple[ConfigValue, ...]:
+    """What others have changed, as far as is certain."""
+    return tuple(doubt.found for _, doubt in sorted(run.throttle.doubts.items()) if doubt.is_foreign)
+
+
+def _only_warns(run: Run) -> bool:
+    return _reaction(run) in {None, Reaction.WARN}
+
+
+def _reaction(run: Run) -> Reaction | None:
+    return run.identity.reactions.get(GuardName.FOREIGN_THROTTLE)

@@ -1,0 +1,250 @@
+"""Choose the rates of a throttle: given ones, ones that follow the traffic, and the least that is enough. Pure.
+
+All rates are bytes per second of one broker in one direction: one rate for all brokers, others for some
+(`ThrottleRates`), or what a broker can carry less what it carries already (`AdaptiveThrottle`). `demand` is what
+producers' writes take of a throttle while partitions are copied; a rate below `least_rate` of it never ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.model import NO_LEADER, Partition, TopicPartition
+
+# What producers' writes take of a throttle while partitions are copied, and the least rate that is enough. Pure.
+#
+# A broker has one budget per direction. Of a partition whose leader is listed, all that followers fetch is counted at
+# the leader: what new copies fetch, and also what followers in sync fetch, which is not slowed (KIP-73;
+# `docs/concepts/throttles.md`, "What it slows, and what not"). So a partition written at w bytes per second, with f
+# followers in sync and c new copies, takes **w · (f + c)** of its leader's budget before any copy gains on the leader,
+# and w of the budget of each broker that gets a copy. Partitions that are copied at the same time share budgets: what
+# they take adds up.
+#
+# At just the demand nothing is left to catch up with, and a throttle reaches 11/12 of its rate at best (same page). So
+# the least rate that works is taken to be five quarters of the demand, which leaves about a seventh of it for the
+# copies.
+
+HEADROOM = 1.25
+"""Rates are at least so many times the demand, for else copies do not end in a reasonable time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedPartition:
+    """A partition that is copied: bytes per second written to it, its leader, followers in sync, where copies go."""
+
+    write_bytes_per_s: float
+    leader: int
+    followers_in_sync: int
+    destinations: tuple[int, ...]
+
+    @property
+    def streams(self) -> int:
+        """To how many brokers its leader sends everything that is written, from its budget."""
+        return self.followers_in_sync + len(self.destinations)
+
+    @property
+    def sent_bytes_per_s(self) -> float:
+        """What it takes of the budget of its leader; nothing where it is not copied, for then it is not listed."""
+        return self.write_bytes_per_s * self.streams if self.destinations else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Bytes per second that brokers have to send, and to receive, lest copies fall behind; by broker."""
+
+    sent: dict[int, float]
+    received: dict[int, float]
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """What the broker with most of it has to send, or to receive."""
+        return max((*self.sent.values(), *self.received.values()), default=0.0)
+
+
+def demand(
+    partitions: Iterable[CopiedPartition], *, most_from_one: int | None = None, most_to_one: int | None = None
+) -> Demand:
+    """What these partitions take together, when all are copied at the same time.
+
+    Or at most so many from one leader, and to one destination: then those that take most of its budget.
+    """
+    sent: dict[int, list[float]] = {}
+    received: dict[int, list[float]] = {}
+    for one in partitions:
+        sent.setdefault(one.leader, []).append(one.sent_bytes_per_s)
+        for broker in one.destinations:
+            received.setdefault(broker, []).append(one.write_bytes_per_s)
+    return Demand(_most(sent, most_from_one), _most(received, most_to_one))
+
+
+def _most(shares: dict[int, list[float]], count: int | None) -> dict[int, float]:
+    return {broker: sum(sorted(each, reverse=True)[:count]) for broker, each in shares.items()}
+
+
+def least_rate(demand_bytes_per_s: float) -> int:
+    """The least rate that works for such a demand, in bytes per second."""
+    return math.ceil(HEADROOM * demand_bytes_per_s)
+
+
+# A throttle that follows the traffic: what a broker can carry, less what it carries already. Pure.
+#
+# Never below what the partitions that are copied are written at, for then their copies would never end; and where
+# nobody knows the traffic, a floor.
+
+FLOOR_PART = 0.1
+"""Of the capacity of a broker, so much is its floor unless another is given."""
+
+WORTH_A_CHANGE = 0.1
+"""A rate that is off by no more than this part stays: each change is a request to the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCapacity:
+    """What one broker can send, and receive, in all, in bytes per second."""
+
+    broker: int
+    bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveThrottle:
+    """What each broker can send, and receive, in total.
+
+    `per_broker` names brokers with another capacity; `floor_bytes_per_s` is the lowest rate for copies.
+    """
+
+    capacity_bytes_per_s: int
+    per_broker: tuple[BrokerCapacity, ...] = ()
+    floor_bytes_per_s: int | None = None
+
+    def capacity_of(self, broker: int) -> int:
+        """What this broker can send and receive."""
+        known = (one.bytes_per_s for one in self.per_broker if one.broker == broker)
+        return next(known, self.capacity_bytes_per_s)
+
+    def floor_of(self, broker: int) -> int:
+        """What it may use for copies in any case."""
+        return self.floor_bytes_per_s or max(1, int(FLOOR_PART * self.capacity_of(broker)))
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTraffic:
+    """What a broker sends to followers in sync, and receives from producers and leaders, without copies of moves."""
+
+    broker: int
+    sent_bytes_per_s: float
+    received_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionWrites:
+    """What producers write to a partition."""
+
+    topic_partition: TopicPartition
+    bytes_per_s: float
+
+
+def adaptive_rate(
+    adaptive: AdaptiveThrottle, broker: int, traffic: float | None, needed: float, present: int | None
+) -> int:
+    """The rate of a broker in one direction, given its `traffic` (None: not measured), all in bytes per second.
+
+    `needed` is what is written to the partitions that are copied there, `present` the rate that it has.
+    """
+    least = max(adaptive.floor_of(broker), least_rate(needed))
+    wanted = least if traffic is None else max(least, int(adaptive.capacity_of(broker) - traffic))
+    if present is not None and present >= least and abs(wanted - present) <= WORTH_A_CHANGE * present:
+        return present
+    return wanted
+
+
+def traffic_of(
+    partitions: Iterable[Partition], writes: Mapping[TopicPartition, float], brokers: Iterable[int]
+) -> tuple[BrokerTraffic, ...]:
+    """The traffic of these brokers, but for those that have to do with a partition whose writes are not known.
+
+    A replica out of sync is left out: what it fetches is throttled, or soon over.
+    """
+    sent, received = defaultdict[int, float](float), defaultdict[int, float](float)
+    unknown: set[int] = set()
+    for partition in partitions:
+        bytes_per_s = writes.get(partition.topic_partition)
+        if partition.leader == NO_LEADER:
+            continue
+        if bytes_per_s is None:
+            unknown |= {partition.leader, *partition.isr}
+            continue
+        sent[partition.leader] += bytes_per_s * (len(partition.isr) - 1)
+        for broker in partition.isr:
+            received[broker] += bytes_per_s
+    return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in sorted({*brokers} - unknown))
+
+
+# How fast the brokers of a run may send and receive for its moves.
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BrokerRate:
+    """What one broker may send, and receive, in bytes per second; None for no limit."""
+
+    broker: int
+    bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRates:
+    """The throttle of a run: a rate for every broker, or None for no limit, but for those with a rate of their own.
+
+    With `adaptive` the others get what their traffic leaves over, and nobody knows beforehand what that is.
+    """
+
+    bytes_per_s: int | None = None
+    per_broker: tuple[BrokerRate, ...] = ()
+    adaptive: AdaptiveThrottle | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether any broker is throttled."""
+        return self.adaptive is not None or bool(self._known)
+
+    @property
+    def slowest_bytes_per_s(self) -> int | None:
+        """The lowest rate of any broker; None where nothing is limited, or nobody knows."""
+        return None if self.adaptive is not None else min(self._known, default=None)
+
+    @property
+    def fastest_bytes_per_s(self) -> int | None:
+        """The highest rate of any broker; None where one has no limit."""
+        return None if self.bytes_per_s is None or len(self._known) <= len(self.per_broker) else max(self._known)
+
+    @property
+    def _known(self) -> list[int]:
+        rates = (self.bytes_per_s, *(one.bytes_per_s for one in self.per_broker))
+        return [rate for rate in rates if rate is not None]
+
+    def of(self, broker: int | None) -> int | None:
+        """What this broker may send and receive; None for no limit."""
+        return next((one.bytes_per_s for one in self.per_broker if one.broker == broker), self.bytes_per_s)
+
+    def has_own_rate(self, broker: int | None) -> bool:
+        """Whether this broker has a rate, or no limit, of its own."""
+        return any(one.broker == broker for one in self.per_broker)
+
+    def changed(
+        self, bytes_per_s: int | None, brokers: Iterable[int] = (), adaptive: AdaptiveThrottle | None = None
+    ) -> ThrottleRates:
+        """The same with another rate for these brokers; without any, with this one rate, or `adaptive`, for all."""
+        others = tuple(BrokerRate(broker, bytes_per_s) for broker in sorted({*brokers}))
+        if not others:
+            return ThrottleRates(bytes_per_s, (), adaptive)
+        names = {one.broker for one in others}
+        kept = (one for one in self.per_broker if one.broker not in names)
+        return ThrottleRates(
+            self.bytes_per_s, tuple(sorted((*kept, *others), key=lambda one: one.broker)), self.adaptive
+        )
+
+
+NO_THROTTLE = ThrottleRates()

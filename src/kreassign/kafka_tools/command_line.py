@@ -1,0 +1,382 @@
+"""What all drop-in tools share: how command lines are parsed, how a tool fails, and its exit codes and streams.
+
+Each kind of failure has its stream and its form; the exit code is always 1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import zip_longest
+from typing import TextIO, cast
+
+from kreassign.errors import (
+    ClusterError,
+    KreassignError,
+    OutcomeUnknown,
+    Rejected,
+    Unauthenticated,
+    Unreachable,
+    Unsupported,
+)
+from kreassign.model.authorization import refused_permission
+from kreassign.model.error_codes import error_code
+from kreassign.model.text import PrintableStream, signed_number
+
+# Failures of a tool, and our errors in the words of Kafka's Java client.
+
+_PACKAGE = "org.apache.kafka.common.errors"
+
+
+class UsageError(KreassignError):
+    """Wrong usage: the message and the help go to stderr."""
+
+
+class UncaughtError(KreassignError):
+    """What Kafka's tool does not catch: one line on stderr, in the form of an uncaught Java exception."""
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(f'Exception in thread "main" {java_class}: {message}')
+        self.message = message
+
+
+class ParserError(UncaughtError):
+    """The command line cannot even be read."""
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(f"joptsimple.{java_class}", message)
+
+
+class TerseError(KreassignError):
+    """What Kafka's tool says without the word Error: the message alone on stdout."""
+
+
+class ToolError(KreassignError):
+    """Any other failure: `Error: <message>` on stdout.
+
+    Where Kafka's tool goes on with a Java stack trace, we print one line with the `reason`, if the message does not
+    name it already.
+    """
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+
+    def __str__(self) -> str:
+        message = f"Error: {super().__str__()}"
+        return f"{message}\nCaused by: {self.reason}" if self.reason else message
+
+
+class PlainError(KreassignError):
+    """What most tools say of any failure: the message alone on stderr, or as an uncaught Java exception.
+
+    `java_class` is the class of that exception. `also_said` goes to stdout before. Where Kafka's tool goes on with a
+    Java stack trace, we print one line with the `reason`, if the message does not name it already.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str | None = None,
+        also_said: str | None = None,
+        java_class: str = "kafka.common.AdminCommandFailedException",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.also_said = also_said
+        self.java_class = java_class
+
+    def __str__(self) -> str:
+        return self._with_reason(self.message)
+
+    def uncaught(self) -> str:
+        """The same as an uncaught Java exception."""
+        return self._with_reason(f'Exception in thread "main" {self.java_class}: {self.message}')
+
+    def _with_reason(self, message: str) -> str:
+        return f"{message}\nCaused by: {self.reason}" if self.reason else message
+
+
+def java_failure(error: ClusterError, call: str) -> ToolError:
+    """The failure that Kafka's tool would print for this error of its client's `call` (the Java name of the call)."""
+    if isinstance(error, Unreachable):
+        return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=error.message)
+    return ToolError(java_exception(_class_of(error), error.message))
+
+
+def java_message(error: ClusterError, call: str) -> str:
+    """The message alone of the exception of `java_failure`."""
+    if isinstance(error, Unreachable):
+        return f"Timed out waiting for a node assignment. Call: {call}"
+    return error.message
+
+
+def java_exception(name: str, message: str) -> str:
+    """An exception of Kafka's client as Java prints it."""
+    return f"{_PACKAGE}.{name}: {message}"
+
+
+def _class_of(error: ClusterError) -> str:
+    match error:
+        case Rejected():
+            return error_code(error.code).java_exception
+        case Unauthenticated():  # of TLS or of SASL; only the message says which
+            return "SaslAuthenticationException" if "SASL" in error.message else "SslAuthenticationException"
+        case Unsupported():
+            return "UnsupportedVersionException"
+        case OutcomeUnknown():
+            return "TimeoutException"
+        case _:
+            return "UnknownServerException"
+
+
+# Command lines as joptsimple, the option parser of Kafka's tools, reads them, and the help that it prints.
+#
+# Long options only (one dash does as well as two), never abbreviated, value after a blank or an equals sign. Words that
+# are no options are ignored, and so is everything after `--`. The help is a table of two columns, folded at blanks and
+# hyphens.
+
+_WIDTH = 39
+_GAP = "  "
+_INDENT = "  "
+
+# Bytes that are no text reach Python as halves of surrogate pairs; Java reads each of them as this character.
+_HALF = re.compile("[\ud800-\udfff]")
+
+# A word with the blanks behind it, or blanks at the start of a line; a hyphen or dot before a letter may end a line
+# too.
+_PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Za-z])\S)+\s*")
+
+
+class Value(Enum):
+    """Whether an option takes a value."""
+
+    NONE = "none"
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. `value_name`, `value_type` and `default` say in the help what the value is."""
+
+    name: str
+    description: str
+    value: Value = Value.NONE
+    value_name: str = ""
+    value_type: str = "String"
+    default: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stood on a command line: names in their order, each with its value, if it had one.
+
+    `word_count` counts all words, those too that are neither options nor values.
+    """
+
+    found: tuple[tuple[str, str | None], ...]
+    word_count: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The options given, in their order; one that was given twice is there twice."""
+        return tuple(name for name, _value in self.found)
+
+    def has(self, name: str) -> bool:
+        """Whether the option was given."""
+        return name in self.names
+
+    def text(self, name: str) -> str | None:
+        """The value of an option, None if it has none; raises `ToolError` if it was given several values."""
+        values = [value for found, value in self.found if found == name and value is not None]
+        if len(values) > 1:
+            raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
+        return values[0] if values else None
+
+    def number(self, name: str, default: int, *, bits: int = 64) -> int:
+        """The value of an option as a signed number of so many bits, or the default.
+
+        Java's `Long` has 64 bits, its `Integer` 32. Raises `ToolError` for any other text.
+        """
+        text = self.text(name)
+        if text is None:
+            return default
+        limit = 2 ** (bits - 1)
+        number = signed_number(text)
+        if number is None or not -limit <= number < limit:
+            raise ToolError(f"Cannot parse argument '{text}' of option {name}")
+        return number
+
+
+def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
+    """Read the words of a command line; raises `ParserError` for an unknown option or a missing value."""
+    table = {option.name: option for option in known}
+    words = [_HALF.sub("\N{REPLACEMENT CHARACTER}", word) for word in words]
+    if broken := next((word for word in words if "\0" in word), None):
+        raise ParserError("IllegalOptionSpecificationException", f"{broken} is not a legal option character")
+    found: list[tuple[str, str | None]] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        at += 1
+        if not _is_option(word):
+            continue
+        option, value = _recognised(table, word)
+        if option.value is Value.NONE:
+            value = None
+        elif value is None and at < len(words) and (option.value is Value.REQUIRED or not _is_option(words[at])):
+            value = words[at]
+            at += 1
+        if value is None and option.value is Value.REQUIRED:
+            missing = f"Option {option.name} requires an argument"
+            raise ParserError("OptionMissingRequiredArgumentException", missing)
+        found.append((option.name, value))
+    return Options(tuple(found), len(words))
+
+
+def _recognised(table: dict[str, Option], word: str) -> tuple[Option, str | None]:
+    name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+    if name not in table:
+        # After a single dash joptsimple takes each letter for an option of its own, and trips over the first.
+        shown = name if word.startswith("--") else name[:1]
+        raise ParserError("UnrecognizedOptionException", f"{shown} is not a recognized option")
+    return table[name], value if equals else None
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def help_table(options: Iterable[Option]) -> str:
+    """The table, options sorted by name, every column as wide as its widest line."""
+    rows = [(_heading(option), _description(option)) for option in sorted(options, key=lambda option: option.name)]
+    folded = [line for row in [("Option", "Description"), ("------", "-----------"), *rows] for line in _row(*row)]
+    left, right = (max(map(len, column)) for column in zip(*folded, strict=True))
+    return "\n".join(f"{option:<{left}}{_GAP}{text:<{right}}" for option, text in folded)
+
+
+def _heading(option: Option) -> str:
+    argument = f"{option.value_type}: {option.value_name}"
+    match option.value:
+        case Value.NONE:
+            return f"--{option.name}"
+        case Value.REQUIRED:
+            return f"--{option.name} <{argument}>"
+        case Value.OPTIONAL:
+            return f"--{option.name} [{argument}]"
+
+
+def _description(option: Option) -> str:
+    return option.description if option.default is None else f"{option.description} (default: {option.default})"
+
+
+def _row(heading: str, description: str) -> Iterator[tuple[str, str]]:
+    return zip_longest(_folded(heading), _folded(description), fillvalue="")
+
+
+def _folded(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        folded = ""
+        for piece in _PIECE.findall(line):
+            if len(folded) + len(piece) > _WIDTH:
+                yield folded.rstrip(" ")
+                folded = _INDENT
+            folded += piece
+        yield folded.rstrip(" ")
+
+
+# What the entry points of the tools share: exit codes, which stream gets what, and how addresses are checked.
+
+FAILED = 1
+_INTERRUPTED = 130
+_ADDRESS = re.compile(r".+:\d+", re.ASCII)
+
+
+class ErrorStyle(Enum):
+    """How a tool reports its failures, apart from a wrong usage, which always goes to stderr with the help."""
+
+    MESSAGE = auto()
+    """The message alone on stderr."""
+    EXCEPTION = auto()
+    """On stderr, as an uncaught Java exception."""
+    STDOUT = auto()
+    """`Error: <message>` on stdout; an unreadable command line as an exception on stderr."""
+
+
+def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle = ErrorStyle.MESSAGE) -> int:
+    """Do the job, report a failure in the style of the tool, and return the exit code.
+
+    Unlike Kafka's own tools it prints nothing of a cluster's that could control the terminal.
+    """
+    out, err = (cast("TextIO", PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
+        return _exit_code(job, options, style)
+
+
+def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle) -> int:
+    try:
+        job()
+        sys.stdout.flush()
+    except UsageError as failure:
+        print(failure, help_table(options), sep="\n", file=sys.stderr)
+    except UncaughtError as failure:
+        print(failure.message if style is ErrorStyle.MESSAGE else failure, file=sys.stderr)
+    except KreassignError as failure:
+        if isinstance(failure, PlainError) and failure.also_said:
+            print(failure.also_said, flush=True)
+        if text := _text(failure, style):
+            print(text, file=sys.stdout if style is ErrorStyle.STDOUT else sys.stderr, flush=True)
+        if permission := _missing_permission(failure):
+            print(permission, file=sys.stderr)
+    except BrokenPipeError:
+        # The reader is gone, as in `--list | head`; keep Python from writing the rest when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    else:
+        return 0
+    return FAILED
+
+
+def _text(failure: KreassignError, style: ErrorStyle) -> str:
+    match failure:
+        case PlainError() if style is ErrorStyle.EXCEPTION:
+            return failure.uncaught()
+        case PlainError():
+            return str(failure) if failure.message else ""
+        case TerseError():
+            return str(failure)
+        case ToolError() if style is not ErrorStyle.STDOUT:
+            return "\n".join([failure.message, *([f"Caused by: {failure.reason}"] if failure.reason else [])])
+        case _ if style is ErrorStyle.STDOUT:
+            return str(failure if isinstance(failure, ToolError) else ToolError(_own_words(failure)))
+        case _:
+            return _own_words(failure)
+
+
+def _missing_permission(failure: BaseException | None) -> str | None:
+    """The permission that the refusal behind a failure asks for: Kafka's own words do not name it."""
+    while failure is not None:
+        if (found := refused_permission(failure)) is not None:
+            return found
+        failure = failure.__cause__
+    return None
+
+
+def _own_words(failure: KreassignError) -> str:
+    return failure.message if isinstance(failure, ClusterError) else str(failure)
+
+
+def portless(addresses: str) -> str | None:
+    """The first address of a list that has no port, on which Kafka's tools insist; None if all have one."""
+    found = filter(None, map(str.strip, addresses.split(",")))
+    return next((address for address in found if not _ADDRESS.fullmatch(address)), None)

@@ -1,0 +1,319 @@
+"""The options of `kafka-topics` and their values: names, help texts and rules are those of Kafka 4.3.1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+
+from kreassign.kafka_tools.command_line import Option, Options, PlainError, ToolError, UsageError, Value
+from kreassign.model.text import signed_number
+
+KAFKA_VERSION = "4.3.1"
+"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+
+HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
+NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
+DELETE_CONFIG_IS_GONE = (
+    "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully removed in "
+    "future releases."
+)
+ID_WINS = "Only topic id will be used when both --topic and --topic-id are specified and topicId is not Uuid.ZERO_UUID"
+_CONFIGS_TOOL = " (To alter topic configurations, the kafka-configs tool can be used.)"
+CONFIG_NAMES = (
+    "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type", "compression.zstd.level",
+    "delete.retention.ms", "file.delete.delay.ms", "flush.messages", "flush.ms",
+    "follower.replication.throttled.replicas", "index.interval.bytes", "leader.replication.throttled.replicas",
+    "local.retention.bytes", "local.retention.ms", "max.compaction.lag.ms", "max.message.bytes",
+    "message.timestamp.after.max.ms", "message.timestamp.before.max.ms", "message.timestamp.type",
+    "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "min.insync.replicas", "preallocate",
+    "remote.log.copy.disable", "remote.log.delete.on.disable", "remote.storage.enable", "retention.bytes",
+    "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
+    "unclean.leader.election.enable",
+)  # fmt: skip
+"""The settings that a topic can have."""
+
+_NOT_KAFKAS = "Kafka's own tool does not have this option."
+_CONFIG_LIST = "".join(f"\t{name}\n" for name in CONFIG_NAMES)
+
+
+class Action(Enum):
+    """What the tool is asked to do; exactly one per command line."""
+
+    LIST = "list"
+    DESCRIBE = "describe"
+    CREATE = "create"
+    ALTER = "alter"
+    DELETE = "delete"
+
+
+_REPORTS = (
+    "under-replicated-partitions",
+    "under-min-isr-partitions",
+    "at-min-isr-partitions",
+    "unavailable-partitions",
+)
+
+OPTIONS = (
+    Option("alter", f"Alter the number of partitions and replica assignment.{_CONFIGS_TOOL}"),
+    Option(
+        "at-min-isr-partitions",
+        "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
+    ),
+    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", Value.REQUIRED, "server to connect to"),
+    Option(
+        "command-config",
+        "Property file containing configs to be passed to Admin Client.",
+        Value.REQUIRED,
+        "command config property file",
+    ),
+    Option(
+        "config",
+        "A topic configuration override for the topic being created. The following is a list of valid configurations: "
+        f"\n{_CONFIG_LIST}See the Kafka documentation for full details on the topic configs. It is supported only in "
+        f"combination with --create.{_CONFIGS_TOOL}",
+        Value.REQUIRED,
+        "name=value",
+    ),
+    Option("create", "Create a new topic."),
+    Option("delete", "Delete a topic."),
+    Option(
+        "delete-config",
+        "This option is no longer supported and has been deprecated since 4.0",
+        Value.REQUIRED,
+        "name",
+    ),
+    Option("describe", "List details for the given topics."),
+    Option(
+        "dry-run",
+        "With --alter --replication-factor or --replica-assignment without --partitions: check and show what would "
+        f"change and what would be copied; change nothing. {_NOT_KAFKAS}",
+    ),
+    Option(
+        "exclude-internal",
+        "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
+    ),
+    Option(
+        "force",
+        "With --alter --replication-factor or --replica-assignment without --partitions: allow fewer replicas than "
+        f"min.insync.replicas. {_NOT_KAFKAS}",
+    ),
+    Option("help", "Print usage information."),
+    Option(
+        "if-exists",
+        "If set when altering or deleting or describing topics, the action will only execute if the topic exists.",
+    ),
+    Option(
+        "if-not-exists",
+        "If set when creating topics, the create request will not fail if the topic already exists, but the request "
+        "will still be sent.",
+    ),
+    Option("list", "List all available topics."),
+    Option(
+        "partition-size-limit-per-response",
+        "The maximum partition size to be included in one DescribeTopicPartitions response.",
+        Value.REQUIRED,
+        "maximum number of partitions per response",
+        "Integer",
+    ),
+    Option(
+        "partitions",
+        "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
+        "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
+        "logic or ordering of the messages will be affected).",
+        Value.REQUIRED,
+        "# of partitions",
+        "Integer",
+    ),
+    Option(
+        "replica-assignment",
+        "A list of manual partition-to-broker assignments for the topic being created or altered.",
+        Value.REQUIRED,
+        "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
+        "broker_id_for_part2_replica2 , ...",
+    ),
+    Option(
+        "replication-factor",
+        "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
+        "cluster default.",
+        Value.REQUIRED,
+        "replication factor",
+        "Integer",
+    ),
+    Option(
+        "topic",
+        "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
+        "option.",
+        Value.REQUIRED,
+        "topic",
+    ),
+    Option("topic-id", "The topic-id to describe.", Value.REQUIRED, "topic-id"),
+    Option("topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."),
+    Option(
+        "unavailable-partitions",
+        "If set when describing topics, only show partitions whose leader is not available.",
+    ),
+    Option(
+        "under-min-isr-partitions",
+        "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
+    ),
+    Option("under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."),
+    Option("version", "Display Kafka version."),
+)
+
+
+def choose_action(options: Options) -> Action:
+    """The one action of a command line; raises the first rule that is broken, in Kafka's order."""
+    if not options.word_count:
+        raise UsageError(NO_WORDS_TEXT)
+    if options.has("help"):
+        raise UsageError(HELP_TEXT)
+    chosen = [action for action in Action if options.has(action.value)]
+    if len(chosen) != 1:
+        raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
+    _check_required(chosen[0], options)
+    _check_combinations(chosen[0], options)
+    return chosen[0]
+
+
+def _check_required(action: Action, options: Options) -> None:
+    if not options.has("bootstrap-server"):
+        raise PlainError("--bootstrap-server must be specified")
+    if action is Action.DESCRIBE and options.has("if-exists") and not (options.has("topic") or options.has("topic-id")):
+        raise UsageError("--topic or --topic-id is required to describe a topic")
+    if action not in (Action.LIST, Action.DESCRIBE):
+        _require(options, "topic")
+    if action is Action.ALTER:
+        if options.has("config"):
+            together = 'Option combination "[[bootstrap-server], [config]]" can\'t be used with option "[alter]"'
+            raise UsageError(f"{together}{_CONFIGS_TOOL}")
+        if not changes_replicas(options):
+            _require(options, "partitions")
+
+
+def changes_replicas(options: Options) -> bool:
+    """Whether `--alter` changes replicas, which Kafka's tool cannot, rather than the number of partitions."""
+    return not options.has("partitions") and any(map(options.has, _REPLICA_CHANGES))
+
+
+def _require(options: Options, name: str) -> None:
+    if not options.has(name):
+        raise UsageError(f'Missing required argument "[{name}]"')
+
+
+_REPLICA_CHANGES = ("replication-factor", "replica-assignment")
+_REPLICA_CHANGE_FLAGS = ("dry-run", "force")
+_ALLOWED_ACTIONS = {
+    "config": (Action.ALTER, Action.CREATE),
+    "partitions": (Action.ALTER, Action.CREATE),
+    "replication-factor": (Action.CREATE,),
+    "replica-assignment": (Action.ALTER, Action.CREATE),
+}
+_MODIFIERS = {
+    "if-exists": (Action.ALTER, Action.DELETE, Action.DESCRIBE),
+    "if-not-exists": (Action.CREATE,),
+    "exclude-internal": (Action.LIST, Action.DESCRIBE),
+}
+
+
+def _check_combinations(action: Action, options: Options) -> None:
+    is_replica_change = action is Action.ALTER and changes_replicas(options)
+    for name, actions in _ALLOWED_ACTIONS.items():
+        fits = action in actions or (is_replica_change and name in _REPLICA_CHANGES)
+        _exclude(options, name, [] if fits else [action.value])
+    for name in _REPLICA_CHANGE_FLAGS:
+        _exclude(options, name, [] if is_replica_change else ["partitions", action.value])
+    if action is Action.CREATE or is_replica_change:
+        _exclude(options, "replica-assignment", ["partitions", "replication-factor"])
+    outside = [] if action is Action.DESCRIBE else [action.value]
+    for name in _REPORTS:
+        _exclude(options, name, [*outside, "topics-with-overrides"])
+    _exclude(options, "topics-with-overrides", [*outside, *_REPORTS])
+    for name, actions in _MODIFIERS.items():
+        _exclude(options, name, [action.value] if action not in actions else [])
+
+
+def _exclude(options: Options, name: str, others: Iterable[str]) -> None:
+    if options.has(name) and (other := next(filter(options.has, others), None)) is not None:
+        raise UsageError(f'Option "[{name}]" can\'t be used with option "[{other}]"')
+
+
+# What a command line asks of a topic: its name, counts, assignment and configuration.
+
+INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+_MOST_REPLICAS = 32_767
+
+
+def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
+    """The topics whose whole name a pattern matches (None for all); in a pattern commas stand for alternatives."""
+    wanted = [topic for topic in topics if not (exclude_internal and topic in INTERNAL)]
+    if pattern is None:
+        return wanted
+    expression = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
+    try:
+        found = re.compile(expression)
+    except re.error as error:
+        raise ToolError(f"{expression} is an invalid regex.") from error
+    return [topic for topic in wanted if found.fullmatch(topic)]
+
+
+def collides(name: str) -> bool:
+    """Whether a topic could share the names of its metrics with another one."""
+    return "." in name or "_" in name
+
+
+def count(options: Options, name: str) -> int | None:
+    """The value of an option as a number of 32 bits, None without it."""
+    return options.number(name, 0, bits=32) if options.has(name) else None
+
+
+def check_counts(partitions: int | None, replication_factor: int | None) -> None:
+    """Refuse counts that no topic can be created with."""
+    if replication_factor is not None and not 1 <= replication_factor <= _MOST_REPLICAS:
+        raise ToolError(f"The replication factor must be between 1 and {_MOST_REPLICAS} inclusive")
+    if partitions is not None and partitions < 1:
+        raise ToolError("The partitions must be greater than 0")
+
+
+def replica_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
+    """Brokers joined by colons for each partition, partitions by commas; nothing for no text."""
+    if not text:
+        return ()
+    lists = tuple(_brokers(part) for part in text.split(","))
+    for index, brokers in enumerate(lists):
+        if len(brokers) != len(lists[0]):
+            raise ToolError(f"Partition {index} has different replication factor: {list(brokers)}")
+    return lists
+
+
+def _brokers(text: str) -> tuple[int, ...]:
+    brokers = tuple(_broker(word.strip()) for word in text.split(":"))
+    twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+    if twice:
+        raise ToolError(f"Partition replica lists may not contain duplicate entries: {','.join(map(str, twice))}")
+    return brokers
+
+
+def _broker(word: str) -> int:
+    number = signed_number(word)
+    if number is None or not -(2**31) <= number < 2**31:
+        raise ToolError(f'For input string: "{word}"')
+    return number
+
+
+def configs(texts: Iterable[str]) -> dict[str, str]:
+    """Keys and values of `key=value` texts; every key must be one that topics have."""
+    found = {}
+    for text in texts:
+        pair = re.split(r"\s*=\s*", text)
+        while pair and not pair[-1]:
+            pair.pop()
+        if len(pair) != 2:
+            raise ToolError(
+                'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
+            )
+        found[pair[0].strip()] = pair[1].strip()
+    for name in found:
+        if name not in CONFIG_NAMES:
+            raise ToolError(f"Unknown topic config name: {name}")
+    return found

@@ -1,0 +1,333 @@
+"""Decide changes of topics as KIP-179 has them: partition counts, replication factors, reassignments.
+
+Each decision is a function of a `TopicsView` and gives a `Refusal` for what cannot be done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from kreassign.model.cluster import Broker, LogDir, LogDirReplica, Partition, Topic, TopicPartition
+from kreassign.model.error_codes import (
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+
+# The view of a cluster on which decisions rest.
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """A registered broker and what it holds: bytes on its disks, and how many replicas.
+
+    One that `may_receive` nothing (it is down, shutting down, or all its directories are cordoned) gets no new replicas
+    but may keep and be given what the caller names.
+    """
+
+    id: int
+    rack: str | None = None
+    size_bytes: int = 0
+    replica_count: int = 0
+    may_receive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsView:
+    """Brokers by id, topics by name, bytes of one copy by partition (0 where nobody knows), and what moves already.
+
+    `min_in_sync` is `min.insync.replicas` by topic, 1 where nobody knows.
+    """
+
+    brokers: Mapping[int, BrokerView]
+    topics: Mapping[str, Topic]
+    sizes_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ongoing: AbstractSet[TopicPartition] = frozenset()
+    min_in_sync: Mapping[str, int] = field(default_factory=dict)
+
+
+def topics_view(
+    brokers: Iterable[Broker],
+    log_dirs: Mapping[int, tuple[LogDir, ...]],
+    topics: Mapping[str, Topic],
+    *,
+    ongoing: AbstractSet[TopicPartition] = frozenset(),
+    min_in_sync: Mapping[str, int],
+) -> TopicsView:
+    """A view from what a cluster says of itself; brokers whose `log_dirs` are not there did not report them."""
+    views = (_broker_view(broker, log_dirs.get(broker.id, ())) for broker in brokers)
+    leaders = {entry.topic_partition: entry.leader for topic in topics.values() for entry in topic.partitions}
+    sizes = {
+        copy.topic_partition: copy.size_bytes
+        for broker, dirs in log_dirs.items()
+        for copy in _copies(dirs)
+        if leaders.get(copy.topic_partition) == broker
+    }
+    return TopicsView({view.id: view for view in views}, topics, sizes, ongoing, min_in_sync)
+
+
+def _broker_view(broker: Broker, log_dirs: tuple[LogDir, ...]) -> BrokerView:
+    copies = _copies(log_dirs)
+    is_cordoned = bool(log_dirs) and all(log_dir.is_cordoned for log_dir in log_dirs)
+    return BrokerView(
+        broker.id,
+        broker.rack,
+        sum(copy.size_bytes for copy in copies),
+        len(copies),
+        may_receive=not broker.is_fenced and not is_cordoned,
+    )
+
+
+def _copies(log_dirs: tuple[LogDir, ...]) -> list[LogDirReplica]:
+    """All copies but those that a move between directories is building."""
+    return [replica for log_dir in log_dirs for replica in log_dir.replicas if not replica.is_future]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One item that will not be done: the code by which Kafka refuses it, and the sentence that says why."""
+
+    code: int
+    message: str
+
+
+# Kafka's sentences about requests that cannot be fulfilled, in the order in which Kafka looks.
+
+
+def unfit_count(topic: str, present: int, wanted: int) -> str | None:
+    """Why a topic with `present` partitions cannot have `wanted`; None if it can."""
+    if wanted == present:
+        return f"Topic already has {present} partition(s)."
+    if wanted < present:
+        return f"The topic {topic} currently has {present} partition(s); {wanted} would not be an increase."
+    return None
+
+
+def unfit_assignment(replicas: tuple[int, ...], registered: Container[int]) -> str | None:
+    """Why a replica list given by hand is illegal; None if it is not. Brokers that are down are fine."""
+    if not replicas:
+        return "The manual partition assignment includes an empty replica list."
+    seen: set[int] = set()
+    for broker in sorted(replicas):
+        if broker not in registered:
+            return f"The manual partition assignment includes broker {broker}, but no such broker is registered."
+        if broker in seen:
+            return f"The manual partition assignment includes the broker {broker} more than once."
+        seen.add(broker)
+    return None
+
+
+def unknown_topic_message(topic: str) -> str:
+    """A topic that is not there."""
+    return f"Unable to find a topic named {topic}."
+
+
+def unknown_partition_message(topic: str, partition: int) -> str:
+    """A partition that is not there."""
+    return f"Unable to find partition {topic}:{partition}."
+
+
+def below_min_in_sync_message(topic: str, factor: int, least: int) -> str:
+    """Fewer replicas than producers with acks=all need."""
+    return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}."
+
+
+DUPLICATE_TOPIC = "Duplicate topic name."
+DUPLICATE_PARTITION = "Duplicate partition."
+IN_PROGRESS = "A partition reassignment is in progress."
+
+
+# AlterPartitionCounts (KIP-179): which topics may have so many partitions.
+
+
+def decide_partition_counts(view: TopicsView, wanted: Iterable[tuple[str, int]]) -> dict[str, int | Refusal]:
+    """The count of each topic that may have it, or why not; a topic named twice gets neither of its counts."""
+    asked = list(wanted)
+    times = Counter(topic for topic, _count in asked)
+    return {topic: _decide_count(view, topic, count, times[topic]) for topic, count in asked}
+
+
+def _decide_count(view: TopicsView, name: str, count: int, times: int) -> int | Refusal:
+    if times > 1:
+        return Refusal(INVALID_REQUEST, DUPLICATE_TOPIC)
+    topic = view.topics.get(name)
+    if topic is None:
+        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
+    unfit = unfit_count(name, len(topic.partitions), count)
+    return count if unfit is None else Refusal(INVALID_PARTITIONS, unfit)
+
+
+# AlterReplicationFactors (KIP-179): which replicas a topic gains or loses.
+#
+# New replicas go to the rack that has fewest of the partition, there to the broker with the fewest bytes, then
+# replicas, then the lowest id; what this call has placed already counts. Replicas that go are never the leader; those
+# that are out of sync go first, then those in the rack that has most of the partition, then those on the fullest
+# broker. The order of those that stay is kept.
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+
+
+def decide_replication_factors(
+    view: TopicsView, wanted: Iterable[tuple[str, int]], *, may_undercut_min_in_sync: bool = False
+) -> dict[str, Targets | Refusal]:
+    """The new replica lists of each topic that may have its factor, or why not; only partitions that change are in it.
+
+    A factor below `min.insync.replicas` would stop producers, so it is refused unless `may_undercut_min_in_sync`.
+    """
+    asked = list(wanted)
+    times = Counter(topic for topic, _factor in asked)
+    loads = _Loads(view)
+    decisions: dict[str, Targets | Refusal] = {}
+    for name, factor in asked:
+        refusal = _refusal(view, name, factor, times[name], may_undercut=may_undercut_min_in_sync)
+        decisions[name] = refusal or _targets(loads, view.topics[name], factor)
+    return decisions
+
+
+def _refusal(view: TopicsView, name: str, factor: int, times: int, *, may_undercut: bool) -> Refusal | None:
+    if times > 1:
+        return Refusal(INVALID_REQUEST, DUPLICATE_TOPIC)
+    topic = view.topics.get(name)
+    if topic is None:
+        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
+    if factor < 1:
+        return Refusal(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+    moving = [str(partition.topic_partition) for partition in topic.partitions if _is_moving(view, partition)]
+    if moving:
+        return Refusal(REASSIGNMENT_IN_PROGRESS, f"{IN_PROGRESS[:-1]}: {', '.join(moving)}.")
+    return _unfit_factor(view, topic, factor, may_undercut=may_undercut)
+
+
+def _is_moving(view: TopicsView, partition: Partition) -> bool:
+    return partition.topic_partition in view.ongoing
+
+
+def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: bool) -> Refusal | None:
+    least = view.min_in_sync.get(topic.name, 1)
+    shrinks = any(len(partition.replicas) > factor for partition in topic.partitions)
+    if shrinks and factor < least and not may_undercut:
+        return Refusal(INVALID_REPLICATION_FACTOR, below_min_in_sync_message(topic.name, factor, least))
+    usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
+    for partition in topic.partitions:
+        possible = len(usable.union(partition.replicas))
+        if factor > possible:
+            text = (
+                f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot "
+                f"be reached because only {possible} broker(s) are registered or some brokers have all their log "
+                "directories cordoned."
+            )
+            return Refusal(INVALID_REPLICATION_FACTOR, text)
+    return None
+
+
+def _targets(loads: _Loads, topic: Topic, factor: int) -> Targets:
+    targets: Targets = {}
+    for partition in topic.partitions:
+        if len(partition.replicas) < factor:
+            targets[partition.topic_partition] = loads.grown(partition, factor)
+        elif len(partition.replicas) > factor:
+            targets[partition.topic_partition] = loads.shrunk(partition, factor)
+    return targets
+
+
+class _Loads:
+    """What each broker holds, with what has been decided so far."""
+
+    def __init__(self, view: TopicsView) -> None:
+        self._brokers = view.brokers
+        self._sizes = view.sizes_bytes
+        self._bytes = Counter({broker.id: broker.size_bytes for broker in view.brokers.values()})
+        self._counts = Counter({broker.id: broker.replica_count for broker in view.brokers.values()})
+
+    def grown(self, partition: Partition, factor: int) -> tuple[int, ...]:
+        replicas = partition.replicas
+        while len(replicas) < factor:
+            racks = self._racks(replicas)
+            free = (one for one in self._brokers.values() if one.may_receive and one.id not in replicas)
+            chosen = min(free, key=lambda one: (racks[one.rack], self._weight(one.id), one.id))
+            self._book(partition, chosen.id, 1)
+            replicas += (chosen.id,)
+        return replicas
+
+    def shrunk(self, partition: Partition, factor: int) -> tuple[int, ...]:
+        replicas = partition.replicas
+        while len(replicas) > factor:
+            racks = self._racks(replicas)
+            free = [broker for broker in replicas if broker != partition.leader]
+            leaving = max(
+                free,
+                key=lambda one: (one not in partition.isr, racks[self._rack(one)], self._weight(one), one),
+            )
+            self._book(partition, leaving, -1)
+            replicas = tuple(broker for broker in replicas if broker != leaving)
+        return replicas
+
+    def _racks(self, replicas: Iterable[int]) -> Counter[str | None]:
+        """How many of the replicas each rack has. Brokers that name none are not counted."""
+        return Counter(rack for rack in map(self._rack, replicas) if rack is not None)
+
+    def _rack(self, broker: int) -> str | None:
+        known = self._brokers.get(broker)
+        return known.rack if known else None
+
+    def _weight(self, broker: int) -> tuple[int, int]:
+        return self._bytes[broker], self._counts[broker]
+
+    def _book(self, partition: Partition, broker: int, sign: int) -> None:
+        self._bytes[broker] += sign * self._sizes.get(partition.topic_partition, 0)
+        self._counts[broker] += sign
+
+
+# ReassignPartitions (KIP-179): which partitions may go where the caller asks.
+#
+# Unlike AlterPartitionReassignments of KIP-455, which came later, a partition that moves already is refused.
+
+Replicas = tuple[int, ...]
+
+
+def decide_reassignments(
+    view: TopicsView, wanted: Iterable[tuple[TopicPartition, Replicas]]
+) -> dict[TopicPartition, Replicas | Refusal]:
+    """The target of each partition that may have it, or why not; one named twice gets neither of its targets."""
+    asked = list(wanted)
+    times = Counter(partition for partition, _replicas in asked)
+    return {
+        partition: _decide_reassignment(view, partition, replicas, times[partition]) for partition, replicas in asked
+    }
+
+
+def min_in_sync_undercut(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]) -> dict[TopicPartition, Refusal]:
+    """The partitions that would shrink below `min.insync.replicas`, which stops producers. Kafka lets that pass."""
+    found: dict[TopicPartition, Refusal] = {}
+    for key, replicas in wanted.items():
+        least = view.min_in_sync.get(key.topic, 1)
+        present = len(view.topics[key.topic].partitions[key.partition].replicas)
+        if len(replicas) < min(least, present):
+            text = below_min_in_sync_message(key.topic, len(replicas), least)
+            found[key] = Refusal(INVALID_REPLICATION_FACTOR, text)
+    return found
+
+
+def _decide_reassignment(view: TopicsView, key: TopicPartition, replicas: Replicas, times: int) -> Replicas | Refusal:
+    if times > 1:
+        return Refusal(INVALID_REQUEST, DUPLICATE_PARTITION)
+    topic = view.topics.get(key.topic)
+    if topic is None:
+        return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic))
+    if not 0 <= key.partition < len(topic.partitions):
+        return Refusal(INVALID_REPLICA_ASSIGNMENT, unknown_partition_message(*key))
+    # Kafka's sentence is about the first fault in the order of ids, KIP-179's code about unknown brokers before others.
+    unknown = tuple(broker for broker in replicas if broker not in view.brokers)
+    unfit = unfit_assignment(unknown or replicas, view.brokers)
+    if unfit is not None:
+        return Refusal(UNKNOWN_MEMBER_ID if unknown else INVALID_REPLICA_ASSIGNMENT, unfit)
+    if key in view.ongoing:
+        return Refusal(REASSIGNMENT_IN_PROGRESS, IN_PROGRESS)
+    return replicas

@@ -1,0 +1,575 @@
+"""Bring measures into tables: sampled from a cluster, streamed from a Kafka topic, or imported from files.
+
+From offsets and sizes that were sampled the load job computes rates. Collectors and streams compact their own tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fcntl import LOCK_EX, flock
+from hashlib import sha256
+from itertools import count, islice
+from pathlib import Path
+from tempfile import gettempdir
+
+from kreassign.admin import AdminClient
+from kreassign.admin.properties import read_properties
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import ClusterError, DataError, InputError
+from kreassign.executor.cluster.permissions import lacking_to_read
+from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
+from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
+from kreassign.operations.snapshot import described_cluster, warn_of_unread
+from kreassign.operations.snapshot_files import spark_jobs, spark_log
+from kreassign.pipeline.ingest.exporters import BadRow, Origin, Parsed, Reading, is_metric, metric_rows, of_brokers
+from kreassign.pipeline.ingest.imported_samples import (
+    Judge,
+    PartitionReadings,
+    check_columns,
+    given_rows,
+    is_fact,
+    text_rows,
+)
+from kreassign.pipeline.ingest.measure_files import parse
+from kreassign.pipeline.ingest.metric_records import BatchCount, RecordForm
+from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
+from kreassign.pipeline.tables.access import by_reference, for_log, make_private_folder
+from kreassign.pipeline.tables.arrow import MAGIC, foreign_columns, foreign_rows
+from kreassign.pipeline.tables.commits import compact, vacuum
+from kreassign.pipeline.tables.parquet import has_table, keys_at, keys_with, write_rows
+from kreassign.pipeline.tables.schemas import (
+    BROKERS,
+    CLUSTERS,
+    IMPORT_QUARANTINE,
+    LOG_DIRS,
+    METRICS,
+    PARTITIONS,
+    REPLICAS,
+    SAMPLES,
+    THROTTLES,
+    Row,
+    Table,
+)
+
+__all__ = [
+    "COMPACT_EVERY",
+    "LOCK",
+    "MAX_OFFSETS",
+    "NO_INSTANCE",
+    "SAME_KEY",
+    "SYSTEM_CLOCK",
+    "TABLES_OF_ROUNDS",
+    "VACUUM_EVERY",
+    "Bad",
+    "Compaction",
+    "Imported",
+    "ImportedFile",
+    "MetricStream",
+    "RecordForm",
+    "Round",
+    "SparkOptions",
+    "collect",
+    "import_metrics",
+    "import_samples",
+    "paced",
+    "store_round",
+    "stream_metrics",
+    "survived",
+    "take_round",
+    "take_throttles",
+]
+
+# Compaction by those who write small files all the time: collectors and streams keep their tables in order themselves.
+#
+# The log of a table names every file again and again, and a reader opens each; a compaction after so many rounds or
+# batches costs little beside that.
+
+COMPACT_EVERY = 60
+"""Rounds, or batches, from one compaction to the next."""
+VACUUM_EVERY = 24
+"""Compactions from one to the next that also deletes the files of old versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Which tables of a directory are compacted, after every how many writes, and who hears what went wrong."""
+
+    data: Path | str
+    tables: Iterable[Table]
+    every: int
+    clock: Clock
+    warn: Warn
+
+    def after(self, number: int) -> None:
+        """Compact if it is time, after the write of this number, counted from 1.
+
+        Where another process does so at the same time, one of both is enough.
+        """
+        if number % self.every:
+            return
+        vacuum_ms = None if number % (self.every * VACUUM_EVERY) else self.clock.now_ms()
+        for table in self.tables:
+            try:
+                if has_table(self.data, table):
+                    compact(self.data, table)
+                    if vacuum_ms is not None:
+                        vacuum(self.data, table, vacuum_ms)
+            except DataError as error:
+                self.warn(f"not compacted: {error}")
+
+
+# Samples of a cluster, round after round; from its offsets and sizes the load job computes rates.
+
+SYSTEM_CLOCK = SystemClock()
+TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round, counted from 1: how many partitions it stored, or why it stored none."""
+
+    number: int
+    partitions: int | None
+    problem: ClusterError | None = None
+
+
+def collect(
+    client: AdminClient,
+    data: Path | str,
+    *,
+    rounds: int | None = None,
+    interval_s: float = 60.0,
+    compact_every: int = COMPACT_EVERY,
+    clock: Clock = SYSTEM_CLOCK,
+    warn: Warn = warn_program,
+) -> Iterator[Round]:
+    """Store rounds of samples in the tables of a directory; without a number of rounds until nobody asks for more.
+
+    A round that the cluster does not answer is left out. Raises ClusterError if it is the first. After so many rounds
+    as `compact_every` their files become one per table and date.
+    """
+    compaction = Compaction(data, TABLES_OF_ROUNDS, compact_every, clock, warn)
+    for number in paced(rounds, interval_s, clock):
+        yield survived(number, lambda: store_round(data, take_round(client, clock, warn)))
+        compaction.after(number)
+
+
+def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:
+    """Numbers from 1 to `rounds`, one per interval, or without end.
+
+    A round that took longer is followed by the next at once.
+    """
+    started_s = clock.monotonic_s()
+    for number in count() if rounds is None else range(rounds):
+        clock.sleep(started_s + number * interval_s - clock.monotonic_s())
+        yield number + 1
+
+
+def survived(number: int, store: Callable[[], int]) -> Round:
+    """The round that this stores, or the problem that kept it from doing so; that of a first round is raised."""
+    try:
+        return Round(number, store())
+    except ClusterError as error:
+        if number == 1:
+            raise
+        return Round(number, None, error)
+
+
+def store_round(data: Path | str, collected: CollectedRound) -> int:
+    """Write the files of a round, the seal of its snapshot last; returns the number of partitions."""
+    stem = collected.samples.file_stem
+    for table, rows in round_tables(collected):
+        write_rows(data, table, rows, file_stem=stem)
+    return len(collected.samples.end_offsets)
+
+
+def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> CollectedRound:
+    """Ask for one round; sizes come right after the end offsets, as both together give the size of a record.
+
+    So do the start offsets, which are therefore those of what leaders have on their own disks.
+    """
+    cluster = described_cluster(client)
+    described = client.describe_topics()
+    topics = tuple(described.ok.values())
+    reassignments = client.list_partition_reassignments()
+    partitions = [partition.topic_partition for topic in topics for partition in topic.partitions]
+    taken_ms = clock.now_ms()
+    end_offsets = client.list_offsets(partitions)
+    log_dirs = client.describe_log_dirs()
+    start_offsets = client.list_offsets(partitions, OffsetSpec.EARLIEST_LOCAL)
+    warn_of_unread(client, described, log_dirs, warn)
+    warn_of_failures(warn, "offsets", {**end_offsets.failed, **start_offsets.failed})
+    return CollectedRound(
+        Observation(taken_ms, cluster, topics, log_dirs, reassignments),
+        SampleRound(taken_ms, cluster.cluster_id, topics, start_offsets.ok, end_offsets.ok, log_dirs),
+        take_throttles(client, topics, cluster.brokers, warn),
+    )
+
+
+def take_throttles(
+    client: AdminClient, topics: tuple[Topic, ...], brokers: tuple[Broker, ...], warn: Warn
+) -> dict[ConfigResource, dict[str, ConfigEntry]]:
+    """The throttles of all topics, in one request, and of every live broker, each asked itself."""
+    live = [ConfigResource.broker(broker.id) for broker in brokers if not broker.is_fenced]
+    named = [ConfigResource.topic(topic.name) for topic in topics]
+    found = client.describe_configs([*live, *named], names=(*BROKER_THROTTLES, *TOPIC_THROTTLES))
+    warn_of_failures(warn, "throttles", found.failed)
+    return {resource: dict(entries) for resource, entries in found.ok.items()}
+
+
+# A Kafka topic of metrics → tables, as long as it is left running.
+
+MAX_OFFSETS = 200_000
+"""A batch of so many records takes about 100 MB of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStream:
+    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source.
+
+    `command_config` is a file of client properties, which Spark's consumers read where they run. A batch has at most
+    `max_offsets_per_trigger` records.
+    """
+
+    bootstrap_server: str
+    topic: str
+    cluster: str
+    form: RecordForm = RecordForm.JSON
+    jars: Path | None = None
+    command_config: Path | None = None
+    max_offsets_per_trigger: int = MAX_OFFSETS
+
+
+def _to_nobody(line: str) -> None:
+    del line
+
+
+def stream_metrics(
+    source: MetricStream,
+    data: Path | str,
+    spark_options: SparkOptions = LOCAL_SPARK,
+    say: Callable[[str], None] = _to_nobody,
+    *,
+    once: bool = False,
+    compact_every: int = COMPACT_EVERY,
+    warn: Warn = warn_program,
+) -> Mapping[str, int]:
+    """Read a topic of metrics into table `metrics`, each metric exactly once; how many records were treated how.
+
+    Treatments are `good`, `late`, `quarantined`, `skipped` and `counted`, as in table `metric_batches`. With `once` it
+    ends when all that is there is read. `say` gets a line for each batch. After so many batches as `compact_every` the
+    files of the tables become one per table and date; `warn` hears where that failed. Raises InputError, also where
+    records of the topic may not be read, ClusterError, DataError, and KreassignError without PySpark.
+    """
+    jobs = spark_jobs("reading a topic of metrics")
+    stream = jobs.metric_stream
+    file = source.command_config
+    client = {} if file is None else by_reference(read_properties(file), file)
+    topic = stream.MetricTopic(
+        source.bootstrap_server, source.topic, source.form, source.cluster, client, source.max_offsets_per_trigger
+    )
+    files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
+    treated: Counter[str] = Counter()
+    compaction = Compaction(data, stream.TABLES, compact_every, SystemClock(), warn)
+    batches = count(1)
+
+    def tell(batch: BatchCount) -> None:
+        say(str(batch))
+        for (treatment, _), records in batch.counts.items():
+            treated[treatment] += records
+        compaction.after(next(batches))
+
+    if jobs.spark_session.is_connect(spark_options.master):
+        raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")
+    _check_permission(source)
+    with jobs.spark_session.spark_session(
+        spark_log(data), spark_options, name="kreassign stream-metrics", jars=files
+    ) as spark:
+        rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
+        stream.run(rows, topic, data, tell, once=once)
+    return treated
+
+
+def _check_permission(source: MetricStream) -> None:
+    """Before Spark is started, which takes its time and says it in many words. Raises InputError, ClusterError."""
+    try:
+        client = connect(source.bootstrap_server, source.command_config)
+    except InputError:
+        return  # Java's clients, which Spark uses, take properties that ours refuse.
+    with client:
+        if lacking := lacking_to_read(client, (source.topic,)):
+            raise InputError("\n  - ".join((f"topic {source.topic} cannot be read:", *lacking)))
+
+
+# Measures that somebody else took, from files into tables: metrics of exporters, and samples of any origin.
+#
+# What is good is stored; what is not is in table `import_quarantine` with its place and reason; all of it is counted.
+# Rows whose key is in a table already are not added: to import a file again, alone or with others, changes nothing.
+
+LOCK = ".import.lock"
+NO_INSTANCE: Mapping[str, int] = {}
+SAME_KEY = "has the key of another row, and other values"
+_BATCH_ROWS = 200_000
+_Placed = tuple[str, Row]
+
+
+@dataclass(slots=True)
+class Bad:
+    """What was not stored: how much for which reason, and the first of each."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def add(self, row: BadRow) -> None:
+        """Count one."""
+        self.counts[row.reason] += 1
+        self.first.setdefault(row.reason, row.place)
+
+    @property
+    def first_of_all(self) -> str:
+        """The first that was bad, as a sentence."""
+        return next(f"{place} {reason}" for reason, place in self.first.items())
+
+
+@dataclass(slots=True)
+class ImportedFile:
+    """What a file had: readings or rows of use, others, bad ones, and those of instances whose broker nobody says.
+
+    `problem` is why it, or the rest of it, could not be read.
+    """
+
+    file: Path
+    usable: int = 0
+    others: int = 0
+    bad: Bad = field(default_factory=Bad)
+    unknown: Counter[str] = field(default_factory=Counter)
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did: by file, rows that were added by table, and how many were there already.
+
+    `together` is what was bad about what all files together say of partitions.
+    """
+
+    files: list[ImportedFile] = field(default_factory=list)
+    added: Counter[str] = field(default_factory=Counter)
+    known: int = 0
+    together: Bad = field(default_factory=Bad)
+
+    def check(self) -> None:
+        """Raise InputError, which names the first, if a file could not be read, or one of whose broker nobody said."""
+        problems = [f"{each.file}: {each.problem}" for each in self.files if each.problem]
+        if problems:
+            more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
+            raise InputError(problems[0] + more)
+
+
+def import_metrics(
+    files: Sequence[Path],
+    data: Path | str,
+    cluster: str,
+    broker: int | None = None,
+    instances: Mapping[str, int] = NO_INSTANCE,
+) -> Imported:
+    """Add what files of exporters, of Prometheus or of Confluent Cloud have to the tables `metrics` and `samples`.
+
+    They are from `broker`, or from the brokers of their labels `instance`, or of the names of the files. Offsets and
+    sizes of partitions are joined over all files. A page without times was taken when its file was last written.
+    """
+    done, now_ms = Imported(), SystemClock().now_ms()
+    partitions = PartitionReadings(cluster)
+    for file in files:
+        told = ImportedFile(file)
+        done.files.append(told)
+        try:
+            content = file.read_bytes()
+            found = _readable(content)
+            origin = Origin(cluster, file.stat().st_mtime_ns // 1_000_000, broker, instances, file.name)
+        except (InputError, OSError) as error:
+            told.problem = str(error)
+            continue
+        readings = of_brokers(found.readings, origin)
+        bad = _Quarantine(data, str(file), told.bad)
+        bad.extend(found.unreadable)
+        bad.extend(partitions.add(readings, origin))
+        rows = ((one.reading.place, one.row) for one in metric_rows(readings, origin))
+        _store(done, data, METRICS, _plausible(METRICS, rows, bad, now_ms), bad)
+        bad.write()
+        _tell_readings(told, readings, origin)
+        told.others += len(found.readings) - len(readings)
+    bad = _Quarantine(data, ", ".join(str(file) for file in files), done.together)
+    samples = partitions.samples()
+    bad.extend(samples.bad)
+    placed = ((f"partition {row['topic']}-{row['partition']}", row) for row in samples.rows)
+    _store(done, data, SAMPLES, _plausible(SAMPLES, placed, bad, now_ms), bad)
+    bad.write()
+    return done
+
+
+def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None = None) -> Imported:
+    """Add samples of any origin to table `samples`, from files of Parquet, CSV or JSON lines with its columns.
+
+    `cluster` is for rows that do not name theirs. Good rows are added, also those before a place where a file is cut
+    off; `check` of what is returned raises for such files.
+    """
+    done, now_ms = Imported(), SystemClock().now_ms()
+    for file in files:
+        told = ImportedFile(file)
+        done.files.append(told)
+        try:
+            _import_rows(done, told, data, cluster, now_ms)
+        except (InputError, OSError) as error:
+            told.problem = str(error)
+    return done
+
+
+def _import_rows(done: Imported, told: ImportedFile, data: Path | str, cluster: str | None, now_ms: int) -> None:
+    bad = _Quarantine(data, str(told.file), told.bad)
+    rows = _own_rows(told.file, cluster)
+    is_over = False
+    while not is_over:
+        batch: list[tuple[str, Row | BadRow]] = []
+        try:
+            batch.extend(islice(rows, _BATCH_ROWS))
+            is_over = len(batch) < _BATCH_ROWS
+        except InputError as error:  # what was read before it is in the batch, and is stored
+            told.problem, is_over = str(error), True
+        bad.extend(one for _, one in batch if isinstance(one, BadRow))
+        good = [(place, row) for place, row in batch if not isinstance(row, BadRow)]
+        told.usable += _store(done, data, SAMPLES, _plausible(SAMPLES, good, bad, now_ms), bad)
+        bad.write()
+    if told.bad.counts and not told.usable:
+        told.problem = told.problem or f"none of its rows is good; {told.bad.first_of_all}"
+
+
+def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadRow]]:
+    """Place and row of everything in a file."""
+    with file.open("rb") as opened:
+        is_parquet = opened.read(len(MAGIC)) == MAGIC
+        opened.seek(0)
+        if is_parquet:
+            check_columns(foreign_columns(file), cluster)
+        yield from given_rows(foreign_rows(file), cluster) if is_parquet else text_rows(opened, cluster)
+
+
+class _Quarantine:
+    """What of a file goes to table `import_quarantine`; `told` counts it."""
+
+    def __init__(self, data: Path | str, file: str, told: Bad) -> None:
+        self._data, self._file, self._told = data, _storable(file), told
+        self._rows: list[BadRow] = []
+
+    def extend(self, rows: Iterable[BadRow]) -> None:
+        """Take in what is bad."""
+        for row in rows:
+            self._told.add(row)
+            self._rows.append(row)
+
+    def write(self) -> None:
+        """Write what came since the last time and is not in the table yet."""
+        given = {(self._file, one.place, one.reason, _storable(one.text)): None for one in self._rows}
+        stored = keys_with(self._data, IMPORT_QUARANTINE, "file", self._file) if given else set()
+        rows = [dict(zip(IMPORT_QUARANTINE.key, key, strict=True)) for key in given if key not in stored]
+        if rows:
+            write_rows(self._data, IMPORT_QUARANTINE, rows, file_stem=_named_by(rows))
+        self._rows = []
+
+
+def _named_by(content: object) -> str:
+    """The name of a file by what is in it: what is written twice replaces itself, and nothing else."""
+    return sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _storable(text: str) -> str:
+    """The text with half surrogates, which stand for bytes that are not UTF-8, by their numbers."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _readable(content: bytes) -> Parsed:
+    found = parse(content)
+    if found.unreadable and not found.readings:
+        raise InputError(f"nothing in it is a reading: {found.unreadable[0]}")
+    return found
+
+
+def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: int) -> Iterator[_Placed]:
+    judge = Judge(table, now_ms)
+    for place, row in rows:
+        reason = judge.why_not(row)
+        if reason is None:
+            yield place, row
+        else:
+            bad.extend([BadRow(place, reason, json.dumps(row))])
+
+
+def _store(done: Imported, data: Path | str, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
+    """Add the rows whose keys are new, in one commit; how many are in the table now."""
+    placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
+    if not placed:
+        return 0
+    with _alone(data):
+        return _store_new(done, data, table, placed, bad)
+
+
+def _store_new(done: Imported, data: Path | str, table: Table, placed: list[_Placed], bad: _Quarantine) -> int:
+    stored = keys_at(data, table, {row["taken_ms"] for _, row in placed})
+    new: dict[tuple[object, ...], Row] = {}
+    known = 0
+    for place, row in placed:
+        key = tuple(row[name] for name in table.key)
+        if key in stored or new.setdefault(key, row) == row:
+            known += key in stored or new[key] is not row
+        else:
+            bad.extend([BadRow(place, SAME_KEY, json.dumps(row))])
+    if new:
+        write_rows(data, table, list(new.values()), file_stem=_named_by(list(new)))
+        done.added[table.name] += len(new)
+    done.known += known
+    return len(new) + known
+
+
+@contextmanager
+def _alone(data: Path | str) -> Iterator[None]:
+    """No other import into this directory looks for keys and adds rows meanwhile; who is killed gives way.
+
+    The log of a table takes what two add at the same time: to it, equal rows are two rows.
+    """
+    # The folder of an address may be writable for all: what somebody put there under this name is not followed.
+    lock = os.open(_lock_file(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        flock(lock, LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock_file(data: Path | str) -> Path:
+    """In the directory; of an address on this machine, so that imports of other machines are not kept out."""
+    if isinstance(data, Path):
+        make_private_folder(data)
+        return data / LOCK
+    name = sha256(for_log(data.rstrip("/")).encode()).hexdigest()[:16]
+    return Path(gettempdir()) / f"kreassign-{os.getuid()}-{name}{LOCK}"
+
+
+def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:
+    """Count the readings of a file, and say so where nobody said whose they are."""
+    of_cluster = [one for one in readings if origin.is_of_cluster(one)]
+    of_metrics = [one for one in of_cluster if is_metric(one)]
+    told.unknown.update(origin.instance_of(one) for one in of_metrics if not origin.is_known(one))
+    facts = sum(is_fact(one) for one in of_cluster)
+    told.usable = len(of_metrics) + facts - told.unknown.total()
+    told.others = len(readings) - len(of_metrics) - facts
+    if told.unknown and not told.usable:
+        told.problem = "specify the broker: --broker ID, or --instance INSTANCE=ID for " + ", ".join(told.unknown)
+    elif readings and not of_cluster:
+        told.problem = f"it is of another cluster: specify --cluster {readings[0].labels['kafka_id']}"

@@ -1,0 +1,591 @@
+"""Runs by their journals: find, list, follow, steer and forget them.
+
+Another process may execute the run: requests reach it through its journal. Asks no cluster and loads no client, so
+that `kreassign status` and `watch`, which are called again and again, start quickly.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pwd
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, MalformedPlan
+from kreassign.executor.events import (
+    BrokersForgotten,
+    CancelRequested,
+    HoldRequested,
+    Operator,
+    PaceRequested,
+    ReleaseRequested,
+    Request,
+    ThrottleRequested,
+)
+from kreassign.executor.history.run_history import (
+    RunHistory,
+    UnreadableJournal,
+    history,
+    latest_start,
+    read_history,
+    read_or_name,
+    read_progress,
+)
+from kreassign.executor.journal import (
+    BEGINNING,
+    SUFFIX,
+    Journal,
+    JournalReader,
+    active_run_in,
+    find_journals,
+    first_event,
+    post_request,
+    set_aside,
+    stopped_process_in,
+    stored_snapshots,
+)
+from kreassign.executor.journal.folder import make_file, make_folder, rename_file
+from kreassign.executor.progress import MoveProgress, Progress
+from kreassign.executor.scheduling import PaceChange
+from kreassign.executor.state import AT_REST, IN_FLIGHT, MoveStatus
+from kreassign.executor.throttle_rates import AdaptiveThrottle
+from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.plan_facts_json import format_facts, parse_facts
+from kreassign.model.text import format_amount
+from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
+
+# Where the journals of runs are kept, how a run is found among them, and who is asking.
+
+LAST = "last"
+"""In place of an id: the run that began last."""
+
+
+def default_state_dir() -> Path:
+    """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
+    state_home = os.environ.get("XDG_STATE_HOME")
+    return (Path(state_home) if state_home else Path.home() / ".local" / "state") / "kreassign"
+
+
+def make_state_dir(folder: Path) -> None:
+    """Make it where it is missing: only its owner may enter it, whatever the umask says."""
+    make_folder(folder)
+
+
+def is_active(path: Path) -> bool:
+    """Whether a process is writing this journal now."""
+    return active_run_in(path.parent) == path.stem
+
+
+def this_operator() -> Operator:
+    """Who executes this process, and by which command."""
+    user = os.geteuid()
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:  # a container may run under a number that nobody named
+        name = str(user)
+    command, *arguments = sys.argv or [""]
+    return Operator(name, os.uname().nodename, tuple(map(_as_text, (Path(command).name, *arguments))))
+
+
+def _as_text(word: str) -> str:
+    """A word of the command line, which may be any bytes, so that a journal can hold it."""
+    return word.encode(errors="backslashreplace").decode()
+
+
+def is_journal(subject: str) -> bool:
+    """Whether a text is the path of a journal, and not the id of a run or another file."""
+    return subject.endswith(SUFFIX) and Path(subject).is_file()
+
+
+def all_journals(state_dir: Path) -> tuple[Path, ...]:
+    """The journals of all runs, oldest first."""
+    return find_journals(state_dir)
+
+
+def find_journal(state_dir: Path, run: str | None = None) -> Path:
+    """The journal of a run, by its id, the path of the journal, or `last` for the latest. Raises InputError.
+
+    Where none is named, it is the one that a process executes, or the latest where none does; where processes execute
+    several, on several clusters, they are named.
+    """
+    if run is None or run == LAST:
+        return _unnamed(state_dir, find_journals(state_dir), is_last=run == LAST)
+    if is_journal(run):
+        return Path(run)
+    found = find_journals(state_dir, run)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
+    known = ", ".join(path.stem for path in find_journals(state_dir)[-5:]) or "none"
+    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {known}")
+
+
+def _unnamed(state_dir: Path, known: tuple[Path, ...], *, is_last: bool) -> Path:
+    if not known:
+        raise InputError(f"there is no run in {state_dir}; `kreassign run PLAN` begins one")
+    active = [] if is_last else [path for path in known if is_active(path)]
+    if len(active) > 1:
+        named = ", ".join(f"{path.stem} (cluster {path.parent.name})" for path in active)
+        raise InputError(f"processes execute {len(active)} runs: {named}; name the one that is meant")
+    return active[0] if active else known[-1]
+
+
+# The facts of a plan beside the journal of its run: whoever reports the run has the bound and the reasons at hand.
+#
+# A plan's own files are where the operator put them, and may be gone or replaced when the run is reported.
+
+KEPT_SUFFIX = ".facts.json.gz"
+MOST_BYTES = 500_000_000
+"""A move takes some hundred bytes, so this is more than a million of them."""
+
+
+def kept_facts_path(journal: Path) -> Path:
+    """Where the facts of a run are kept, by its journal: `RUN_ID.facts.json.gz` beside it."""
+    return journal.with_suffix(KEPT_SUFFIX)
+
+
+def keep_facts(journal: Path, facts: PlanFacts) -> None:
+    """Keep the facts of the plan that a run executes, for the eyes of their owner only. Raises OSError."""
+    kept = kept_facts_path(journal)
+    unfinished = kept.with_name(f".{kept.name}.{os.getpid()}.unfinished")
+    make_file(unfinished)
+    unfinished.write_bytes(gzip.compress(format_facts(facts).encode()))
+    rename_file(unfinished, kept)
+
+
+def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> PlanFacts | None:
+    """The facts that were kept for the run of this journal; None without, or where they are of another plan.
+
+    Not more than `most_bytes` are ever decompressed. Raises MalformedPlan, which names the file.
+    """
+    kept = kept_facts_path(journal)
+    if not kept.exists():
+        return None
+    try:
+        with gzip.open(kept) as file:
+            content = file.read(most_bytes + 1)
+        found = None if len(content) > most_bytes else parse_facts(content.decode())
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise MalformedPlan(f"cannot be read: {error}", path=str(kept)) from error
+    except MemoryError:
+        raise MalformedPlan("needs more memory than there is", path=str(kept)) from None
+    except MalformedPlan as error:
+        raise error if error.path else MalformedPlan(str(error), path=str(kept)) from error
+    if found is None:
+        what = f"holds more than {format_amount(most_bytes, 'B')}, which no plan's facts do"
+        raise MalformedPlan(what, path=str(kept))
+    return found if found.plan_id == plan_id else None
+
+
+# Which cluster a run was on, by the name that its operator gave it: told from its journal alone. Asks no cluster.
+#
+# The command that started or resumed a run is in the journal. It names the cluster (`--cluster prod`) or its address; a
+# run of a state directory that one cluster has for itself is of that cluster. Whoever named it by the environment alone
+# cannot be told, and a wrong name would be worse than none.
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCluster:
+    """A cluster of the file of clusters: where it is, and the state directory of its runs, if it has its own."""
+
+    name: str
+    bootstrap_server: str | None = None
+    state_dir: Path | None = None
+
+
+def name_of(run: RunHistory, journal: Path, named: Sequence[NamedCluster]) -> str | None:
+    """The name of the cluster of a run; None where that cannot be told."""
+    for operator in reversed(run.operators):
+        chosen = _given("--cluster", operator.command)
+        if chosen is not None:
+            return next((one.name for one in named if one.name == chosen), None)
+        address = _given("--bootstrap-server", operator.command)
+        if address is not None:
+            there = [one.name for one in named if one.bootstrap_server == address]
+            return there[0] if len(there) == 1 else None
+    owners = [one.name for one in named if one.state_dir is not None and one.state_dir in journal.parents]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _given(option: str, command: Sequence[str]) -> str | None:
+    for word, following in pairwise((*command, "")):
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+        if word == option and following:
+            return following
+    return None
+
+
+# Requests to a run that another process executes, through its journal; and watching the run.
+
+PATIENCE_S = 60.0
+"""A run hears requests between two calls; a call to a broker that hangs takes so long at most."""
+
+ASK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.5
+SYSTEM_CLOCK = SystemClock()
+
+
+def pause(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Pause a run: no new moves start until `release`, those in flight go on. Raises what `ask` raises."""
+    return ask(path, lambda number: HoldRequested(clock.now_ms(), number), clock)
+
+
+def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Go on with a paused run: moves start again. Raises what `ask` raises."""
+    return ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)
+
+
+def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = True) -> Request:
+    """End a run now, or else when what is in flight is done. Raises what `ask` raises."""
+    return ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock)
+
+
+def set_throttle(
+    path: Path,
+    bytes_per_s: int | None,
+    brokers: Iterable[int] = (),
+    auto: AdaptiveThrottle | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Request:
+    """Change the throttle of a run: of these brokers, or of all. Raises what `ask` raises."""
+    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
+
+
+def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Change order, limits and hours of a run. Raises what `ask` raises."""
+    return ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
+
+
+def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
+    """Ask, and wait until the run has answered by writing the request into its journal.
+
+    Raises InputError when no process executes the run, ExecutionError when its process is stopped, the run ended, or it
+    did not answer in time. What was not heard is void once another process resumes the run.
+    """
+    if not is_active(path):
+        raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+    if (process := stopped_process_in(path.parent)) is not None:
+        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
+    # The answer comes after what is there now, so that nothing before the latest snapshot need be read.
+    reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
+    request, deadline_s = post_request(path, make), clock.monotonic_s() + PATIENCE_S
+    while True:
+        goes_on = is_active(path)
+        # By its number: the run notes when it took the request in, by a clock of its own.
+        taken_in = (event for event in reader.new_events() if isinstance(event, Request))
+        if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
+            return heard
+        if not goes_on:
+            raise ExecutionError(
+                f"run {path.stem} finished before receiving the request; see `kreassign status {path.stem}`"
+            )
+        if (process := stopped_process_in(path.parent)) is not None:
+            raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(process)}")
+        if clock.monotonic_s() > deadline_s:
+            raise ExecutionError(
+                f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will respond when its current call "
+                "to the cluster returns"
+            )
+        clock.sleep(ASK_EVERY_S)
+
+
+def _stopped(process: int) -> str:
+    return f"its process {process} is stopped; continue it with `fg` in its terminal, or with `kill -CONT {process}`"
+
+
+def seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
+    """The progress of a run as somebody sees it who knows, too, whether its process is there and goes on."""
+    if not is_executed:
+        left = replace(progress, outlook=())
+        return left if progress.phase in AT_REST else left.without_end(_no_end_reason(path))
+    if (process := stopped_process_in(path.parent)) is None:
+        return progress
+    stop = f"{_stopped(process)}; until then its moves in flight go on, throttled but not guarded"
+    return replace(progress, outlook=(stop, *progress.outlook)).without_end(stop)
+
+
+def _no_end_reason(path: Path) -> str:
+    return (
+        f"no process executes it; its moves in flight go on, and `kreassign resume {path.stem}` goes on with the rest"
+    )
+
+
+def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
+    """The progress of a run, whenever it may have changed, until no process executes it any more."""
+    machine, meter, position = latest_start(path)
+    reader = JournalReader(path, position)
+    while True:
+        # Asked before reading: whatever a process wrote before it went is then among the new events.
+        goes_on = is_active(path)
+        for event in reader.new_events():
+            machine.replay(event)
+            meter.follow(event)
+        yield seen_from_outside(path, meter.progress(), is_executed=goes_on)
+        if not goes_on:
+            return
+        clock.sleep(LOOK_EVERY_S)
+
+
+def status(path: Path) -> RunHistory:
+    """What became of a run so far. Raises JournalDamaged."""
+    # Asked before reading: a process that ends in between has written how.
+    return read_history(path, is_left=not is_active(path))
+
+
+def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
+    """The same, or that the journal cannot be read."""
+    try:
+        return status(path)
+    except JournalDamaged as error:
+        return UnreadableJournal(path, str(error))
+
+
+def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
+    """The same, and how far its moves are. Raises JournalDamaged."""
+    is_executed = is_active(path)
+    run, meter = read_progress(path)
+    progress = seen_from_outside(path, meter.progress(), is_executed=is_executed)
+    found = history(run if is_executed else run.as_left)
+    return replace(found, outlook=progress.outlook), progress
+
+
+# One run as its followers see it: figures, brokers, moves and problems.
+
+INTEREST = (
+    MoveStatus.MOVING,
+    MoveStatus.CANCELLING,
+    MoveStatus.SENT,
+    MoveStatus.FAILED,
+    MoveStatus.PLANNED,
+    MoveStatus.CANCELLED,
+    MoveStatus.COMPLETE,
+)
+"""Moves of which status are shown first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run at one moment, and whether a process executes it."""
+
+    history: RunHistory
+    metrics: RunMetrics
+    progress: Progress
+    is_active: bool
+
+
+class RunFollower:
+    """Follows a run from its journal: each look reads what came since the last one. Raises what reading raises."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._machine, self._meter, position = latest_start(path)
+        self._reader = JournalReader(path, position)
+
+    def look(self) -> LiveRun:
+        """The run as it is now."""
+        # Asked before reading: whatever a process wrote before it went is then among the new events.
+        goes_on = is_active(self._path)
+        for event in self._reader.new_events():
+            self._machine.replay(event)
+            self._meter.follow(event)
+        run = self._machine.view if goes_on else self._machine.view.as_left
+        progress = seen_from_outside(self._path, self._meter.progress(), is_executed=goes_on)
+        return LiveRun(history(run), run_metrics(run, self._meter), progress, goes_on)
+
+
+def interesting(moves: Iterable[MoveProgress]) -> list[MoveProgress]:
+    """Moves in the order in which somebody wants to see them: those that go on first."""
+    return sorted(moves, key=lambda move: (INTEREST.index(move.status), *move.topic_partition))
+
+
+# The runs of a state directory: a line for each, and one of them found by its id.
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in one line. Times are ms since the epoch.
+
+    `state` is its phase, or `unreadable` where the journal cannot be read, `problem` says why. `is_active` while a
+    process executes it. `can_be_resumed` where none does and something is left to do or to restore.
+    """
+
+    run_id: str
+    cluster_id: str
+    plan_id: str
+    state: str
+    is_active: bool
+    is_held: bool
+    can_be_resumed: bool
+    started_ms: int | None
+    ended_ms: int | None
+    move_count: int
+    complete_count: int
+    failed_count: int
+    copied_bytes: int
+    problem_count: int
+    problem: str | None = None
+    in_flight_count: int = 0
+
+
+@dataclass(slots=True)
+class RunList:
+    """The runs of state directories. What has ended is read once, as long as its journal stays as it is.
+
+    `names` has the clusters of the runs that were read, by id, as `named` calls them.
+    """
+
+    state_dirs: tuple[Path, ...]
+    named: tuple[NamedCluster, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    _known: dict[Path, tuple[object, RunSummary]] = field(default_factory=dict)
+
+    def newest(self, count: int, cluster_id: str | None = None) -> tuple[RunSummary, ...]:
+        """So many runs at most, the newest first: of all clusters, or of one."""
+        found: list[RunSummary] = []
+        for path in sorted(self._journals(), key=lambda path: path.stem, reverse=True):
+            if len(found) == count:
+                break
+            summary = self._summary(path)
+            if cluster_id is None or summary.cluster_id == cluster_id:
+                found.append(summary)
+        return tuple(found)
+
+    def journal(self, run_id: str) -> Path:
+        """The journal of a run. Raises InputError.
+
+        Unlike on a command line, an id is never the path of a file.
+        """
+        found = self._journals(run_id)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise InputError(
+                f"run {run_id} has journals of {len(found)} clusters; only the command line can choose one"
+            )
+        raise InputError(f"there is no run {run_id}")
+
+    def summary(self, run_id: str) -> RunSummary:
+        """One run. Raises InputError."""
+        return self._summary(self.journal(run_id))
+
+    def _summary(self, path: Path) -> RunSummary:
+        stamp, active = _stamp(path), is_active(path)
+        known = self._known.get(path)
+        if known is not None and known[0] == stamp and not active:
+            return known[1]
+        found = self._read(path, active=active)
+        if not active and stamp is not None and found.ended_ms is not None:
+            self._known[path] = stamp, found
+        return found
+
+    def _journals(self, *run_id: str) -> list[Path]:
+        folders = dict.fromkeys(folder.resolve() for folder in self.state_dirs)
+        return [path for folder in folders for path in find_journals(folder, *run_id)]
+
+    def _read(self, path: Path, *, active: bool) -> RunSummary:
+        found = status_or_problem(path)
+        if isinstance(found, UnreadableJournal):
+            return _unreadable(found, active=active)
+        if (name := name_of(found, path, self.named)) is not None:
+            self.names[found.cluster_id] = name
+        return run_summary(found, active=active)
+
+
+def _stamp(path: Path) -> object:
+    """What differs once a journal was written; None where it is not there any more."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _unreadable(found: UnreadableJournal, *, active: bool) -> RunSummary:
+    return RunSummary(
+        run_id=found.run_id, cluster_id=found.path.parent.name, plan_id="", state="unreadable", is_active=active,
+        is_held=False, can_be_resumed=False, started_ms=None, ended_ms=None, move_count=0, complete_count=0,
+        failed_count=0, copied_bytes=0, problem_count=1, problem=f"{found}. {found.remedy}",
+    )  # fmt: skip
+
+
+def run_summary(found: RunHistory, *, active: bool) -> RunSummary:
+    """The line of a run."""
+    statuses = Counter(move.status for move in found.moves)
+    return RunSummary(
+        run_id=found.run_id,
+        cluster_id=found.cluster_id,
+        plan_id=found.plan_id,
+        state=found.state,
+        is_active=active,
+        is_held=found.is_held and found.ended_ms is None,
+        can_be_resumed=not active and (found.ended_ms is None or bool(found.throttle_residue)),
+        started_ms=found.started_ms,
+        ended_ms=found.ended_ms,
+        move_count=len(found.moves),
+        complete_count=statuses["complete"],
+        failed_count=statuses["failed"],
+        copied_bytes=found.bytes_copied,
+        problem_count=len(found.problems),
+        in_flight_count=sum(statuses[status] for status in IN_FLIGHT),
+    )
+
+
+# Remove what an interrupted run can never settle: lost brokers, unreadable journals.
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was given up: the settings that stay on lost brokers, and those that are still to be restored elsewhere."""
+
+    left_behind: tuple[str, ...]
+    residue: tuple[str, ...]
+
+
+def forget_brokers(path: Path, brokers: Collection[int], clock: Clock = SYSTEM_CLOCK) -> Forgotten:
+    """Let the interrupted run of this journal restore nothing any more on brokers that are lost for good.
+
+    Nothing is sent; the journal says who did so. Raises InputError when the run has nothing to restore there, or a
+    process executes a run of its cluster, JournalDamaged when the journal cannot be read.
+    """
+    start = latest_start(path)
+    journal, events = Journal.resume(path, first_event(path).cluster_id, start.position)
+    with journal:
+        machine = start.machine
+        for event in events:
+            machine.replay(event)
+        pending = machine.view.pending_restores
+        lost = tuple(str(override) for key, override in pending.items() if key.broker in brokers)
+        if not lost:
+            owners = sorted({key.broker for key in pending if key.broker is not None})
+            raise InputError(
+                f"run {path.stem} has nothing to restore on brokers {sorted(brokers)}; it has on brokers {owners}"
+            )
+        at_ms = max(clock.now_ms(), machine.at_ms)
+        event = BrokersForgotten(at_ms, tuple(sorted(brokers)), this_operator())
+        journal.append(event)
+        machine.handle(event)
+        return Forgotten(lost, machine.view.residue)
+
+
+def forget_journal(path: Path) -> tuple[UnreadableJournal, Path]:
+    """Set a journal aside that cannot be read, so that new runs can begin: what was wrong, and where the file is now.
+
+    Raises InputError when it can be read, because its run can then be resumed or cancelled, or when a process executes
+    a run of its cluster.
+    """
+    found = read_or_name(path)
+    if not isinstance(found, UnreadableJournal):
+        raise InputError(
+            f"the journal of run {path.stem} can be read; go on with it (`kreassign resume {path.stem}`) or end it "
+            f"(`kreassign cancel {path.stem}`), or name a broker that is lost for good (--broker)"
+        )
+    return found, set_aside(path)

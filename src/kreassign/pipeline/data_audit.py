@@ -1,0 +1,318 @@
+"""Compare two readings of partitions, record by record: whether the second holds what the first did.
+
+A reading hashes each record with its timestamp, key, value and headers by xxHash64 (Spark's `xxhash64`): 64 bits
+against accidents, not against somebody who means harm. The records come through Spark's Kafka source.
+
+The comparison separates what may be gone from what is lost: records before the start that the log has now
+(retention), and in compacted topics records with a later one of the same key, or without a value. What was appended
+since is no difference. Of the rest every record must be at its offset with its content. Where readings differ,
+contents are matched without regard to offsets, as multisets: what matches is displaced (records in another order, or
+moved up by one that is missing), what is left over on one side is lost or new, on both sides altered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS
+from kreassign.pipeline.tables.delta import DataDir
+from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
+
+_PLACE = ("topic", "partition")
+_PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced")
+
+
+@contextmanager
+def data_audit(partitions: DataFrame, digests: DataFrame, before: str, after: str) -> Iterator[DataFrame]:
+    """Table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`.
+
+    Within the context the offsets that differ are kept, for they are used five times.
+    """
+    spans = _spans(partitions, before, after)
+    first = _of(digests, before).join(sql.broadcast(spans), list(_PLACE))
+    second = _of(digests, after).join(sql.broadcast(spans), list(_PLACE))
+    compared = _compared(first, second).persist()
+    try:
+        found = (
+            spans.join(_counted(first, second), list(_PLACE), "left")
+            .join(_differences(compared, first, second), list(_PLACE), "left")
+            .fillna(0, [name for name in _COUNTS if name not in ("compared_from", "compared_to")])
+        )
+        yield found.select(
+            sql.lit(before).alias("before"), sql.lit(after).alias("after"), *_PLACE, _verdict().alias("verdict"),
+            *_COUNTS, "first_offset",
+        ).select(*DATA_AUDIT.column_names)  # fmt: skip
+    finally:
+        compared.unpersist()
+
+
+_COUNTS = (
+    "compared_from", "compared_to", "record_count", "expired", "compacted", "appended", "lost", "duplicated", "added",
+    "altered", "displaced",
+)  # fmt: skip
+
+
+def _spans(partitions: DataFrame, before: str, after: str) -> DataFrame:
+    """Which offsets of each partition of the first reading are to be compared."""
+    told = partitions.select(*_PLACE, "label", "start_offset", "end_offset", "topic_id", "cleanup_policy")
+    first = told.where(sql.col("label") == before)
+    second = told.where(sql.col("label") == after).select(
+        *_PLACE,
+        sql.col("start_offset").alias("start_after"),
+        sql.col("topic_id").alias("id_after"),
+        sql.col("cleanup_policy").alias("policy_after"),
+    )
+    return first.join(second, list(_PLACE), "left").select(
+        *_PLACE,
+        sql.coalesce(sql.greatest("start_offset", "start_after"), "start_offset").alias("compared_from"),
+        sql.col("end_offset").alias("compared_to"),
+        sql.coalesce(
+            sql.contains(sql.concat("cleanup_policy", "policy_after"), sql.lit("compact")), sql.lit(col=False)
+        ).alias("is_compacted"),
+        sql.col("start_after").isNull().alias("is_gone"),
+        sql.coalesce(sql.col("topic_id") != sql.col("id_after"), sql.lit(col=False)).alias("is_another"),
+    )
+
+
+def _of(digests: DataFrame, label: str) -> DataFrame:
+    return digests.where(sql.col("label") == label).drop("label")
+
+
+def _counted(first: DataFrame, second: DataFrame) -> DataFrame:
+    inside = _inside()
+    before = first.groupBy(*_PLACE).agg(
+        sql.count_if(inside).alias("record_count"),
+        sql.count_if(sql.col("offset") < sql.col("compared_from")).alias("expired"),
+    )
+    after = second.groupBy(*_PLACE).agg(sql.count_if(sql.col("offset") >= sql.col("compared_to")).alias("appended"))
+    return before.join(after, list(_PLACE), "full")
+
+
+def _inside() -> Column:
+    return (sql.col("offset") >= sql.col("compared_from")) & (sql.col("offset") < sql.col("compared_to"))
+
+
+def _compared(first: DataFrame, second: DataFrame) -> DataFrame:
+    """The offsets where the readings differ, with both contents and whether compaction explains what is missing."""
+    columns = (*_PLACE, "offset", "content")
+    one = first.where(_inside()).select(*columns, "key_hash", "is_tombstone", "is_compacted")
+    other = second.where(_inside()).select(*_PLACE, "offset", sql.col("content").alias("content_after"))
+    last = second.groupBy(*_PLACE, "key_hash").agg(sql.max("offset").alias("last_of_key"))
+    differ = one.join(other, [*_PLACE, "offset"], "full").where(
+        ~sql.col("content").eqNullSafe(sql.col("content_after"))
+    )
+    superseded = sql.col("last_of_key") > sql.col("offset")
+    explained = sql.col("is_compacted") & sql.col("content_after").isNull() & (superseded | sql.col("is_tombstone"))
+    return differ.join(last, [*_PLACE, "key_hash"], "left").withColumn(
+        "is_explained", sql.coalesce(explained, sql.lit(col=False))
+    )
+
+
+def _differences(compared: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
+    """Per partition what the differing offsets come to."""
+    wrong = compared.where(~sql.col("is_explained"))
+    compacted = compared.groupBy(*_PLACE).agg(sql.count_if("is_explained").alias("compacted"))
+    places = wrong.groupBy(*_PLACE).agg(sql.min("offset").alias("first_offset"))
+    matched = _matched(wrong, first, second)
+    return compacted.join(places, list(_PLACE), "left").join(matched, list(_PLACE), "left")
+
+
+def _matched(wrong: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
+    """Contents of the differing offsets, as multisets; what is missing may also be among what was appended."""
+    key = [*_PLACE, "content"]
+    later = second.where(sql.col("offset") >= sql.col("compared_to"))
+    known = first.select(*key).distinct().withColumn("is_known", sql.lit(col=True))
+    both = (
+        _times(wrong, "content", "missing")
+        .join(_times(wrong, "content_after", "surplus"), key, "full")
+        .join(_times(later, "content", "later"), key, "left")
+        .join(known, key, "left")
+        .fillna(0, ["missing", "surplus", "later"])
+        .withColumn("over", sql.greatest(sql.col("surplus") - sql.col("missing"), sql.lit(0)))
+        .withColumn("displaced", sql.least(sql.col("missing"), sql.col("surplus") + sql.col("later")))
+    )
+    counts = both.groupBy(*_PLACE).agg(
+        sql.sum("displaced").alias("displaced"),
+        sql.sum(sql.col("missing") - sql.col("displaced")).alias("missing"),
+        sql.sum(sql.when(sql.col("is_known"), sql.col("over")).otherwise(0)).alias("duplicated"),
+        sql.sum(sql.when(sql.col("is_known").isNull(), sql.col("over")).otherwise(0)).alias("strange"),
+    )
+    altered = sql.least("missing", "strange")
+    return counts.select(
+        *_PLACE,
+        "displaced",
+        "duplicated",
+        altered.alias("altered"),
+        (sql.col("missing") - altered).alias("lost"),
+        (sql.col("strange") - altered).alias("added"),
+    )
+
+
+def _times(wrong: DataFrame, column: str, name: str) -> DataFrame:
+    """How often each content is among the differing offsets of one side."""
+    rows = wrong.where(sql.col(column).isNotNull())
+    return rows.groupBy(*_PLACE, sql.col(column).alias("content")).agg(sql.count("*").alias(name))
+
+
+def _verdict() -> Column:
+    words = [sql.when(sql.col(name) > 0, sql.lit(name)) for name in _PROBLEMS]
+    gone = sql.when(sql.col("is_gone"), sql.lit("not read again"))
+    another = sql.when(sql.col("is_another"), sql.lit("another topic of the same name"))
+    said = sql.concat_ws(", ", gone, another, *words)
+    return sql.when(said == "", sql.lit("same")).otherwise(said)
+
+
+SOURCE = "kafka"
+_TOLD = 8  # columns of `audited_partitions` that the cluster tells; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedPartition:
+    """A partition to read, from its first offset to that after the last one."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    cleanup_policy: str
+    topic_id: str | None = None
+
+
+def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], client: Mapping[str, str]) -> DataFrame:
+    """The records of these partitions as Spark's Kafka source gives them, headers too.
+
+    `client` are properties of a Kafka consumer, at least `bootstrap.servers`. Raises DataError when the source is not
+    on the class path.
+    """
+    wanted = [one for one in partitions if one.end_offset > one.start_offset]
+    if not wanted:
+        return spark.createDataFrame([], _SOURCE_COLUMNS)
+    reader = (
+        spark.read.format(SOURCE)
+        .options(**{f"kafka.{name}": value for name, value in client.items()})
+        .option("includeHeaders", "true")
+        .option("assign", _assigned(wanted))
+        .option("startingOffsets", _offsets({(one.topic, one.partition): one.start_offset for one in wanted}))
+        .option("endingOffsets", _offsets({(one.topic, one.partition): one.end_offset for one in wanted}))
+    )
+    try:
+        return reader.load()
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error):
+            raise
+        raise DataError("Spark has no Kafka source; name the folder of its jars with --jars") from error
+
+
+def record_digests(records: DataFrame, label: str) -> DataFrame:
+    """Table `record_digests` of a reading."""
+    content = sql.xxhash64("timestamp", "timestampType", "key", "value", sql.to_json("headers"))
+    return records.select(
+        sql.lit(label).alias("label"),
+        "topic",
+        "partition",
+        "offset",
+        content.alias("content"),
+        sql.when(sql.col("key").isNotNull(), sql.xxhash64("key")).alias("key_hash"),
+        sql.col("value").isNull().alias("is_tombstone"),
+    ).select(*RECORD_DIGESTS.column_names)
+
+
+def audited_partitions(
+    digests: DataFrame, partitions: Iterable[AuditedPartition], label: str, taken_ms: int
+) -> DataFrame:
+    """Table `audited_partitions` of a reading: one row for each partition, also for empty ones."""
+    placed = sql.xxhash64("offset", "content").cast("decimal(38,0)")
+    read = digests.groupBy("topic", "partition").agg(
+        sql.count("*").alias("record_count"), sql.sum(placed).cast("string").alias("checksum")
+    )
+    told = digests.sparkSession.createDataFrame(
+        [
+            (
+                label,
+                taken_ms,
+                one.topic,
+                one.topic_id,
+                one.cleanup_policy,
+                one.partition,
+                one.start_offset,
+                one.end_offset,
+            )
+            for one in partitions
+        ],
+        StructType(struct_type(AUDITED_PARTITIONS).fields[:_TOLD]),
+    )
+    whole = told.join(read, ["topic", "partition"], "left").fillna({"record_count": 0, "checksum": "0"})
+    return whole.select(*AUDITED_PARTITIONS.column_names)
+
+
+def _assigned(partitions: Iterable[AuditedPartition]) -> str:
+    numbers: dict[str, list[int]] = {}
+    for one in partitions:
+        numbers.setdefault(one.topic, []).append(one.partition)
+    return json.dumps(numbers)
+
+
+def _offsets(offsets: Mapping[tuple[str, int], int]) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        by_topic.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(by_topic)
+
+
+_SOURCE_COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+
+def read_records(
+    spark: SparkSession,
+    data_dir: DataDir,
+    label: str,
+    partitions: Sequence[AuditedPartition],
+    *,
+    client: Mapping[str, str],
+    taken_ms: int,
+) -> int:
+    """Make the part of `record_digests` and `audited_partitions` with this label; how many records were read.
+
+    A reading of the same label is replaced. Raises DataError when the cluster cannot be read through Spark.
+    """
+    found = record_digests(kafka_records(spark, partitions, client), label)
+    write_table(found, data_dir, RECORD_DIGESTS, parts=[label])
+    digests = read_table(spark, data_dir, RECORD_DIGESTS).where(sql.col("label") == label)
+    write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, parts=[label])
+    return digests.count()
+
+
+def compare_readings(spark: SparkSession, data_dir: DataDir, before: str, after: str) -> list[Row]:
+    """Make table `data_audit` of two readings; its rows by topic and partition.
+
+    Raises DataError when there is no reading of one of the labels.
+    """
+    partitions = read_table(spark, data_dir, AUDITED_PARTITIONS)
+    labels = {row["label"] for row in partitions.select("label").distinct().collect()}
+    _require((before, after), labels)
+    with data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after) as found:
+        write_table(found, data_dir, DATA_AUDIT)
+    rows = read_table(spark, data_dir, DATA_AUDIT).orderBy("topic", "partition").collect()
+    return [row.asDict() for row in rows]
+
+
+def _require(wanted: Iterable[str], known: set[str]) -> None:
+    for label in wanted:
+        if label not in known:
+            raise DataError(
+                f"there is no reading {label!r}, only {', '.join(sorted(known))}; make it with "
+                f"`kreassign audit records --label {label}`"
+            )

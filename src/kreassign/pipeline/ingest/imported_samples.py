@@ -1,0 +1,422 @@
+"""Make rows of table `samples` from files: from readings of exporters, or from samples that the user took.
+
+`Judge` refuses implausible rows of imported files, those of metrics included.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kreassign.errors import InputError
+from kreassign.model import documents
+from kreassign.model.documents import is_half
+from kreassign.model.text import LARGEST_ID, signed_number
+from kreassign.pipeline.ingest.exporters import (
+    NO_TEXT,
+    BadRow,
+    Fact,
+    Origin,
+    PartitionFact,
+    Reading,
+    fact_of,
+    is_future,
+    tiered_topic,
+)
+from kreassign.pipeline.ingest.metric_records import IMPORT_RULES
+from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Column, ColumnType, Row, Table
+
+# Readings of offsets and sizes → rows of table `samples`.
+#
+# kafka_exporter tells offsets of a partition, whoever leads. The JMX exporter tells offsets and sizes of each replica,
+# on the page of its broker; the leader's count. Who leads, one of these says:
+#
+#     kafka_topic_partition_leader            kafka_exporter
+#     kafka_cluster_partition_replicascount   more than 0 on the leader, 0 on all others
+#     the end offsets                         where neither is there: no replica is ahead of the leader. That takes the
+#                                             series of several brokers, and the same times
+#
+# Where the times of several brokers never meet, as on pages that were read one after the other, the replica that is the
+# furthest ahead in the end stands for all: samples of different replicas in turn would be noise.
+#
+# Of a topic with segments in remote storage no exporter tells where the local log begins, of which the size is. Such
+# sizes are left out: by all of the records those that are on disk would come out too small.
+#
+# Offsets and sizes are joined where their times are equal, as they are on one page, and in answers of `query_range` to
+# queries with the same start and step, which may be in several files.
+
+NO_PARTITION = "has no topic or no number of a partition"
+NO_OFFSET = "has no whole number from 0 to 2^63-1: the exporter does not know it, or the series has ended"
+NO_START = "has an end offset but no start offset at the same time; import both together"
+NO_END = "has a start offset or a size but no end offset at the same time; import both together"
+NO_LEADER = (
+    "has offsets of one broker and nobody says who leads; import kafka_cluster_partition_replicascount too, or the "
+    "series of all brokers together"
+)
+NO_LOCAL_START = (
+    "is tiered: its size is left out, as no exporter tells the first offset of the local log; sample it with "
+    "`kreassign collect`"
+)
+_LARGEST_LONG = 2**63 - 1
+_NOBODY = -1
+
+
+@dataclass(slots=True)
+class Replica:
+    """What is known of one replica at one time, or of the partition itself where `broker` is None."""
+
+    facts: dict[Fact, int] = field(default_factory=dict)
+    broker: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The end offset."""
+        return self.facts[Fact.END_OFFSET]
+
+    @property
+    def size(self) -> int | None:
+        """The size of its segments, if it is known."""
+        return self.facts.get(Fact.SIZE)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both offsets are known."""
+        return Fact.END_OFFSET in self.facts and Fact.START_OFFSET in self.facts
+
+    @property
+    def is_follower(self) -> bool:
+        """Whether its broker says that it leads nothing of it."""
+        return self.facts.get(Fact.REPLICA_COUNT) == 0
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether its broker says that it leads."""
+        return self.facts.get(Fact.REPLICA_COUNT, 0) > 0
+
+
+PARTITION = ""
+"""Source of what is said of a partition, whoever leads."""
+Moment = dict[str, Replica]
+"""What was said of a partition at one time, by source: an instance, or PARTITION."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesFound:
+    """Rows of table `samples`, and partitions that are none, with how often and why."""
+
+    rows: tuple[Row, ...]
+    bad: tuple[BadRow, ...]
+
+
+def is_fact(one: Reading) -> bool:
+    """Whether it is of use here."""
+    return fact_of(one) is not None or tiered_topic(one) is not None
+
+
+class PartitionReadings:
+    """What the readings of one or several files say of partitions; `samples` makes rows of all together."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self._cluster_id = cluster_id
+        self._seen: dict[tuple[str, int], dict[int, Moment]] = defaultdict(lambda: defaultdict(dict))
+        self._sources: set[str] = set()
+        self._tiered: set[str] = set()
+
+    def add(self, readings: Iterable[Reading], origin: Origin) -> Iterator[BadRow]:
+        """Take in the readings of a file; those that say nothing come back."""
+        for one in sorted(readings, key=is_future):  # what is said first counts
+            fact = fact_of(one)
+            if not origin.is_of_cluster(one):
+                continue
+            if fact is None:
+                self._tiered.update(filter(None, [tiered_topic(one)]))
+                continue
+            reason = self._take(one, fact, origin)
+            if reason is not None:
+                yield BadRow(one.place, reason, f"{one.name}{dict(one.labels)} {one.value}")
+
+    def samples(self) -> SamplesFound:
+        """Rows, in order of topic, partition and time."""
+        rows: list[Row] = []
+        bad: list[BadRow] = []
+        for (topic, partition), moments in sorted(self._seen.items()):
+            reasons: Counter[str] = Counter()
+            usable = _usable(moments)
+            for taken_ms, moment in sorted(moments.items()):
+                found = _leader(moment, usable, has_several=len(self._sources) > 1)
+                if isinstance(found, Replica):
+                    row = self._row(topic, partition, taken_ms, moment, found)
+                    if topic in self._tiered and row["size_bytes"] is not None:
+                        row["size_bytes"] = None
+                        reasons[NO_LOCAL_START] += 1
+                    rows.append(row)
+                elif found is not None:
+                    reasons[found] += 1
+            place = f"partition {topic}-{partition}"
+            bad.extend(BadRow(place, reason, f"{count} times") for reason, count in reasons.items())
+        return SamplesFound(tuple(rows), tuple(bad))
+
+    def _take(self, one: Reading, known: PartitionFact, origin: Origin) -> str | None:
+        topic, partition = one.labels.get("topic"), signed_number(one.labels.get("partition", ""))
+        if not topic or partition is None or not 0 <= partition <= LARGEST_ID:
+            return NO_PARTITION
+        if known.fact is Fact.LEADER and one.value == _NOBODY:
+            return None
+        if not 0 <= one.value <= _LARGEST_LONG or not one.value.is_integer():
+            return NO_OFFSET
+        broker = origin.broker_of(one) if known.is_of_replica else None
+        source = _replica_source(one, broker, origin) if known.is_of_replica else PARTITION
+        if known.is_of_replica:
+            self._sources.add(source)
+        replica = self._seen[topic, partition][origin.time_of(one)].setdefault(source, Replica(broker=broker))
+        replica.facts.setdefault(known.fact, int(one.value))
+        return None
+
+    def _row(self, topic: str, partition: int, taken_ms: int, moment: Moment, read: Replica) -> Row:
+        leader = read.facts.get(Fact.LEADER, read.broker)
+        return {
+            "cluster_id": self._cluster_id,
+            "taken_ms": taken_ms,
+            "topic": topic,
+            "topic_id": None,
+            "partition": partition,
+            "leader": _NOBODY if leader is None else leader,
+            "start_offset": read.facts[Fact.START_OFFSET],
+            "end_offset": read.end,
+            "size_bytes": _size(moment, read, leader),
+        }
+
+
+def _replica_source(one: Reading, broker: int | None, origin: Origin) -> str:
+    return f"instance {origin.instance_of(one)}" if broker is None else f"broker {broker}"
+
+
+def _usable(moments: Mapping[int, Moment]) -> str | None:
+    """The one source to read where nobody says who leads and the sources never meet; None where all may be read."""
+    last: dict[str, int] = {}
+    for _, moment in sorted(moments.items()):
+        silent = [
+            source for source, one in moment.items() if source != PARTITION and Fact.REPLICA_COUNT not in one.facts
+        ]
+        if len(silent) > 1:
+            return None
+        last |= {source: moment[source].end for source in silent if moment[source].is_whole}
+    return max(last, key=lambda source: (last[source], source)) if len(last) > 1 else None
+
+
+def _leader(moment: Moment, usable: str | None, *, has_several: bool) -> Replica | str | None:
+    """Whose offsets count at one time; or why nobody's do, None where only a follower was read."""
+    partition = moment.get(PARTITION)
+    if partition is not None and partition.is_whole:
+        return partition
+    replicas = {source: one for source, one in moment.items() if source != PARTITION}
+    whole = [one for source, one in replicas.items() if one.is_whole and usable in (None, source)]
+    told = [one for one in whole if one.is_leader]
+    silent = [one for one in whole if not one.is_leader and not one.is_follower]
+    if told or (silent and has_several):
+        return max(told or silent, key=lambda one: (one.end, one.size or 0))
+    if silent:
+        return NO_LEADER
+    return _what_is_missing(moment.values())
+
+
+def _what_is_missing(replicas: Iterable[Replica]) -> str | None:
+    there = {fact for one in replicas if not one.is_whole and not one.is_follower for fact in one.facts}
+    if Fact.END_OFFSET in there:
+        return NO_START
+    return NO_END if there & {Fact.START_OFFSET, Fact.SIZE} else None
+
+
+def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
+    """The size of the replica that is read, else of the leader's, else of the largest."""
+    if read.size is not None:
+        return read.size
+    of_leader = [one.size for one in moment.values() if one.size is not None and one.broker == leader]
+    return max(of_leader or (one.size for one in moment.values() if one.size is not None), default=None)
+
+
+# Samples that the user took → rows of table `samples`: each a row, or the reason why it is none.
+#
+# A row has the columns of table `samples` by their names, in any order: `taken_ms`, `topic`, `partition`,
+# `start_offset` and `end_offset`; `cluster_id` unless it is given for the whole file; and if they are known `topic_id`,
+# `leader` and `size_bytes`. Other columns are passed over. Whole numbers may be written as CSV files from data frames
+# have them, `120.0`; what is empty or NaN is unknown. A row is judged by itself, and a bad one costs nothing but
+# itself.
+
+Given = Mapping[str, Any]
+"""A row of a file, as its format has it: column → value."""
+Placed = tuple[str, Row | BadRow]
+"""Where in its file something is, and the row there, or why it is none."""
+
+_NUMBERS = {INT: 2**31 - 1, BIGINT: 2**63 - 1}
+_LEAST = {"leader": -1}
+_DEFAULTS: Row = {"leader": -1}
+_FORGIVEN = ("cluster_id", *_DEFAULTS, *(column.name for column in SAMPLES.columns if column.nullable))
+REQUIRED = tuple(name for name in SAMPLES.column_names if name not in _FORGIVEN)
+"""Columns that every file has to have."""
+_WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0*", re.ASCII)
+
+
+def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed]:
+    """Rows of a file of CSV, with a header, or of JSON lines. Raises InputError where it is neither."""
+    numbered = ((number, line.decode(errors="surrogateescape")) for number, line in enumerate(lines, start=1))
+    filled = ((number, line.strip("\ufeff\r\n")) for number, line in numbered if line.strip("\ufeff \t\r\n"))
+    first = next(filled, None)
+    if first is None:
+        raise InputError("it is empty")
+    number, line = first
+    if line.lstrip().startswith("["):
+        raise InputError("it is one JSON array; write an object per line: jq -c '.[]'")
+    if line.lstrip().startswith("{"):
+        yield _json_row(number, line, cluster_id)
+        yield from (_json_row(number, line, cluster_id) for number, line in filled)
+    else:
+        yield from _csv_rows(line, filled, cluster_id)
+
+
+def given_rows(rows: Iterable[Given], cluster_id: str | None) -> Iterator[Placed]:
+    """Rows of a Parquet file that has the columns."""
+    for number, given in enumerate(rows, start=1):
+        place = f"row {number}"
+        yield place, sample_row(given, place, cluster_id)
+
+
+def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
+    """Raise InputError, which names them, unless all columns are there that must be."""
+    there = set(names)
+    wanted = REQUIRED if cluster_id is not None else ("cluster_id", *REQUIRED)
+    if missing := [name for name in wanted if name not in there]:
+        hint = "; specify --cluster, or add the column" if missing == ["cluster_id"] else ""
+        raise InputError(f"it lacks the columns {', '.join(missing)} of table samples{hint}")
+
+
+def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow:
+    """A row of table `samples`, or what is wrong with it; a cluster that the row names comes before this one."""
+    try:
+        return {column.name: _required(column, given, cluster_id) for column in SAMPLES.columns}
+    except InputError as error:
+        return BadRow(place, str(error), json.dumps(dict(given), default=str))
+
+
+def _required(column: Column, given: Given, cluster_id: str | None) -> Any:
+    value = _value(column, given.get(column.name))
+    if value is None:
+        value = cluster_id if column.name == "cluster_id" else _DEFAULTS.get(column.name)
+    if value is None and not column.nullable:
+        raise InputError(f"{column.name} is missing")
+    return value
+
+
+def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | None) -> Iterator[Placed]:
+    delimiter = max(",;\t", key=header.count)
+    names = [name.strip() for name in _fields(header, delimiter)]
+    check_columns(names, cluster_id)
+    for number, line in lines:
+        # Line by line: a quote that is not closed would swallow the rest of the file. No name has a line end.
+        fields = _fields(line, delimiter)
+        place = f"line {number}"
+        if len(fields) != len(names):
+            yield place, BadRow(place, f"has {len(fields)} fields in place of {len(names)}", line)
+        else:
+            yield place, sample_row(dict(zip(names, fields, strict=True)), place, cluster_id)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _json_row(number: int, line: str, cluster_id: str | None) -> Placed:
+    place = f"line {number}"
+    if is_half(line):
+        return place, BadRow(place, NO_TEXT, line)
+    try:
+        given = documents.read_json(line)
+    except ValueError:
+        return place, BadRow(place, "is not JSON", line)
+    if not isinstance(given, dict):
+        return place, BadRow(place, "is no object", line)
+    return place, sample_row(given, place, cluster_id)
+
+
+def _value(column: Column, value: Any) -> Any:
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if column.type is STRING:
+        return _text(column.name, value)
+    return _whole(column.name, column.type, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name} is not a text")
+    if is_half(value):
+        raise InputError(f"{name} {NO_TEXT}")
+    return value
+
+
+def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in ("", "nan", "null", "none"):
+            return None
+        match = _WHOLE_FLOAT.fullmatch(text)
+        number = signed_number(match[1] if match else text)
+    elif isinstance(value, float):
+        number = int(value) if value.is_integer() else None
+    else:
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+    if number is None or not _LEAST.get(name, -_NUMBERS[kind]) <= number <= _NUMBERS[kind]:
+        raise InputError(f"{name} is not a whole number of {'32' if kind is INT else '64'} bits")
+    return number
+
+
+# Implausible rows of imported files, with the reason: the rules of `metric_records.py`, asked of SQLite row by row.
+#
+# Rules are written once, in SQL, for files and for topics. Spark judges records of a topic by them; to import a file no
+# Java is started, and SQLite, which comes with Python, reads the same conditions.
+
+_LARGEST_INTEGER = 2**63 - 1
+
+
+class Judge:
+    """The rules of `metrics` or `samples`, at the time of an import. For one thread."""
+
+    def __init__(self, table: Table, now_ms: int) -> None:
+        self._names, self._now_ms = table.column_names, now_ms
+        self._rules = IMPORT_RULES[table]
+        self._asked = sqlite3.connect(":memory:")
+        # As in Spark, where texts of another case are other texts.
+        self._asked.execute("PRAGMA case_sensitive_like = ON")
+        self._asked.create_function("regexp", 2, _has_match, deterministic=True)
+        # SQLite takes NaN for NULL.
+        self._asked.create_function("isnan", 1, lambda value: value is None, deterministic=True)
+        reasons = (f"WHEN {rule.is_broken} THEN {number}" for number, rule in enumerate(self._rules))
+        columns = ", ".join(f":{name} AS {name}" for name in self._names)
+        self._question = " ".join(["SELECT CASE", *reasons, "END FROM (SELECT", columns, ")"])
+
+    def why_not(self, row: Row) -> str | None:
+        """The reason of the first rule that is true of a row; None if none is. A column that is missing is NULL."""
+        values = {name: _storable(row.get(name)) for name in self._names} | {"now_ms": self._now_ms}
+        (number,) = self._asked.execute(self._question, values).fetchone()
+        return None if number is None else self._rules[number].reason
+
+
+def _has_match(pattern: str, text: str | None) -> bool | None:
+    return None if text is None else re.search(pattern, text) is not None
+
+
+def _storable(value: object) -> object:
+    """What SQLite takes: integers of 64 bits, and no half surrogates, which stand for bytes that are not UTF-8."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    return float(value) if isinstance(value, int) and abs(value) > _LARGEST_INTEGER else value

@@ -1,1 +1,0 @@
-"""The Spark session, and the same function on many values at once."""

@@ -1,0 +1,299 @@
+"""The cost of a plan: the replicas and leaders it changes, how long copying takes, the bytes from rack to rack.
+
+And the lower bound: the bytes that any plan would have to copy, and the least time that this takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.model.plan_facts import Prediction, RackBytes, RackPrices
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray, pairs, sums
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.problem import Assignment, Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Per partition (P), per replica of the assignment (A) or per present replica (S).
+
+    `owners` (A) is the partition of each replica, `present` (A) its place among the present replicas, NOWHERE where its
+    partition has none on that broker: such a replica is `added` and will be copied. `changes_dir` (A) marks those that
+    stay on their broker but go to another log directory, `removed` (S) those that go away. `leader_changes` (P) and
+    `differs` (P: list, order or directory) speak of partitions.
+    """
+
+    owners: IntArray
+    present: IntArray
+    changes_dir: BoolArray
+    removed: BoolArray
+    leader_changes: BoolArray
+    differs: BoolArray
+
+    @property
+    def added(self) -> BoolArray:
+        """Replicas that are copied to their broker, shape (A,)."""
+        result: BoolArray = self.present == NOWHERE
+        return result
+
+
+def changes_of(problem: Problem, assignment: Assignment) -> Changes:
+    """Compare an assignment with the present replicas.
+
+    Raises InputError when the assignment is of other partitions, leaves one without replicas, or names a broker or
+    log directory that is not there.
+    """
+    _check_shape(problem, assignment)
+    now, owners = problem.partitions, assignment.owners
+    present = _places(problem, owners, assignment.replicas)
+    stays = present != NOWHERE
+    other_dir = (assignment.log_dirs != NOWHERE) & (assignment.log_dirs != now.log_dirs[present])
+    changes_dir = stays & other_dir
+    removed = np.ones(len(now.replicas), bool)
+    removed[present[stays]] = False
+    place = np.arange(len(owners)) - assignment.offsets[owners]
+    moved = ~stays | changes_dir | (present - now.offsets[owners] != place)
+    differs = np.diff(assignment.offsets) != now.factors
+    differs[owners[moved]] = True
+    leader_changes = assignment.replicas[assignment.offsets[:-1]] != now.replicas[now.offsets[:-1]]
+    return Changes(owners, present, changes_dir, removed, leader_changes, differs)
+
+
+def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
+    """Where each (partition, broker) stands among the present replicas."""
+    brokers, now = len(problem.brokers), problem.partitions
+    known = pairs(now.owners, now.replicas, brokers)
+    order = np.argsort(known)
+    wanted = pairs(owners, replicas, brokers)
+    found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    places = order[found]
+    return np.where(known[places] == wanted, places, NOWHERE).astype(np.int64)
+
+
+def _check_shape(problem: Problem, assignment: Assignment) -> None:
+    lengths = np.diff(assignment.offsets)
+    if len(lengths) != len(problem.partitions):
+        raise InputError(f"an assignment of {len(lengths)} partitions is not one of these {len(problem.partitions)}")
+    if (lengths < 1).any():
+        name = problem.partitions.name(int(np.argmax(lengths < 1)))
+        raise InputError(f"the assignment leaves partition {name} without replicas")
+    for what, places, known in (
+        ("broker", assignment.replicas, len(problem.brokers)),
+        ("log directory", assignment.log_dirs, len(problem.log_dirs or ())),
+    ):
+        lowest = 0 if what == "broker" else NOWHERE
+        if len(places) != assignment.offsets[-1] or (places < lowest).any() or (places >= known).any():
+            raise InputError(f"the assignment names a {what} that is not there, or not one per replica")
+
+
+def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -> Prediction:
+    """The time that the busiest broker needs, or the longest single copy.
+
+    A copy of s bytes of a partition that is written at w bytes/s is done after s/(r-w) seconds at a rate of r, because
+    it has to catch up; it is never done when r <= w. A new replica copies from the present leader, so it takes that
+    long of its own broker's incoming rate and of the leader's outgoing one. The rate is that of the throttle, or of
+    the hardware.
+    """
+    if not rate_bytes_per_s > 0:
+        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
+    seconds = copy_seconds(problem, assignment, rate_bytes_per_s)
+    changes, now, count = changes_of(problem, assignment), problem.partitions, len(problem.brokers)
+    added = changes.added
+    into = np.bincount(assignment.replicas[added], seconds, count)
+    leaders = now.replicas[now.offsets[:-1]][changes.owners[added]]
+    out = np.bincount(leaders, seconds, count)
+    longest = float(seconds.max(initial=0.0))
+    return Prediction(rate_bytes_per_s, max(float(into.max()), float(out.max())), longest)
+
+
+def copy_seconds(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -> FloatArray:
+    """How long each added replica takes alone, in the order of the assignment; infinite where it never catches up."""
+    changes, now = changes_of(problem, assignment), problem.partitions
+    owners = changes.owners[changes.added]
+    left = rate_bytes_per_s - now.write_bytes_per_s[owners]
+    seconds = np.divide(now.size_bytes[owners], left, out=np.full(len(owners), np.inf), where=left > 0)
+    return np.where(now.size_bytes[owners] == 0, 0.0, seconds)
+
+
+# Bytes from rack to rack: a new replica fetches from the leader that the partition has now.
+#
+# Kafka's followers always fetch from the leader; only consumers may fetch from followers (KIP-392).
+
+
+def rack_bytes(problem: Problem, assignment: Assignment, prices: RackPrices) -> tuple[RackBytes, ...]:
+    """What is copied from each rack to each, also within one, with its price; by name, unknown racks last.
+
+    Empty if nothing is copied, or no rack is known.
+    """
+    if not problem.brokers.rack_names:
+        return ()
+    changes, now = changes_of(problem, assignment), problem.partitions
+    owners = changes.owners[changes.added]
+    sources = problem.brokers.racks[_present_leaders(problem)[owners]]
+    targets = problem.brokers.racks[assignment.replicas[changes.added]]
+    found = []
+    for source, target in sorted(set(zip(sources.tolist(), targets.tolist(), strict=True))):
+        chosen = (sources == source) & (targets == target)
+        amount = int(now.size_bytes[owners[chosen]].sum())
+        names = tuple(None if rack == NOWHERE else problem.brokers.rack_names[rack] for rack in (source, target))
+        found.append(RackBytes(names[0], names[1], amount, prices.cost(names[0], names[1], amount)))
+    return tuple(sorted(found, key=_by_rack_name))
+
+
+def _by_rack_name(one: RackBytes) -> tuple[bool, str, bool, str]:
+    return one.source is None, one.source or "", one.target is None, one.target or ""
+
+
+def _present_leaders(problem: Problem) -> IntArray:
+    """The broker that leads each partition now: the first of its list that is usable, else the first; (P,)."""
+    partitions, brokers = problem.partitions, problem.brokers
+    usable = brokers.is_live[partitions.replicas] & ~partitions.is_lost
+    if problem.gone is not None:
+        usable &= ~problem.gone.replicas
+    place = np.where(usable, np.arange(len(usable)), len(usable))
+    first = np.minimum.reduceat(place, partitions.offsets[:-1])
+    leaders: IntArray = partitions.replicas[np.where(first == len(usable), partitions.offsets[:-1], first)]
+    return leaders
+
+
+# Bounds: the least bytes that any plan copies, and the least time.
+
+
+@dataclass(frozen=True, slots=True)
+class BytesBound:
+    """Bytes that every plan must copy which meets the rules and brings all brokers into all bands it is to.
+
+    `forced` counts replicas that have to be made whatever the bands say: for drains, dead brokers, higher factors and
+    racks to be repaired. `excess` is what the brokers cannot keep, `lack` what those below their band of disk miss.
+    Each is a bound alone; `total` is the largest.
+    """
+
+    forced: int
+    excess: int
+    lack: int
+
+    @property
+    def total(self) -> int:
+        """The bound."""
+        return max(self.forced, self.excess, self.lack)
+
+    @property
+    def binding(self) -> str:
+        """Which of the three it is; empty where nothing must be copied."""
+        parts = {"forced": self.forced, "excess": self.excess, "lack": self.lack}
+        return next((name for name, part in parts.items() if part and part == self.total), "")
+
+    def gap(self, moved_bytes: int) -> float | None:
+        """By which part a plan copies more than the bound; None where nothing must be copied.
+
+        Negative only for plans that leave a band missed or something undone.
+        """
+        return moved_bytes / self.total - 1 if self.total else None
+
+
+def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
+    """The bound for a problem; a second for a million replicas.
+
+    What a plan copies is the bytes of all wanted replicas less what the brokers keep. A broker keeps at most what it
+    has less what it must shed; per goal that is a fractional knapsack: the fewest bytes whose load is the excess over
+    the band (Dantzig's bound). A replica counts with the load that it has in its lighter role, because changing
+    leaders costs no bytes. With `leaders_stay` it is the bound for plans in which who stays keeps its role.
+    """
+    problem = _demanded(problem)
+    partitions, staying = problem.partitions, problem.brokers.staying
+    sizes = _sizes(problem)
+    held = sums(partitions.replicas, sizes, len(problem.brokers))
+    kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
+    # What may not move, or cannot be copied, has what it has, whatever is wanted of it.
+    usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost, len(partitions))
+    changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
+    wanted = float((partitions.size_bytes * np.where(changeable, partitions.wanted_factors, usable)).sum())
+    return BytesBound(
+        forced=int((forced_copies(problem) * partitions.size_bytes).sum()),
+        excess=max(0, int(wanted - kept.sum())),
+        lack=int(_lacks(problem, held).sum()),
+    )
+
+
+def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
+    """Seconds that every such plan needs when no broker receives faster than the rate.
+
+    The broker that lacks most has to receive that much; and all that must be copied has to arrive somewhere.
+    """
+    if not rate_bytes_per_s > 0:
+        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
+    problem = _demanded(problem)
+    held = sums(problem.partitions.replicas, _sizes(problem), len(problem.brokers))
+    spread = bytes_bound(problem).total / max(1, int(problem.brokers.receiving.sum()))
+    return max(float(_lacks(problem, held).max()), spread) / rate_bytes_per_s
+
+
+def _demanded(problem: Problem) -> Problem:
+    """Without the bands where no byte is to be copied for them."""
+    return replace(problem, bands=()) if problem.rules.only_forced else problem
+
+
+def _sizes(problem: Problem) -> FloatArray:
+    """Bytes of each present replica, (S,): of one that is lost there are none."""
+    partitions = problem.partitions
+    sizes: FloatArray = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners])
+    return sizes
+
+
+def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
+    names = [band.goal.name for band in problem.bands]
+    if DISK.name not in names:
+        return np.zeros(len(held))
+    low = problem.limits.low[:, names.index(DISK.name)]
+    result: FloatArray = np.where(problem.brokers.receiving, np.maximum(low - held, 0.0), 0.0)
+    return result
+
+
+def forced_copies(problem: Problem) -> FloatArray:
+    """How many replicas of each partition no present one can serve as, (P,): what the task forces at least."""
+    partitions, rules = problem.partitions, problem.rules
+    usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
+    if rules.repair_racks:
+        count, limits = len(problem.brokers), problem.rack_limits
+        racks = np.unique(problem.rack_of_broker, return_inverse=True)[1]
+        held = pairs(partitions.owners[usable], racks[partitions.replicas[usable]], count)
+        crowded, counts = np.unique(held, return_counts=True)
+        owners = crowded // count
+        kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
+    else:
+        kept = np.bincount(partitions.owners, usable, len(partitions))
+    changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
+    missing: FloatArray = np.where(changeable, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
+    return missing
+
+
+def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatArray:
+    """Bytes that each broker must at least give away, by the most demanding goal."""
+    partitions, limits = problem.partitions, problem.limits
+    most = np.zeros(len(problem.brokers))
+    for column, band in enumerate(problem.bands):
+        leading, following = band.goal.leader(partitions), band.goal.follower(partitions)
+        lighter = (following if leaders_stay else np.minimum(leading, following))[partitions.owners]
+        if leaders_stay:
+            lighter[partitions.offsets[:-1]] = leading
+        # A copy that is lost has no bytes, so that it goes before any other and takes its load along.
+        load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
+        excess = np.maximum(load - limits.high[:, column], 0.0)
+        over = excess > 0
+        chosen = np.flatnonzero(over[partitions.replicas] & (lighter > 0))
+        places = partitions.replicas[chosen]
+        np.maximum(most, _knapsacks(places, sizes[chosen], lighter[chosen], excess), out=most)
+    return most
+
+
+def _knapsacks(places: IntArray, sizes: FloatArray, loads: FloatArray, excess: FloatArray) -> FloatArray:
+    """Per broker, the fewest bytes of its replicas, the last one in part, that bring as much load as its excess."""
+    order = np.lexsort((sizes / loads, places))
+    places, sizes, loads = places[order], sizes[order], loads[order]
+    running = np.concatenate(([0.0], np.cumsum(loads)))[:-1]
+    before = running - running[np.searchsorted(places, places)]
+    part = np.clip((excess[places] - before) / loads, 0.0, 1.0)
+    return sums(places, part * sizes, len(excess))

@@ -1,0 +1,207 @@
+"""Independent check of goals per topic: even replicas, even leaders, leaders in preferred racks, even sizes.
+
+Shares no code with the search (`search/spread.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import ceil, floor
+from operator import itemgetter
+
+import numpy as np
+
+from kreassign.model.plan_facts import LeaderRacks, TopicLeaders, UnevenTopic
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
+from kreassign.planner.check.evaluate import share_of_each
+from kreassign.planner.goals import LEADERS, REPLICAS, Goal
+from kreassign.planner.problem.problem import Assignment, Problem
+
+# Replicas of a topic: the topics that are not spread as evenly as asked.
+
+SHOWN = 100
+ROUNDING = 1e-9
+
+
+def topics_outside(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
+    """A sentence for each topic of which a broker holds too many or too few replicas; empty if spread is no goal."""
+    tolerance = problem.rules.topic_spread
+    if tolerance is None:
+        return ()
+    found = list(_unspread_topics(problem, assignment, tolerance))
+    more = len(found) - SHOWN
+    return tuple(found[:SHOWN]) + ((f"and {more} topics more are not spread",) if more > 0 else ())
+
+
+def _unspread_topics(problem: Problem, assignment: Assignment, tolerance: float) -> Iterator[str]:
+    partitions, ids = problem.partitions, problem.brokers.ids
+    topics = partitions.topics[assignment.owners]
+    order, names = np.argsort(topics), partitions.topic_names
+    first, end = (np.searchsorted(topics[order], np.arange(len(names)), side) for side in ("left", "right"))
+    for topic, shares in shares_by_topic(problem, REPLICAS):
+        held = np.bincount(assignment.replicas[order[first[topic] : end[topic]]], minlength=len(ids)).tolist()
+        total = sum(held)
+        off = []
+        for broker, (count, middle) in enumerate(zip(held, (total * shares).tolist(), strict=True)):
+            least, most = least_and_most(middle, tolerance)
+            if not least <= count <= most:
+                said = f"broker {ids[broker]} holds {count} of {total} replicas, its share is {middle:.3g}"
+                off.append((abs(count - middle), broker, said))
+        if off:
+            yield f"topic {names[topic]}: {max(off)[2]}"
+
+
+def shares_by_topic(problem: Problem, goal: Goal) -> Iterator[tuple[int, FloatArray]]:
+    """Each topic with the part of it that each broker should have, (N,): none that is not of its broker set."""
+    parts, partitions = share_of_each(problem, goal), problem.partitions
+    for topic, tenant in dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True)).items():
+        usable = parts * ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
+        yield topic, usable / usable.sum() if usable.any() else usable
+
+
+def least_and_most(middle: float, tolerance: float) -> tuple[int, int]:
+    """How many of a topic a broker with this share of it may have: always the whole numbers beside its share."""
+    return floor(middle * (1 - tolerance) + ROUNDING), ceil(middle * (1 + tolerance) - ROUNDING)
+
+
+# Leaders of a topic: brokers that lead too many or too few.
+
+
+def leaders_missed(problem: Problem, assignment: Assignment) -> dict[str, tuple[int, str]]:
+    """Topics of which brokers lead too many or too few: by how many in all, and the widest miss as a sentence."""
+    tolerance = problem.rules.topic_leaders
+    if tolerance is None:
+        return {}
+    now, ids = problem.partitions, problem.brokers.ids.tolist()
+    led = Counter(zip(now.topics.tolist(), assignment.replicas[assignment.offsets[:-1]].tolist(), strict=True))
+    totals, found = Counter(now.topics.tolist()), {}
+    for topic, shares in shares_by_topic(problem, LEADERS):
+        off = []
+        for broker, middle in enumerate((totals[topic] * shares).tolist()):
+            least, most = least_and_most(middle, tolerance)
+            count = led[topic, broker]
+            if missed := max(count - most, least - count, 0):
+                said = f"broker {ids[broker]} leads {count} of {totals[topic]} partitions, its share is {middle:.3g}"
+                off.append((missed, f"topic {now.topic_names[topic]}: {said}"))
+        if off:
+            found[now.topic_names[topic]] = sum(one for one, _ in off), max(off, key=itemgetter(0))[1]
+    return found
+
+
+def topic_leaders(problem: Problem, assignment: Assignment) -> TopicLeaders | None:
+    """How many topics have uneven leaders, before and after; None unless that is a goal."""
+    if problem.rules.topic_leaders is None:
+        return None
+    before, after = (leaders_missed(problem, one) for one in (Assignment.current(problem.partitions), assignment))
+    missed = (sum(count for count, _ in one.values()) for one in (before, after))
+    return TopicLeaders(len(problem.partitions.topic_names), len(before), len(after), *missed)
+
+
+def uneven_topics(problem: Problem, assignment: Assignment) -> Iterator[str]:
+    """A sentence for each topic of which leaders are not as even as asked; nothing unless that is a goal."""
+    found = leaders_missed(problem, assignment)
+    for _, sentence in list(found.values())[:SHOWN]:
+        yield sentence
+    if more := max(len(found) - SHOWN, 0):
+        yield f"and {more} topics more have uneven leaders"
+
+
+# Leaders in their preferred racks.
+#
+# A leader is in its preferred rack if no other replica of its partition that may lead is in one that comes earlier
+# in the order of its topic; racks that are not in that order come last, all alike.
+
+
+def leader_racks(problem: Problem, assignment: Assignment) -> LeaderRacks | None:
+    """How many leaders have racks preferred for them, and are there now and in the end; None if no topic has any."""
+    if not problem.rules.leader_racks:
+        return None
+    chosen = _with_preferred_racks(problem)
+    before, after = (chosen & _is_held(problem, one) for one in (Assignment.current(problem.partitions), assignment))
+    return LeaderRacks(int(chosen.sum()), int(before.sum()), int(after.sum()))
+
+
+def leaders_elsewhere(problem: Problem, assignment: Assignment) -> Iterator[str]:
+    """A sentence for each topic of which leaders are not where they are preferred, or can be in none of these racks."""
+    held, out_of_reach = _is_held(problem, assignment), _without_any_preferred(problem, assignment)
+    for topic, racks in sorted(problem.rules.leader_racks.items()):
+        its = problem.partitions.topics == problem.partitions.topic_names.index(topic)
+        total, named = int(its.sum()), ", ".join(racks)
+        if missing := int((its & out_of_reach).sum()):
+            yield f"topic {topic}: {missing} of {total} partitions have no replica in rack {named} that may lead"
+        if wrong := int((its & ~held).sum()):
+            yield (
+                f"topic {topic}: {wrong} of {total} partitions do not lead from the first of rack {named} that has a "
+                "replica: they must not change, or a limit or the budget is in the way"
+            )
+
+
+def _with_preferred_racks(problem: Problem) -> BoolArray:
+    names = problem.partitions.topic_names
+    pinned: BoolArray = np.array([name in problem.rules.leader_racks for name in names])[problem.partitions.topics]
+    return pinned
+
+
+def _rack_ranks(problem: Problem, assignment: Assignment) -> FloatArray:
+    """How far down the order of its topic the rack of each replica is; infinitely far for who may not lead."""
+    brokers, names = problem.brokers, problem.partitions.topic_names
+    racks = [None if rack == NOWHERE else brokers.rack_names[rack] for rack in brokers.racks.tolist()]
+    table = np.zeros((len(names), len(brokers)))
+    for topic, order in problem.rules.leader_racks.items():
+        ranks = [order.index(rack) if rack in order else len(order) for rack in racks]
+        table[names.index(topic)] = ranks
+    may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
+    if problem.gone is not None:
+        may_lead &= ~problem.gone.brokers
+    topics = problem.partitions.topics[assignment.owners]
+    found: FloatArray = np.where(may_lead[assignment.replicas], table[topics, assignment.replicas], np.inf)
+    return found
+
+
+def _is_held(problem: Problem, assignment: Assignment) -> BoolArray:
+    ranks, heads = _rack_ranks(problem, assignment), assignment.offsets[:-1]
+    held: BoolArray = ranks[heads] == np.minimum.reduceat(ranks, heads)
+    return held
+
+
+def _without_any_preferred(problem: Problem, assignment: Assignment) -> BoolArray:
+    """Partitions that have no replica which may lead in any of the racks of their topic."""
+    best = np.minimum.reduceat(_rack_ranks(problem, assignment), assignment.offsets[:-1])
+    counts = [len(problem.rules.leader_racks.get(name, ())) for name in problem.partitions.topic_names]
+    missing: BoolArray = best >= np.array(counts)[problem.partitions.topics]
+    return missing
+
+
+# Sizes of partitions of a topic: a large one is hard to place, and its consumers have most to do.
+
+UNEVEN_TIMES = 2.0
+UNEVEN_SHARE = 0.01
+"""Of what a broker holds on the average; the usual bands are twenty times as wide."""
+
+
+def uneven_topics_by_size(problem: Problem) -> tuple[UnevenTopic, ...]:
+    """Topics whose largest partition is `TIMES` as large as the others are on the average, the largest first.
+
+    Only where it is larger by `SHARE` at least of what a broker holds, so that small topics are left out. Partitions of
+    unknown size do not count.
+    """
+    partitions = problem.partitions
+    known = np.flatnonzero(partitions.may_move | (partitions.size_bytes > 0))
+    topics, sizes = partitions.topics[known], partitions.size_bytes[known]
+    order = np.lexsort((-sizes, topics))
+    found, first, counts = np.unique(topics[order], return_index=True, return_counts=True)
+    largest = sizes[order[first]]
+    others = (np.bincount(topics, sizes, len(partitions.topic_names))[found] - largest) / np.maximum(counts - 1, 1)
+    held = float((partitions.size_bytes * partitions.factors).sum()) / max(1, int(problem.brokers.staying.sum()))
+    uneven = (counts > 1) & (largest > UNEVEN_TIMES * others) & (largest - others >= UNEVEN_SHARE * held)
+    places = np.flatnonzero(uneven).tolist()
+    return tuple(
+        UnevenTopic(
+            str(partitions.name(int(known[order[first[place]]]))),
+            int(largest[place]),
+            int(others[place]),
+            int(counts[place]),
+        )
+        for place in sorted(places, key=lambda one: -largest[one])
+    )

@@ -1,0 +1,458 @@
+"""Build a problem: from brokers and partitions one by one, or from columns of the snapshot and load tables.
+
+`problem_of` takes facts, as people and small tables give them. `problem_from` takes columns, without an object per
+replica. Both use the default policy; `with_policy` and `dataclasses.replace` set others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.model.text import format_amount
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.problem.problem import Brokers, LogDirs, Partitions, Problem
+
+# From facts about single brokers and partitions.
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirFacts:
+    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None if unknown.
+
+    One that is offline has failed: it receives nothing, and what was in it is lost.
+    """
+
+    path: str
+    capacity_bytes: int | None = None
+    may_receive: bool = True
+    must_empty: bool = False
+    is_offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFacts:
+    """A broker as the planner sees it.
+
+    `capacity` limits what it may carry, by goal name (disk in bytes with the reserve taken off, net-in and net-out in
+    bytes/s, CPU in the unit of the loads, replicas and leaders as counts); what is not named has no limit. `share`
+    overrides which part of each resource's total the broker should carry, relative to the others; without it, shares
+    follow the capacities, or are equal where not every broker names one. `must_empty` is a broker to be drained.
+    `broker_set` confines partitions of the same set to it.
+    """
+
+    id: int
+    rack: str | None = None
+    capacity: Mapping[str, float] = field(default_factory=dict)
+    share: float | None = None
+    is_live: bool = True
+    may_receive: bool = True
+    may_lead: bool = True
+    must_empty: bool = False
+    broker_set: str | None = None
+    log_dirs: tuple[LogDirFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """A partition as it is now; loads are those of one copy on its broker.
+
+    The first replica is the preferred leader: plans are made for the state in which it leads. `log_dirs` names the
+    directory of each replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends (consumers and
+    followers). `wanted_factor` is the number of replicas to reach, None for the present one. `may_move` False keeps
+    replicas, order and leader as they are; they count for the load of their brokers all the same.
+    `lost_on` names brokers of the list that live but have lost their copy with a log directory: a broker that did
+    cannot be given another one of the same partition before the directory is repaired.
+    """
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    size_bytes: int = 0
+    write_bytes_per_s: float = 0.0
+    read_bytes_per_s: float = 0.0
+    leader_cpu: float = 0.0
+    follower_cpu: float = 0.0
+    log_dirs: tuple[str, ...] = ()
+    wanted_factor: int | None = None
+    may_move: bool = True
+    broker_set: str | None = None
+    lost_on: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        loads = (self.size_bytes, self.write_bytes_per_s, self.read_bytes_per_s, self.leader_cpu, self.follower_cpu)
+        if not all(load >= 0 for load in loads):
+            raise InputError(f"partition {self.topic_partition} has a load that is negative or no number: {loads}")
+        if not self.replicas or len(set(self.replicas)) != len(self.replicas):
+            raise InputError(f"partition {self.topic_partition} has no legal replica list: {list(self.replicas)}")
+        if self.log_dirs and len(self.log_dirs) != len(self.replicas):
+            raise InputError(
+                f"partition {self.topic_partition} names {len(self.log_dirs)} log directories for "
+                f"{len(self.replicas)} replicas"
+            )
+
+
+def problem_of(brokers: Iterable[BrokerFacts], partitions: Iterable[PartitionFacts]) -> Problem:
+    """A problem with the default policy; `dataclasses.replace` sets others.
+
+    The same cluster makes the same problem whatever order it was read in. Raises InputError when a broker or
+    partition is given twice, or a replica is on a broker or in a log directory that is not there.
+    """
+    hosts = sorted(brokers, key=lambda broker: broker.id)
+    loads = sorted(partitions, key=lambda load: load.topic_partition)
+    for before, after in pairwise(loads):
+        if before.topic_partition == after.topic_partition:
+            raise InputError(f"given more than once: partition {after.topic_partition}")
+    sets = _numbered([*(host.broker_set for host in hosts), *(load.broker_set for load in loads)])
+    log_dirs = _log_dirs(hosts)
+    return Problem(_brokers(hosts, sets), _partitions(loads, hosts, sets), log_dirs if len(log_dirs) else None)
+
+
+def _numbered(names: Iterable[str | None]) -> dict[str | None, int]:
+    known = sorted({name for name in names if name is not None})
+    return {name: number for number, name in enumerate(known)} | {None: NOWHERE}
+
+
+def _brokers(hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]) -> Brokers:
+    racks = _numbered(host.rack for host in hosts)
+    resources = sorted({name for host in hosts for name in host.capacity})
+    shared = all(host.share is not None for host in hosts)
+    shares = np.array([host.share for host in hosts], float) if shared else None
+    names = ("disk", "net-in", "net-out", "cpu", "replicas", "leaders", "potential-net-out", "coordinators")
+    return Brokers(
+        ids=_ints(host.id for host in hosts),
+        racks=_ints(racks[host.rack] for host in hosts),
+        rack_names=tuple(name for name in racks if name is not None),
+        is_live=np.array([host.is_live for host in hosts], bool),
+        may_receive=np.array([host.may_receive for host in hosts], bool),
+        may_lead=np.array([host.may_lead for host in hosts], bool),
+        must_empty=np.array([host.must_empty for host in hosts], bool),
+        broker_sets=_ints(sets[host.broker_set] for host in hosts),
+        capacity={name: np.array([host.capacity.get(name, np.inf) for host in hosts]) for name in resources},
+        shares={} if shares is None else dict.fromkeys(names, shares),
+    )
+
+
+def _log_dirs(hosts: Sequence[BrokerFacts]) -> LogDirs:
+    owned = [(index, one) for index, host in enumerate(hosts) for one in sorted(host.log_dirs, key=lambda d: d.path)]
+    return LogDirs(
+        brokers=_ints(index for index, _ in owned),
+        paths=tuple(one.path for _, one in owned),
+        capacity_bytes=np.array([np.inf if one.capacity_bytes is None else one.capacity_bytes for _, one in owned]),
+        may_receive=np.array([one.may_receive and not one.is_offline for _, one in owned], bool),
+        must_empty=np.array([one.must_empty for _, one in owned], bool),
+    )
+
+
+def _partitions(
+    loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts], sets: Mapping[str | None, int]
+) -> Partitions:
+    topics = _numbered(load.topic_partition.topic for load in loads)
+    return Partitions(
+        topic_names=tuple(name for name in topics if name is not None),
+        topics=_ints(topics[load.topic_partition.topic] for load in loads),
+        numbers=_ints(load.topic_partition.partition for load in loads),
+        offsets=_ints(accumulate((len(load.replicas) for load in loads), initial=0)),
+        replicas=_replicas(loads, hosts),
+        log_dirs=_replica_dirs(loads, hosts),
+        size_bytes=np.array([load.size_bytes for load in loads], np.int64),
+        write_bytes_per_s=_floats(load.write_bytes_per_s for load in loads),
+        read_bytes_per_s=_floats(load.read_bytes_per_s for load in loads),
+        leader_cpu=_floats(load.leader_cpu for load in loads),
+        follower_cpu=_floats(load.follower_cpu for load in loads),
+        wanted_factors=_ints(load.wanted_factor or len(load.replicas) for load in loads),
+        may_move=np.array([load.may_move for load in loads], bool),
+        broker_sets=_ints(sets[load.broker_set] for load in loads),
+        is_lost=np.array([broker in load.lost_on for load in loads for broker in load.replicas], bool),
+    )
+
+
+def _replicas(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> IntArray:
+    known = {host.id: index for index, host in enumerate(hosts)}
+    for load in loads:
+        if strangers := sorted(set(load.replicas) - known.keys()):
+            raise InputError(
+                f"partition {load.topic_partition} has replicas on {strangers}, which are not among the brokers "
+                f"{list(known)}; take a new snapshot with all brokers up"
+            )
+    return _ints(known[broker] for load in loads for broker in load.replicas)
+
+
+def _replica_dirs(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> IntArray:
+    paths = [(host.id, one.path) for host in hosts for one in sorted(host.log_dirs, key=lambda d: d.path)]
+    known = {place: index for index, place in enumerate(paths)}
+    places = [
+        place
+        for load in loads
+        for place in zip(load.replicas, load.log_dirs or (None,) * len(load.replicas), strict=True)
+    ]
+    for place in places:
+        if place[1] is not None and place not in known:
+            raise InputError(f"broker {place[0]} has no log directory {place[1]}, but a replica is listed in it")
+    return _ints(NOWHERE if path is None else known[broker, path] for broker, path in places)
+
+
+def _ints(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, np.int32)
+
+
+def _floats(values: Iterable[float]) -> FloatArray:
+    return np.fromiter(values, np.float64)
+
+
+# CPU of replicas: as measured, else estimated from bytes.
+#
+# Kafka measures the CPU of a broker, not of a partition. `kreassign load` shares it out to the replicas of the
+# broker, as parts of its CPU: 1 is all of it. Where no broker measured any, only proportions are known
+# (`model/load.py`): they are enough to even CPU out, and mean nothing beside a limit.
+
+
+def replica_cpu(
+    write: FloatArray, sent: FloatArray, leader: FloatArray | None, follower: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """What a partition costs its leader and each follower of their CPU, (P,) each, where NaN or None was not measured.
+
+    Estimates are what bytes cost in proportion to each other. As soon as some CPU is known, they are scaled to it: as
+    much CPU for the same bytes as in all partitions that were measured.
+    """
+    estimates = leader_cost(write, sent), CPU_PER_COPY * write
+    measured = [np.full(len(write), np.nan) if one is None else one for one in (leader, follower)]
+    known = [~np.isnan(one) for one in measured]
+    cost, cpu = (
+        sum(float(values[which].sum()) for values, which in zip(of, known, strict=True)) for of in (estimates, measured)
+    )
+    scale = cpu / cost if cost else 1.0
+    found = [np.where(which, one, scale * each) for one, which, each in zip(measured, known, estimates, strict=True)]
+    return found[0], found[1]
+
+
+def leader_cost(write: FloatArray, sent: FloatArray) -> FloatArray:
+    """What leading costs of a CPU by what bytes cost, in proportion to other costs."""
+    return CPU_PER_WRITE * write + CPU_PER_READ * sent
+
+
+def cpu_per_cost(partitions: Partitions) -> float:
+    """What a unit of cost takes of a CPU, by all that the partitions lead: what is not there yet is estimated by it."""
+    cost = float(leader_cost(partitions.write_bytes_per_s, partitions.read_bytes_per_s).sum())
+    return float(partitions.leader_cpu.sum()) / cost if cost else 1.0
+
+
+# From columns of tables.
+
+MOST_BYTES = 10**18
+"""No cluster holds an exabyte."""
+
+Ints = npt.NDArray[np.int64] | IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaColumns:
+    """One entry per replica, in any order.
+
+    `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
+    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
+    what consumers read of it, NaN where nobody measured it; None where that is so of all. `leader_cpu` and
+    `follower_cpu` are likewise which part of a broker's CPU a replica takes in each role.
+    """
+
+    topic_names: Sequence[str]
+    topics: Ints
+    partitions: Ints
+    brokers: Ints
+    positions: Ints
+    is_reassigning: BoolArray
+    size_bytes: FloatArray
+    write_bytes_per_s: FloatArray
+    paths: Sequence[str] = ()
+    log_dirs: Ints | None = None
+    read_bytes_per_s: FloatArray | None = None
+    leader_cpu: FloatArray | None = None
+    follower_cpu: FloatArray | None = None
+
+    @property
+    def assumed_reads(self) -> int:
+        """Of how many partitions nobody measured what consumers read."""
+        unknown = np.ones(len(self.topics), bool) if self.read_bytes_per_s is None else np.isnan(self.read_bytes_per_s)
+        return len(np.unique(self.topics[unknown].astype(np.int64) << 32 | self.partitions[unknown]))
+
+
+class ReplicaRow(NamedTuple):
+    """One replica, where columns are not at hand; None where something is unknown."""
+
+    topic: str
+    partition: int
+    broker: int
+    position: int
+    is_reassigning: bool
+    size_bytes: int | None
+    write_bytes_per_s: float | None
+    log_dir: str | None
+
+
+def columns_of(rows: Iterable[ReplicaRow]) -> ReplicaColumns:
+    """Rows as columns."""
+    found = list(rows)
+    topics = _column({row.topic for row in found})
+    paths = _column({row.log_dir for row in found if row.log_dir is not None})
+    return ReplicaColumns(
+        topic_names=tuple(topics),
+        topics=np.array([topics[row.topic] for row in found], np.int32),
+        partitions=np.array([row.partition for row in found], np.int32),
+        brokers=np.array([row.broker for row in found], np.int32),
+        positions=np.array([row.position for row in found], np.int32),
+        is_reassigning=np.array([row.is_reassigning for row in found], bool),
+        size_bytes=np.array([row.size_bytes for row in found], np.float64),
+        write_bytes_per_s=np.array([row.write_bytes_per_s for row in found], np.float64),
+        paths=tuple(paths),
+        log_dirs=np.array([-1 if row.log_dir is None else paths[row.log_dir] for row in found], np.int32),
+    )
+
+
+def _column(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(sorted(names))}
+
+
+def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:
+    """A problem with the default policy.
+
+    What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
+    hosts is dead. A leader sends each byte written once to each follower, and to consumers what was measured, or where
+    nothing was, each byte `reads_per_write` times; CPU is as measured, or where it was not, estimated from the bytes in
+    and out (`build.py`). Raises InputError when a broker is named twice in a list.
+    """
+    missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
+    everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
+    empty = problem_of(everyone, ())
+    order = np.lexsort((columns.positions, columns.partitions, columns.topics))
+    found = _partitions_of_columns(columns, order, empty, reads_per_write)
+    return Problem(empty.brokers, _with_lost_copies(found, empty.brokers, everyone), empty.log_dirs)
+
+
+def _with_lost_copies(found: Partitions, brokers: Brokers, hosts: Sequence[BrokerFacts]) -> Partitions:
+    """With what is lost: a copy in no directory that its broker knows, where one of the broker's has failed.
+
+    Partitions without a live replica cannot be repaired: they stay until a replica comes back.
+    """
+    failed = {host.id for host in hosts if any(one.is_offline for one in host.log_dirs)}
+    is_lost = np.isin(brokers.ids, sorted(failed))[found.replicas] & (found.log_dirs == NOWHERE)
+    known = replace(found, is_lost=is_lost)
+    return replace(known, may_move=known.may_move & known.within_reach(brokers.is_live))
+
+
+def _partitions_of_columns(
+    columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Problem, reads: float
+) -> Partitions:
+    topics, numbers = columns.topics[order], columns.partitions[order]
+    begins = (np.diff(topics, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)
+    starts = np.flatnonzero(begins)
+    first, count = order[starts], len(starts)
+    factors = np.diff(np.append(starts, len(order))).astype(np.int32)
+    replicas = np.searchsorted(empty.brokers.ids, columns.brokers[order].astype(np.int32)).astype(np.int32)
+    size, write = columns.size_bytes[first], np.nan_to_num(columns.write_bytes_per_s[first])
+    _refuse_absurd_sizes(np.nan_to_num(size), factors, columns, first)
+    consumed = write * reads
+    if columns.read_bytes_per_s is not None:
+        measured = columns.read_bytes_per_s[first]
+        consumed = np.where(np.isnan(measured), consumed, measured)
+    sent = write * (factors - 1) + consumed
+    leader_cpu, follower_cpu = (
+        None if one is None else one[first] for one in (columns.leader_cpu, columns.follower_cpu)
+    )
+    leader_cpu, follower_cpu = replica_cpu(write, sent, leader_cpu, follower_cpu)
+    found = Partitions(
+        topic_names=tuple(columns.topic_names),
+        topics=topics[starts].astype(np.int32),
+        numbers=numbers[starts].astype(np.int32),
+        offsets=np.append(starts, len(order)).astype(np.int32),
+        replicas=replicas,
+        log_dirs=_dirs_of_columns(columns, order, replicas, empty.log_dirs),
+        size_bytes=np.nan_to_num(size).astype(np.int64),
+        write_bytes_per_s=write,
+        read_bytes_per_s=sent,
+        leader_cpu=leader_cpu,
+        follower_cpu=follower_cpu,
+        wanted_factors=factors,
+        may_move=~columns.is_reassigning[first] & ~np.isnan(size),
+        broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(len(order), bool),
+    )
+    _refuse_doubles(found, empty.brokers)
+    return found
+
+
+def _dirs_of_columns(
+    columns: ReplicaColumns, order: npt.NDArray[np.int64], replicas: IntArray, dirs: LogDirs | None
+) -> IntArray:
+    """The directory of each replica among those of its broker; NOWHERE where its path is unknown there."""
+    if dirs is None or columns.log_dirs is None:
+        return np.full(len(order), NOWHERE, np.int32)
+    paths = {path: number for number, path in enumerate(columns.paths)}
+    table = np.full((int(replicas.max(initial=0)) + 1, len(paths) + 1), NOWHERE, np.int32)
+    for index, (broker, path) in enumerate(zip(dirs.brokers.tolist(), dirs.paths, strict=True)):
+        if path in paths and broker < len(table):
+            table[broker, paths[path]] = index
+    return table[replicas, np.where(columns.log_dirs[order] < 0, len(paths), columns.log_dirs[order])]
+
+
+def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:
+    key = np.sort(partitions.owners.astype(np.int64) * len(brokers) + partitions.replicas)
+    if len(double := key[1:][key[1:] == key[:-1]]):
+        name = partitions.name(int(double[0]) // len(brokers))
+        raise InputError(f"partition {name} has a broker more than once; run `kreassign load` again")
+
+
+def _refuse_absurd_sizes(
+    size: FloatArray, factors: IntArray, columns: ReplicaColumns, first: npt.NDArray[np.int64]
+) -> None:
+    """All bytes of a cluster are counted in 64 bits, and more than once: held, copied, free before and after."""
+    total = float(size @ factors)
+    if total > MOST_BYTES:
+        largest = first[np.argmax(size)]
+        name = TopicPartition(columns.topic_names[columns.topics[largest]], int(columns.partitions[largest]))
+        raise InputError(
+            f"the replicas are said to hold {format_amount(total, 'B')} in all, the largest {name} with "
+            f"{format_amount(float(size.max()), 'B')} each; no cluster has that: correct the size, or take it again"
+        )
+
+
+# CPU that was measured as a part of a broker's, in cores: comparable between brokers of any size.
+
+CoresOf = Callable[[Iterable[int]], Mapping[int, float]]
+"""How many cores brokers have, without those of which nobody said it."""
+
+
+def with_cores(columns: ReplicaColumns, is_leader: BoolArray, cores_of: CoresOf) -> ReplicaColumns:
+    """The columns with CPU in cores; as they are where no cores are known.
+
+    `is_leader` says of each replica whether it leads. What leading costs was measured on the leader. What following
+    does is the mean of the parts that it takes of the followers' brokers, and the same work is a part of 1 / cores of
+    each: hence the harmonic mean. NaN, so not measured, where the cores of these brokers are not known.
+    """
+    if columns.leader_cpu is None or columns.follower_cpu is None:
+        return columns
+    brokers, places = np.unique(columns.brokers, return_inverse=True)
+    cores = cores_of(brokers.tolist())
+    if not cores:
+        return columns
+    keys = columns.topics.astype(np.int64) << 32 | columns.partitions
+    _, owners = np.unique(keys, return_inverse=True)
+    each = np.array([cores.get(broker, np.nan) for broker in brokers.tolist()])[places]
+
+    def harmonic_mean(which: BoolArray) -> FloatArray:
+        known = which & ~np.isnan(each)
+        parts = np.bincount(owners, np.where(known, 1.0 / each, 0.0))
+        with np.errstate(invalid="ignore"):
+            return (np.bincount(owners, known) / parts)[owners]
+
+    return replace(
+        columns,
+        leader_cpu=columns.leader_cpu * harmonic_mean(is_leader),
+        follower_cpu=columns.follower_cpu * harmonic_mean(~is_leader),
+    )

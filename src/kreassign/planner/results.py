@@ -1,0 +1,445 @@
+"""A finished plan with its report: replica lists, independent evaluation, facts file, and the answer to "why not".
+
+`outcome_of` checks, explains and prices an assignment. `plan_of` and `assignment_of` translate between a plan in
+words of the model (broker ids, paths) and an assignment in arrays (indices). `explain` is about one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+import numpy as np
+
+from kreassign.errors import IllegalPlan, InputError
+from kreassign.model import TopicPartition
+from kreassign.model.load import LoadBasis
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.plan_facts import (
+    MOST_UNEVEN,
+    NO_PRICES,
+    GoalMean,
+    Limit,
+    PlanFacts,
+    PlannedBroker,
+    PlannedPartition,
+    Prediction,
+    RackPrices,
+    Reason,
+    Totals,
+    plan_id,
+)
+from kreassign.model.text import format_amount
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check.cost import BytesBound, bytes_bound, changes_of, least_seconds, predict, rack_bytes
+from kreassign.planner.check.evaluate import Evaluation, evaluate, full_log_dirs
+from kreassign.planner.check.failover import STATES, Losses, losses
+from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.check.topics import (
+    leader_racks,
+    leaders_elsewhere,
+    topic_leaders,
+    topics_outside,
+    uneven_topics,
+    uneven_topics_by_size,
+)
+from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
+from kreassign.planner.reasons import distance_from_band, reasons_of
+
+# Between a plan in words of the model (broker ids, paths) and an assignment in arrays (indices).
+
+
+def plan_of(problem: Problem, assignment: Assignment) -> Plan:
+    """The replica lists of every partition that changes, in the order of the partitions.
+
+    Where a replica stays in its log directory or may go anywhere, its entry says `any`.
+    """
+    return Plan(
+        tuple(_plan_entry(problem, assignment, partition) for partition in changed_partitions(problem, assignment))
+    )
+
+
+def current_plan(problem: Problem, assignment: Assignment) -> Plan:
+    """The present lists of the same partitions: where to go back to, and what is expected before the start."""
+    present = Assignment.current(problem.partitions)
+    return Plan(
+        tuple(_plan_entry(problem, present, partition) for partition in changed_partitions(problem, assignment))
+    )
+
+
+def changed_partitions(problem: Problem, assignment: Assignment) -> list[int]:
+    """Indices of the partitions that an assignment changes, ascending."""
+    indices: list[int] = np.flatnonzero(changes_of(problem, assignment).differs).tolist()
+    return indices
+
+
+def assignment_of(problem: Problem, plan: Plan) -> Assignment:
+    """The present replicas with those of the plan in their places.
+
+    A log directory that the plan leaves open is the present one where the replica stays on its broker. Raises
+    IllegalPlan, which names every partition, broker and log directory that is not there, and repeated partitions.
+    """
+    problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
+    problems += [f"{entry.topic_partition}: a broker is named more than once in {list(entry.replicas)}"
+                 for entry in plan.assignments if entry.duplicate_replicas]  # fmt: skip
+    places = {entry.topic_partition: index_of(problem.partitions, entry.topic_partition) for entry in plan.assignments}
+    problems += [f"{name} is not a partition of this cluster" for name, place in places.items() if place is None]
+    known = {int(broker): index for index, broker in enumerate(problem.brokers.ids)}
+    dirs = _directories(problem)
+    problems += list(_unknown(plan, known, dirs))
+    if problems:
+        raise IllegalPlan(tuple(problems))
+    lists = {places[entry.topic_partition]: [known[broker] for broker in entry.replicas] for entry in plan.assignments}
+    named = {places[entry.topic_partition]: _named_dirs(entry, known, dirs) for entry in plan.assignments}
+    return _joined(problem.partitions, lists, named)
+
+
+def index_of(partitions: Partitions, name: TopicPartition) -> int | None:
+    """Where a partition stands among the partitions; None if it is not one of them."""
+    try:
+        topic = partitions.topic_names.index(name.topic)
+    except ValueError:
+        return None
+    # Needles of the array's own type, or the whole array would be converted for each of them.
+    start, end = np.searchsorted(partitions.topics, np.array([topic, topic + 1], partitions.topics.dtype))
+    number = np.array(name.partition, partitions.numbers.dtype)
+    place = int(start + np.searchsorted(partitions.numbers[start:end], number))
+    return place if place < end and partitions.numbers[place] == name.partition else None
+
+
+def _plan_entry(problem: Problem, assignment: Assignment, partition: int) -> PartitionAssignment:
+    places = slice(assignment.offsets[partition], assignment.offsets[partition + 1])
+    hosts, chosen = assignment.replicas[places], assignment.log_dirs[places].tolist()
+    present = dict(zip(problem.partitions.list_of(partition).tolist(), _present_dirs(problem, partition), strict=True))
+    paths = problem.log_dirs.paths if problem.log_dirs is not None else ()
+    return PartitionAssignment(
+        problem.partitions.name(partition),
+        tuple(problem.brokers.ids[hosts].tolist()),
+        tuple(
+            ANY_LOG_DIR if directory in (NOWHERE, present.get(host)) else paths[directory]
+            for host, directory in zip(hosts.tolist(), chosen, strict=True)
+        ),
+    )
+
+
+def _present_dirs(problem: Problem, partition: int) -> list[int]:
+    now = problem.partitions
+    directories: list[int] = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
+    return directories
+
+
+def _directories(problem: Problem) -> dict[tuple[int, str], int]:
+    dirs = problem.log_dirs
+    if dirs is None:
+        return {}
+    ids = problem.brokers.ids[dirs.brokers].tolist()
+    return {place: index for index, place in enumerate(zip(ids, dirs.paths, strict=True))}
+
+
+def _unknown(plan: Plan, brokers: dict[int, int], dirs: dict[tuple[int, str], int]) -> Iterable[str]:
+    for entry in plan.assignments:
+        if not entry.replicas:
+            yield f"{entry.topic_partition} would have no replica"
+        for broker, path in zip(entry.replicas, entry.log_dirs, strict=True):
+            if broker not in brokers:
+                yield f"{entry.topic_partition}: there is no broker {broker}"
+            elif path != ANY_LOG_DIR and (broker, path) not in dirs:
+                yield f"{entry.topic_partition}: broker {broker} has no log directory {path}"
+
+
+def _named_dirs(
+    entry: PartitionAssignment, brokers: dict[int, int], dirs: dict[tuple[int, str], int]
+) -> dict[int, int]:
+    return {
+        brokers[broker]: dirs[broker, path]
+        for broker, path in zip(entry.replicas, entry.log_dirs, strict=True)
+        if path != ANY_LOG_DIR
+    }
+
+
+def _joined(now: Partitions, lists: dict[int | None, list[int]], named: dict[int | None, dict[int, int]]) -> Assignment:
+    hosts = Assignment.current(now).lists()
+    dirs = Assignment(now.offsets, now.log_dirs, now.log_dirs).lists()
+    for partition, wanted in lists.items():
+        assert partition is not None, "unknown partitions were refused before"
+        present = dict(zip(hosts[partition], dirs[partition], strict=True)) | named[partition]
+        hosts[partition], dirs[partition] = wanted, [present.get(host, NOWHERE) for host in wanted]
+    return Assignment(
+        _flat([0, *accumulate(map(len, hosts))]),
+        _flat(host for one in hosts for host in one),
+        _flat(directory for one in dirs for directory in one),
+    )
+
+
+def _flat(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, np.int32)
+
+
+# The plan with everything that is reported of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
+
+    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known; `loads` is what the
+    rates of the problem rest on; `rack_prices` is what copies between racks cost. `limits` says whence those of the
+    brokers are known, `unknown_goals` what was asked for of which nothing is known.
+    """
+
+    task: str
+    cluster_id: str | None = None
+    snapshot_id: str | None = None
+    rate_bytes_per_s: float | None = None
+    left: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    loads: LoadBasis | None = None
+    rack_prices: RackPrices = NO_PRICES
+    limits: tuple[Limit, ...] = ()
+    unknown_goals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The plan, the present lists of the same partitions, its independent evaluation, and its facts file."""
+
+    problem: Problem
+    assignment: Assignment
+    plan: Plan
+    current: Plan
+    evaluation: Evaluation
+    facts: PlanFacts
+
+
+def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outcome:
+    """Check, explain and price an assignment. Raises IllegalPlan when it breaks a rule of the problem."""
+    evaluation = evaluate(problem, assignment)
+    if evaluation.violations:
+        raise IllegalPlan(evaluation.violations)
+    plan = plan_of(problem, assignment)
+    rate = origin.rate_bytes_per_s
+    failover = _worst_losses(problem, assignment)
+    facts = PlanFacts(
+        plan_id=plan_id(plan),
+        input_hash=fingerprint(problem),
+        task=origin.task,
+        totals=_totals(evaluation, _bound(problem, evaluation)),
+        cluster_id=origin.cluster_id,
+        snapshot_id=origin.snapshot_id,
+        topic_ids={topic: origin.topic_ids[topic] for topic in plan.topics if topic in origin.topic_ids},
+        loads=origin.loads,
+        partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
+        brokers=_brokers(evaluation),
+        means=means_of(evaluation),
+        prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
+        remaining=(
+            *origin.left,
+            *evaluation.out_of_reach,
+            *evaluation.unfinished,
+            *map(str, evaluation.misses()),
+            *topics_outside(problem, assignment),
+            *uneven_topics(problem, assignment),
+            *leaders_elsewhere(problem, assignment),
+            *full_log_dirs(problem, assignment),
+            *(failover[1].sentences() if failover else ()),
+        ),
+        leader_racks=leader_racks(problem, assignment),
+        topic_leaders=topic_leaders(problem, assignment),
+        racks=rack_bytes(problem, assignment, origin.rack_prices),
+        limits=origin.limits,
+        unknown_goals=origin.unknown_goals,
+        uneven_topics=uneven_topics_by_size(problem)[:MOST_UNEVEN],
+        losses=tuple(one for state, when in zip(failover, STATES, strict=False) for one in state.worst(when)),
+    )
+    return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
+
+
+def _worst_losses(problem: Problem, assignment: Assignment) -> tuple[Losses, ...]:
+    """What losing one more broker or rack would bring before and after the plan; nothing unless that is a goal."""
+    if problem.rules.failover is None:
+        return ()
+    return losses(problem, Assignment.current(problem.partitions)), losses(problem, assignment)
+
+
+def least_bytes(problem: Problem, evaluation: Evaluation) -> int:
+    """What any plan must copy that brings about as much: the bands too if this one meets them, else what is forced."""
+    return _bound(problem, evaluation).total
+
+
+def _bound(problem: Problem, evaluation: Evaluation) -> BytesBound:
+    return BytesBound(0, 0, 0) if evaluation.unfinished else bytes_bound(_measured_by(problem, evaluation))
+
+
+def _measured_by(problem: Problem, evaluation: Evaluation) -> Problem:
+    """The problem that a plan is measured by: without the bands if it misses any."""
+    return replace(problem, bands=()) if evaluation.misses() else problem
+
+
+def _prediction(problem: Problem, assignment: Assignment, evaluation: Evaluation, rate: float) -> Prediction:
+    least = 0.0 if evaluation.unfinished else least_seconds(_measured_by(problem, evaluation), rate)
+    return replace(predict(problem, assignment, rate), least_s=least)
+
+
+def _totals(evaluation: Evaluation, bound: BytesBound) -> Totals:
+    return Totals(
+        moved_bytes=evaluation.moved_bytes,
+        moves=evaluation.moves,
+        leader_changes=evaluation.leader_changes,
+        log_dir_bytes=evaluation.log_dir_bytes,
+        log_dir_moves=evaluation.log_dir_moves,
+        least_bytes=bound.total,
+        binding=bound.binding,
+    )
+
+
+def _partitions(
+    problem: Problem, assignment: Assignment, reasons: dict[int, tuple[Reason, ...]]
+) -> tuple[PlannedPartition, ...]:
+    return tuple(
+        PlannedPartition(
+            problem.partitions.name(partition),
+            tuple(problem.brokers.ids[problem.partitions.list_of(partition)].tolist()),
+            int(problem.partitions.size_bytes[partition]),
+            _paths(problem, partition),
+            reasons[partition],
+        )
+        for partition in changed_partitions(problem, assignment)
+    )
+
+
+def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
+    dirs, now = problem.log_dirs, problem.partitions
+    chosen = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
+    return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
+
+
+def means_of(evaluation: Evaluation) -> tuple[GoalMean, ...]:
+    """What the loads of brokers are compared with, a mean for each goal of an evaluation."""
+    return tuple(
+        GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
+        for index, (goal, unit) in enumerate(zip(evaluation.goals, evaluation.units, strict=True))
+    )
+
+
+def _brokers(evaluation: Evaluation) -> tuple[PlannedBroker, ...]:
+    return tuple(
+        PlannedBroker(
+            broker,
+            dict(zip(evaluation.goals, evaluation.before[index].tolist(), strict=True)),
+            dict(zip(evaluation.goals, evaluation.after[index].tolist(), strict=True)),
+            int(evaluation.bytes_in[index]),
+            int(evaluation.bytes_out[index]),
+            int(evaluation.peak_bytes[index]),
+        )
+        for index, broker in enumerate(evaluation.broker_ids)
+    )
+
+
+# Why the replicas of one partition move, and why the others do not.
+
+
+def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
+    """Sentences about one partition: what changes and why, and for each replica that stays, why it does.
+
+    Raises InputError for a partition that is not there.
+    """
+    partition = index_of(outcome.problem.partitions, name)
+    if partition is None:
+        raise InputError(f"there is no partition {name} in this cluster")
+    planned = [fact for fact in outcome.facts.partitions if fact.topic_partition == name]
+    moved = [str(reason) for fact in planned for reason in fact.reasons]
+    return (_list_change(outcome, partition), *moved, *_staying(outcome, partition))
+
+
+def _list_change(outcome: Outcome, partition: int) -> str:
+    problem, assignment = outcome.problem, outcome.assignment
+    before = problem.brokers.ids[problem.partitions.list_of(partition)].tolist()
+    places = slice(assignment.offsets[partition], assignment.offsets[partition + 1])
+    after = problem.brokers.ids[assignment.replicas[places]].tolist()
+    name = problem.partitions.name(partition)
+    return f"{name} stays on {before}" if before == after else f"{name} goes from {before} to {after}"
+
+
+def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
+    problem, assignment = outcome.problem, outcome.assignment
+    final = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
+    if not problem.partitions.may_move[partition]:
+        yield "it is fixed: its topic is excluded or not chosen, it is being moved already, or its size is unknown"
+        return
+    if problem.rules.only_forced and set(final) >= set(problem.partitions.list_of(partition).tolist()):
+        yield "the task does not demand that a replica leaves its broker, and only what must moves"
+        return
+    if not problem.rules.between_brokers:
+        yield "this task copies nothing from broker to broker"
+        return
+    for broker in problem.partitions.list_of(partition).tolist():
+        if broker in final:
+            why = _why_not(outcome, partition, broker, final)
+            yield f"the replica on broker {problem.brokers.ids[broker]} stays: {why}"
+
+
+def _why_not(outcome: Outcome, partition: int, broker: int, final: list[int]) -> str:
+    problem, evaluation = outcome.problem, outcome.evaluation
+    if problem.rules.only_forced:
+        return "the task does not demand that it moves"
+    barred = _barred(problem, partition, broker, final)
+    free = ~np.logical_or.reduce(list(barred.values()))
+    if not free.any():
+        return f"no other broker can take it ({', '.join(_counts(barred))})"
+    gain, goal = _gains(outcome, partition, broker, leads=final[0] == broker)
+    gain = np.where(free, gain, -np.inf)
+    best = int(np.argmax(gain))
+    target, size = problem.brokers.ids[best], int(problem.partitions.size_bytes[partition])
+    if gain[best] > 0:
+        return (
+            f"broker {target} could take it and {goal[best]} would gain, but for its {format_amount(size, 'B')} "
+            "other moves gain more, or the budget is spent"
+        )
+    inside = not distance_from_band(evaluation.after[broker], evaluation.low[broker], evaluation.high[broker]).any()
+    state = "its broker is within all bands" if inside else "its broker is outside a band"
+    return f"{state}, and moving it, at best to broker {target}, would bring no broker nearer to its bands"
+
+
+def _barred(problem: Problem, partition: int, broker: int, final: list[int]) -> dict[str, BoolArray]:
+    """Why brokers cannot take the replica, by reason."""
+    count = len(problem.brokers)
+    there = np.isin(np.arange(count), final)
+    wanted = problem.partitions.broker_sets[partition]
+    others = problem.brokers.broker_sets != wanted if wanted >= 0 else np.zeros(count, bool)
+    return {
+        "has a replica already": there,
+        "may receive nothing": ~problem.brokers.receiving & ~there,
+        "of another broker set": others & ~there,
+        "rack": _breaks_racks(problem, partition, broker, final) & ~there,
+    }
+
+
+def _breaks_racks(problem: Problem, partition: int, broker: int, final: list[int]) -> BoolArray:
+    limit = rack_excess(problem, Assignment.current(problem.partitions))[partition]
+    racks = problem.brokers.racks
+    rest = [int(racks[one]) for one in final if one != broker and racks[one] >= 0]
+    known = len(set(racks[problem.brokers.staying].tolist()) - {-1})
+    allowed = -(-len(final) // known) if known else len(final)
+    return np.array([rack >= 0 and rest.count(int(rack)) >= allowed + limit for rack in racks], bool)
+
+
+def _counts(barred: dict[str, BoolArray]) -> Iterator[str]:
+    for why, brokers in barred.items():
+        if brokers.any():
+            yield f"{int(brokers.sum())} {why}"
+
+
+def _gains(outcome: Outcome, partition: int, broker: int, *, leads: bool) -> tuple[FloatArray, list[str]]:
+    """How much nearer to the bands moving it to each broker would bring the two, and the goal that gains most."""
+    problem, evaluation = outcome.problem, outcome.evaluation
+    columns = [band.goal.leader if leads else band.goal.follower for band in problem.bands]
+    load = np.array([float(column(problem.partitions)[partition]) for column in columns])
+    low, high, after = evaluation.low, evaluation.high, evaluation.after
+    left = distance_from_band(after[broker], low[broker], high[broker]) - distance_from_band(
+        after[broker] - load, low[broker], high[broker]
+    )
+    taken = distance_from_band(after, low, high) - distance_from_band(after + load, low, high)
+    middle = np.maximum(after.mean(axis=0), np.finfo(float).tiny)
+    relative = (left + taken) / middle
+    return relative.sum(axis=1), [evaluation.goals[goal] for goal in np.argmax(relative, axis=1)]

@@ -1,1 +1,0 @@
-"""A finished plan and all that is to be said about it."""

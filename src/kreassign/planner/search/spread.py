@@ -1,0 +1,239 @@
+"""Goals that come after the bands: spread the replicas of topics, the leaders of topics, and failover.
+
+No change that takes a broker farther from a band is made for them. The judge defines the same goals by itself:
+`check/topics.py` and `check/failover.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
+from kreassign.planner.goals import LEADERS, REPLICAS
+from kreassign.planner.problem.problem import Problem, RackRule
+from kreassign.planner.search.compiled import failover_loops as loops
+from kreassign.planner.search.compiled import kernels
+from kreassign.planner.search.compiled.failover_loops import NO_SLOT, Failover
+from kreassign.planner.search.compiled.kernels import Encoding, State, slots_by_broker
+from kreassign.planner.search.compiled.spread_loops import Spread, spread_leaders_pass, spread_pass
+
+# Topic spread: the replicas of each topic spread evenly over the brokers, in whole replicas.
+#
+# What counts is how many replicas of topic t broker b holds, n(t, b); with s(b) the share of the broker and N(t) the
+# replicas of the topic, it should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+
+ROUNDS = 4
+ATTEMPTS = 64
+ROUNDING = 1e-9
+
+
+def spread_topics(problem: Problem, encoding: Encoding, state: State) -> None:
+    """Change a state so that topics are spread, as far as bands, rules and budget allow."""
+    tolerance = problem.rules.topic_spread
+    if tolerance is None or not problem.rules.between_brokers:
+        return
+    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
+    placed = state.places >= 0
+    np.add.at(counts, (problem.partitions.topics[encoding.owners[placed]], state.places[placed]), 1)
+    least, most = _replica_limits(problem, tolerance)
+    spread = Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
+    for _ in range(ROUNDS):
+        if not spread_pass(encoding, state, spread, slots_by_broker(state.places, len(encoding.racks)), ATTEMPTS):
+            break
+
+
+def _replica_limits(problem: Problem, tolerance: float) -> tuple[IndexArray, IndexArray]:
+    """The fewest and the most replicas of each topic on each broker, shapes (T, N)."""
+    partitions = problem.partitions
+    replicas = np.bincount(partitions.topics, partitions.wanted_factors, len(partitions.topic_names))
+    middle = replicas[:, None] * _replica_shares(problem)
+    least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
+    most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
+    return least, most
+
+
+def _replica_shares(problem: Problem) -> FloatArray:
+    """Which part of each topic a broker should hold: its share of all replicas, among those the topic may use."""
+    weights = problem.brokers.weights(REPLICAS.name)
+    sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
+    sets[problem.partitions.topics] = problem.partitions.broker_sets
+    members: BoolArray = (sets[:, None] == NOWHERE) | (sets[:, None] == problem.brokers.broker_sets[None, :])
+    shares = np.where(members, weights[None, :], 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    parts: FloatArray = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
+    return parts
+
+
+# Even leaders per topic: those of each topic spread over the brokers, in whole leaders, without a copy.
+#
+# No change for it takes a broker farther from a band, unless the bands have made it worse than it is now. What
+# counts is how many partitions of topic t broker b leads, n(t, b); with s(b) its share of all leaders and N(t) the
+# partitions of the topic, it should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+
+
+def spread_leaders(problem: Problem, encoding: Encoding, state: State, allowed: int) -> int:
+    """Change leaders so that those of topics are spread; how many are missed then, at most `allowed` if that can be."""
+    spread = _leader_spread(problem, state)
+    for keeps_bands in (True, False):
+        for _ in range(ROUNDS):
+            by_broker = slots_by_broker(state.places, len(encoding.racks))
+            if not spread_leaders_pass(encoding, state, spread, by_broker, ATTEMPTS, keeps_bands):
+                break
+        if _missed_leaders(spread) <= allowed:
+            break
+    return _missed_leaders(spread)
+
+
+def missed_leaders(problem: Problem, state: State) -> int:
+    """By how many leaders brokers miss what they should lead of each topic, in all."""
+    return _missed_leaders(_leader_spread(problem, state))
+
+
+def _missed_leaders(spread: Spread) -> int:
+    off = np.maximum(spread.counts - spread.most, 0) + np.maximum(spread.least - spread.counts, 0)
+    return int(off.sum())
+
+
+def _leader_spread(problem: Problem, state: State) -> Spread:
+    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
+    hosts = state.places[state.leaders]
+    np.add.at(counts, (problem.partitions.topics[hosts >= 0], hosts[hosts >= 0]), 1)
+    least, most = _leader_limits(problem)
+    return Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
+
+
+def _leader_limits(problem: Problem) -> tuple[IndexArray, IndexArray]:
+    """The fewest and the most leaders of each topic on each broker, shapes (T, N)."""
+    tolerance = problem.rules.topic_leaders or 0.0
+    topics = problem.partitions.topics
+    middle = np.bincount(topics, minlength=len(problem.partitions.topic_names))[:, None] * _leader_shares(problem)
+    least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
+    return np.maximum(least, 0), np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
+
+
+def _leader_shares(problem: Problem) -> FloatArray:
+    """Which part of the leaders of each topic a broker should have, among those that the topic may use; (T, N)."""
+    sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
+    sets[problem.partitions.topics] = problem.partitions.broker_sets
+    members = (sets[:, None] == NOWHERE) | (sets[:, None] == problem.brokers.broker_sets[None, :])
+    shares = np.where(members, problem.shares_of(LEADERS)[None, :], 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    parts: FloatArray = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
+    return parts
+
+
+# Failover: the broker that takes over when one more broker or rack is lost must not exceed a limit.
+#
+# The loads after a loss, and their limits, are defined in `check/failover.py`; this computes them again, for the
+# search. The search lessens their excess over all losses. First the order of followers, which costs nothing: the
+# second replica takes over when the broker of the leader is lost, and the first in another rack when its rack is.
+# Then leaders, and then copies of followers, both only where no broker gets farther from a band by it.
+
+FAILOVER_ATTEMPTS = 16
+
+
+def spread_failover(problem: Problem, encoding: Encoding, state: State) -> tuple[IndexArray, float]:
+    """Change a state so that failover is spread.
+
+    Returns the place of each slot in its list, the leader apart, (S,), and the excess that is left.
+    """
+    failover = _failover(problem, encoding, state)
+    if problem.rules.leaders or problem.rules.between_brokers:
+        for _ in range(ROUNDS):
+            made = loops.order_pass(encoding, state, failover)
+            if problem.rules.topic_leaders is None:  # else leaders are where that goal has them
+                made += loops.lead_over_pass(encoding, state, failover)
+            if problem.rules.between_brokers:
+                by_broker = slots_by_broker(state.places, len(encoding.racks))
+                made += loops.move_over_pass(encoding, state, failover, by_broker, FAILOVER_ATTEMPTS)
+            if not made:
+                break
+    left = loops.total_excess(failover)
+    order = np.arange(len(encoding.owners)) - encoding.offsets[encoding.owners]
+    loops.order_lists(encoding, state, failover, order)
+    return order, left
+
+
+def failover_excess(problem: Problem, encoding: Encoding, state: State) -> float:
+    """By how much brokers would exceed their limits, over all losses."""
+    return loops.total_excess(_failover(problem, encoding, state))
+
+
+def _failover(problem: Problem, encoding: Encoding, state: State) -> Failover:
+    partitions, brokers, bands = problem.partitions, problem.brokers, problem.failover_bands
+    there = brokers.staying if problem.gone is None else brokers.staying & ~problem.gone.brokers
+    racks = _racks(problem, there)
+    lost = np.concatenate([np.eye(len(brokers), dtype=bool), _brokers_of_racks(racks)])
+    totals = _failover_totals(problem)
+    scale = np.divide(max(1, int(there.sum())), totals, out=np.ones(len(bands)), where=totals > 0)
+    following = np.array([band.goal.follower(partitions) for band in bands]).reshape(len(bands), -1).T * scale
+    leading = np.array([band.goal.leader(partitions) for band in bands]).reshape(len(bands), -1).T * scale
+    gone = np.zeros(len(encoding.owners), bool)
+    if problem.gone is not None:
+        gone[encoding.initial_brokers >= 0] = problem.gone.replicas
+    nobody = np.full(len(partitions), NO_SLOT, np.int64)
+    failover = Failover(
+        gone=gone,
+        live=brokers.is_live,
+        racks=np.where(racks == NOWHERE, kernels.NO_BROKER, len(brokers) + racks),
+        rack_names=brokers.racks.astype(np.int64),
+        extra=np.ascontiguousarray(leading - following),
+        following=np.ascontiguousarray(following),
+        base=np.zeros((len(brokers), len(bands))),
+        added=np.zeros((*lost.shape, len(bands))),
+        limit=_failover_limits(problem, lost, there) * scale,
+        leaders=nobody,
+        seconds=nobody.copy(),
+        outside=nobody.copy(),
+        touched=np.zeros(2 * int(np.diff(encoding.offsets).max(initial=0)) + 1, np.int64),
+    )
+    loops.begin_pass(encoding, state, failover)
+    return failover
+
+
+def _racks(problem: Problem, there: BoolArray) -> IndexArray:
+    """The number of each broker's rack among those that can be lost, or NOWHERE."""
+    racks = problem.brokers.racks
+    known = np.unique(racks[there & (racks != NOWHERE)])
+    if problem.rules.racks is RackRule.NONE or (len(known) == 1 and not (racks[there] == NOWHERE).any()):
+        known = known[:0]
+    numbers = np.full(len(problem.brokers.rack_names) + 1, NOWHERE, np.int64)
+    numbers[known] = np.arange(len(known))
+    return numbers[racks]
+
+
+def _brokers_of_racks(racks: IndexArray) -> BoolArray:
+    """Which brokers the loss of each rack takes."""
+    members: BoolArray = racks[None, :] == np.arange(racks.max(initial=-1) + 1)[:, None]
+    return members
+
+
+def _failover_totals(problem: Problem) -> FloatArray:
+    partitions = problem.partitions
+    followers = partitions.wanted_factors - 1.0
+    return np.array(
+        [
+            band.goal.leader(partitions).sum() + (band.goal.follower(partitions) * followers).sum()
+            for band in problem.failover_bands
+        ]
+    )
+
+
+def _failover_limits(problem: Problem, lost: BoolArray, there: BoolArray) -> FloatArray:
+    """What each broker may carry after each loss, (M, N, G); infinite for those that are lost, or do not stay."""
+    tolerance, totals = problem.rules.failover, _failover_totals(problem)
+    limits = np.full((*lost.shape, len(totals)), np.inf)
+    for column, (band, total) in enumerate(zip(problem.failover_bands, totals.tolist(), strict=True)):
+        if tolerance is not None and np.isfinite(tolerance):
+            left = np.where(lost | ~there, 0.0, problem.shares_of(band.goal))
+            sums = left.sum(axis=1, keepdims=True)
+            mean = total * np.divide(left, sums, out=np.zeros_like(left), where=sums > 0)
+            high = mean * (1 + tolerance)
+            if band.goal.counts:
+                high = np.maximum(np.floor(high + kernels.TINY), np.ceil(mean - kernels.TINY))
+            limits[:, :, column] = high
+        capacity = problem.brokers.capacity_of(band.goal.name)
+        limits[:, :, column] = np.where(np.isfinite(capacity), capacity, limits[:, :, column])
+    limits[lost | ~there] = np.inf
+    limits[: len(there)][~there] = np.inf  # who is not there, or leaves, is not lost once more
+    return limits

@@ -1,0 +1,331 @@
+"""Place replicas that have no broker: those of new partitions, and those that lost their broker during a run.
+
+Nothing else moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import IllegalPlan, InputError
+from kreassign.model import TopicPartition
+from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.build import cpu_per_cost
+from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Gone, Partitions, Problem, Rules
+
+# New partitions: of a new topic, or more of a topic that exists.
+#
+# They level the cluster without a copy, if they go where something is missing. They are searched and judged as a
+# drain is: each begins with one replica on a broker that stands for nowhere, holds nothing else, and is to be
+# emptied.
+
+NOWHERE_ID = -1
+"""The id of the broker that stands for nowhere: no broker of Kafka has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedLoad:
+    """What a new partition is expected to hold, and to take; see `PartitionFacts`."""
+
+    size_bytes: int = 0
+    write_bytes_per_s: float = 0.0
+    read_bytes_per_s: float = 0.0
+    leader_cpu: float = 0.0
+    follower_cpu: float = 0.0
+
+    @classmethod
+    def of_rates(
+        cls, partitions: Partitions, size_bytes: int, written: float, consumed: float, factor: int
+    ) -> ExpectedLoad:
+        """From what producers write and consumers read, in bytes/s: followers read too.
+
+        CPU follows from bytes, as it does in the partitions that are there.
+        """
+        sent = written * (factor - 1) + consumed
+        scale = cpu_per_cost(partitions)
+        leading = scale * (CPU_PER_WRITE * written + CPU_PER_READ * sent)
+        return cls(size_bytes, written, sent, leading, scale * CPU_PER_COPY * written)
+
+
+LOADS = tuple(field.name for field in fields(ExpectedLoad))
+
+
+def mean_load(partitions: Partitions, topic: str, factor: int) -> ExpectedLoad:
+    """What the partitions of a topic have on the average, if they had `factor` replicas. Raises InputError."""
+    chosen = _of_topic(partitions, topic)
+    written = float(partitions.write_bytes_per_s[chosen].mean())
+    copied = partitions.write_bytes_per_s[chosen] * (partitions.factors[chosen] - 1)
+    consumed = float(np.maximum(partitions.read_bytes_per_s[chosen] - copied, 0.0).mean())
+    return ExpectedLoad.of_rates(partitions, int(partitions.size_bytes[chosen].mean()), written, consumed, factor)
+
+
+def add_topic(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
+    """The problem to place a new topic with a partition for each of these factors.
+
+    `broker_set` is the number of its tenant, or NOWHERE. Raises InputError if the topic is there, or too few brokers.
+    """
+    if topic in problem.partitions.topic_names:
+        raise InputError(f"topic {topic} is there already; `kreassign plan partitions` places more partitions of it")
+    return _to_be_placed(problem, topic, factors, load, broker_set)
+
+
+def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
+    """The problem to place more partitions of a topic, up to `total`, with its usual factor.
+
+    Its records are expected to spread over all of them in time: each old partition keeps its part of what it has, and
+    a new one has their mean. Raises InputError if the topic is not there, or has as many.
+    """
+    partitions = problem.partitions
+    chosen = _of_topic(partitions, topic)
+    present = int(chosen.sum())
+    if total <= present:
+        raise InputError(f"topic {topic} has {present} partitions already; specify more than that, not {total}")
+    numbers = {name: getattr(partitions, name) for name in LOADS}
+    spread = {name: np.where(chosen, one * (present / total), one).astype(one.dtype) for name, one in numbers.items()}
+    load = ExpectedLoad(
+        int(spread["size_bytes"][chosen].mean()), *(float(spread[name][chosen].mean()) for name in LOADS[1:])
+    )
+    factor = int(np.bincount(partitions.factors[chosen]).argmax())
+    broker_set = int(partitions.broker_sets[chosen][0])
+    if partitions.follower_reads is not None:
+        spread["follower_reads"] = np.where(chosen, present / total, 1.0) * partitions.follower_reads
+    problem = replace(problem, partitions=replace(partitions, **spread))
+    return _to_be_placed(problem, topic, [factor] * (total - present), load, broker_set)
+
+
+def placed_lists(problem: Problem, assignment: Assignment) -> tuple[tuple[int, ...], ...]:
+    """The lists of the new partitions as broker ids, in the order of their numbers."""
+    new = np.flatnonzero(_is_new(problem))
+    lists = assignment.lists()
+    return tuple(tuple(problem.brokers.ids[lists[one]].tolist()) for one in new.tolist())
+
+
+def with_new_partitions(problem: Problem, assignment: Assignment, before: Problem) -> Problem:
+    """The cluster once the new partitions are there: all may move that might `before`, and the new ones."""
+    partitions, new = problem.partitions, _is_new(problem)
+    may_move = np.ones(len(partitions), bool)
+    may_move[~new] = before.partitions.may_move
+    stays = np.repeat(~new, np.diff(assignment.offsets))
+    there = replace(
+        partitions, offsets=assignment.offsets, replicas=assignment.replicas, log_dirs=assignment.log_dirs,
+        may_move=may_move, is_lost=_where(stays, before.partitions.is_lost),
+    )  # fmt: skip
+    gone = before.gone and replace(before.gone, replicas=_where(stays, before.gone.replicas))
+    return replace(before, partitions=there, gone=gone)
+
+
+def _where(chosen: BoolArray, values: BoolArray) -> BoolArray:
+    """These values, in their order, at the chosen places; False at the others."""
+    found = np.zeros(len(chosen), bool)
+    found[chosen] = values
+    return found
+
+
+def _is_new(problem: Problem) -> BoolArray:
+    """Which partitions begin nowhere, (P,)."""
+    partitions = problem.partitions
+    nowhere = int(np.flatnonzero(problem.brokers.ids == NOWHERE_ID)[0])
+    new: BoolArray = np.isin(np.arange(len(partitions)), partitions.owners[partitions.replicas == nowhere])
+    return new
+
+
+def _of_topic(partitions: Partitions, topic: str) -> BoolArray:
+    if topic not in partitions.topic_names:
+        raise InputError(f"there is no topic {topic!r} in this cluster")
+    chosen: BoolArray = partitions.topics == partitions.topic_names.index(topic)
+    if not chosen.any():
+        raise InputError(f"nothing is known of the partitions of topic {topic}")
+    return chosen
+
+
+def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
+    """With new partitions that begin nowhere; all others stay."""
+    hosts = int(problem.brokers.receiving.sum())
+    if not factors or max(factors) > hosts or min(factors) < 1:
+        asked = max(factors, default=0)
+        raise InputError(f"a replication factor of {asked} needs {asked} brokers that may receive; there are {hosts}")
+    brokers = _with_nowhere(problem.brokers)
+    partitions = replace(problem.partitions, may_move=np.zeros(len(problem.partitions), bool))
+    partitions = _inserted(partitions, topic, factors, load, (len(brokers) - 1, broker_set))
+    stays = partitions.replicas < len(problem.brokers)
+    gone = problem.gone
+    return replace(
+        problem,
+        brokers=brokers,
+        partitions=partitions,
+        gone=gone and Gone(np.append(gone.brokers, [False]), _where(stays, gone.replicas)),
+        # What the present partitions cannot change is not asked of the new ones.
+        rules=replace(problem.rules, least_topic_leaders={}, repair_racks=False),
+    )
+
+
+def _with_nowhere(brokers: Brokers) -> Brokers:
+    """With one more broker, that is to be emptied."""
+    limits = {name: np.append(one, np.inf) for name, one in brokers.capacity.items()}
+    shares = {name: np.append(one, 0.0) for name, one in brokers.shares.items()}
+    return Brokers(
+        ids=np.append(brokers.ids, np.int32(NOWHERE_ID)),
+        racks=np.append(brokers.racks, np.int32(NOWHERE)),
+        rack_names=brokers.rack_names,
+        is_live=np.append(brokers.is_live, True),
+        may_receive=np.append(brokers.may_receive, False),
+        may_lead=np.append(brokers.may_lead, False),
+        must_empty=np.append(brokers.must_empty, True),
+        broker_sets=np.append(brokers.broker_sets, np.int32(NOWHERE)),
+        capacity=limits,
+        shares=shares,
+    )
+
+
+def _reads(partitions: Partitions, topic: int, count: int) -> FloatArray:
+    """What followers of new partitions send to consumers: as much as those of their topic."""
+    known = partitions.follower_read_bytes_per_s[partitions.topics == topic]
+    return np.full(count, known.mean() if len(known) else 0.0)
+
+
+def _inserted(
+    partitions: Partitions, topic: str, factors: Sequence[int], load: ExpectedLoad, place: tuple[int, int]
+) -> Partitions:
+    """With new partitions after those of their topic; `place` is the broker that they begin on, and their set."""
+    broker, broker_set = place
+    names = partitions.topic_names if topic in partitions.topic_names else (*partitions.topic_names, topic)
+    number, count = names.index(topic), len(factors)
+    at = int(np.searchsorted(partitions.topics, np.array(number, partitions.topics.dtype), side="right"))
+    slot, present = int(partitions.offsets[at]), int((partitions.topics == number).sum())
+    values: dict[str, npt.ArrayLike] = {
+        "topics": number, "numbers": np.arange(present, present + count), "wanted_factors": np.array(factors),
+        "may_move": True, "broker_sets": broker_set, **{name: getattr(load, name) for name in LOADS},
+    }  # fmt: skip
+    offsets = np.concatenate(
+        [partitions.offsets[: at + 1], slot + 1 + np.arange(count), partitions.offsets[at + 1 :] + count]
+    )
+    reads = _reads(partitions, number, count)
+    return replace(
+        partitions,
+        topic_names=names,
+        offsets=offsets.astype(np.int32),
+        replicas=np.insert(partitions.replicas, slot, [broker] * count),
+        log_dirs=np.insert(partitions.log_dirs, slot, [NOWHERE] * count),
+        is_lost=np.insert(partitions.is_lost, slot, [False] * count),
+        coordinated=None if (known := partitions.coordinated) is None else np.insert(known, at, [0.0] * count),
+        follower_reads=None if (own := partitions.follower_reads) is None else np.insert(own, at, reads),
+        **{name: np.insert(one := getattr(partitions, name), at, np.broadcast_to(value, count).astype(one.dtype))
+           for name, value in values.items()},
+    )  # fmt: skip
+
+
+# Successors: another broker for each replica that lost its own, in its place of the list. The least change there is.
+#
+# Nothing is searched: a run in the middle of its moves needs an answer at once, for each partition by itself, and a
+# partition without a way out must not hold up the others. The largest replica chooses first. Of the brokers that may
+# take it, it goes to one whose rack has the fewest of its partition, and of these to the one that is least full in
+# the end. The judge (`check/`) looks at the result, as at every plan.
+
+BrokersByPartition = Mapping[TopicPartition, Collection[int]]
+Lists = dict[TopicPartition, tuple[int, ...]]
+Refusals = dict[TopicPartition, str]
+
+
+def replace_lost(problem: Problem, leaving: BrokersByPartition, barred: BrokersByPartition) -> tuple[Lists, Refusals]:
+    """Give the replicas of partitions on the brokers that are `leaving` another one, but none that is `barred`: ids.
+
+    Returns the new lists, as ids, of the partitions that have one, and why the others stay as they are. Raises
+    IllegalPlan where the judge finds a rule broken.
+    """
+    partitions = problem.partitions
+    lost = _lost_replicas(problem, leaving)
+    search = _Successors(problem, lost)
+    refusals: Refusals = {}
+    sizes = partitions.size_bytes[partitions.owners]
+    for place in sorted(np.flatnonzero(lost).tolist(), key=lambda one: (-int(sizes[one]), one)):
+        name = partitions.name(int(partitions.owners[place]))
+        reason = search.settle(place, np.isin(problem.brokers.ids, sorted(barred.get(name, ()))))
+        if reason is not None:
+            refusals[name] = reason
+    names = (partitions.name(int(owner)) for owner in partitions.owners[lost])
+    settled = lost.copy()
+    settled[lost] = [name not in refusals for name in names]
+    replicas = np.where(lost & ~settled, partitions.replicas, search.replicas).astype(np.int32)
+    log_dirs = np.where(settled, NOWHERE, partitions.log_dirs).astype(np.int32)
+    found = Assignment(partitions.offsets, replicas, log_dirs)
+    if wrong := evaluate(_problem_to_judge(problem, settled), found).violations:
+        raise IllegalPlan(wrong)
+    changed = np.unique(partitions.owners[settled]).tolist()
+    lists = found.lists()
+    return {partitions.name(one): tuple(problem.brokers.ids[lists[one]].tolist()) for one in changed}, refusals
+
+
+def _lost_replicas(problem: Problem, leaving: BrokersByPartition) -> BoolArray:
+    """Which replicas are lost, (S,)."""
+    partitions = problem.partitions
+    lost = np.zeros(len(partitions.replicas), bool)
+    for index in range(len(partitions)):
+        if gone := leaving.get(partitions.name(index)):
+            begin, end = int(partitions.offsets[index]), int(partitions.offsets[index + 1])
+            lost[begin:end] = np.isin(problem.brokers.ids[partitions.replicas[begin:end]], sorted(gone))
+    return lost
+
+
+def _problem_to_judge(problem: Problem, settled: BoolArray) -> Problem:
+    """As many copies as get another broker, of their partitions, and no leader changes but where it is lost."""
+    moving = np.logical_or.reduceat(settled, problem.partitions.offsets[:-1])
+    return replace(
+        problem,
+        partitions=replace(problem.partitions, may_move=moving),
+        bands=(),
+        rules=Rules(racks=problem.rules.racks, leaders=False),
+        budget=Budget(moves=int(settled.sum())),
+    )
+
+
+class _Successors:
+    """Who holds what while replicas are settled one after the other."""
+
+    def __init__(self, problem: Problem, lost: BoolArray) -> None:
+        self.problem = problem
+        self.replicas: IntArray = problem.partitions.replicas.copy()
+        partitions, count = problem.partitions, len(problem.brokers)
+        held = self.replicas[~lost]
+        self._is_open = lost.copy()
+        self._sizes = partitions.size_bytes[partitions.owners]
+        self._bytes: FloatArray = np.bincount(held, self._sizes[~lost], count).astype(np.float64)
+        self._counts: FloatArray = np.bincount(held, minlength=count).astype(np.float64)
+        self._racks, self._limits = problem.rack_of_broker, problem.rack_limits
+        self._room = problem.brokers.capacity_of(DISK.name)
+
+    def settle(self, place: int, barred: BoolArray) -> str | None:
+        """Find a broker for one replica; the reason if there is none."""
+        brokers, partitions = self.problem.brokers, self.problem.partitions
+        partition = int(partitions.owners[place])
+        begin, end = int(partitions.offsets[partition]), int(partitions.offsets[partition + 1])
+        its = slice(begin, end)
+        others = self.replicas[its][~self._is_open[its]]
+        in_rack = np.bincount(self._racks[others], minlength=int(self._racks.max()) + 1)[self._racks]
+        limit = self._limits[partition]
+        was_over = in_rack[self.replicas[place]] >= limit
+        allowed = brokers.receiving & ~np.isin(np.arange(len(brokers)), self.replicas[its]) & ~barred
+        size = int(self._sizes[place])
+        for rule, reason in (
+            (np.ones(len(brokers), bool), "no other broker may take it"),
+            ((in_rack < limit) | was_over, "every other broker is in a rack that has a replica of it"),
+            (self._bytes + size <= self._room, f"no other broker has room for {size} bytes"),
+        ):
+            allowed = allowed & rule
+            if not allowed.any():
+                return reason
+        fill = (self._bytes + size) / np.where(np.isfinite(self._room), self._room, 1.0)
+        choice = min(
+            np.flatnonzero(allowed).tolist(),
+            key=lambda one: (in_rack[one], fill[one], self._counts[one], brokers.ids[one]),
+        )
+        self._is_open[place], self.replicas[place] = False, choice
+        self._bytes[choice] += size
+        self._counts[choice] += 1
+        return None

@@ -1,0 +1,375 @@
+"""Tasks of operators: balance, add, demote, drain, replace, change factors, repair, restore.
+
+Each is a pure function from a problem to the problem with that task, or to an assignment where there is nothing to
+search. Brokers, log directories and topics that do not exist raise InputError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from kreassign.errors import Infeasible, InputError
+from kreassign.model import TopicPartition
+from kreassign.model.plan import Plan
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
+from kreassign.planner.problem.problem import Assignment, Band, Brokers, Gone, Partitions, Problem, RackRule, Rules
+from kreassign.planner.results import assignment_of, index_of
+
+# Even out: brokers, new brokers, leaders, log directories; and how much of it.
+
+
+def rebalance(problem: Problem, topics: TopicChoice | None = None) -> Problem:
+    """All brokers within their bands by moving only these topics; the others count, but stay."""
+    return problem if topics is None else movable_only(problem, topics.of(problem.partitions))
+
+
+def movable_only(problem: Problem, partitions: BoolArray) -> Problem:
+    """The same problem with all partitions but these (shape (P,)) fixed to where they are."""
+    may_move = problem.partitions.may_move & partitions
+    return replace(problem, partitions=replace(problem.partitions, may_move=may_move))
+
+
+def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
+    """Fill the brokers with these ids to their share.
+
+    `only_onto` lets replicas go nowhere else; without it the rest of the cluster is evened out in the same plan.
+    Raises InputError for a broker that is not there.
+    """
+    brokers = problem.brokers
+    chosen = chosen_brokers(brokers, ids)
+    if not only_onto:
+        return problem
+    return replace(problem, brokers=replace(brokers, may_receive=brokers.may_receive & chosen))
+
+
+def leaders_only(problem: Problem) -> Problem:
+    """Only the order of replica lists changes."""
+    return replace(problem, rules=replace(problem.rules, between_brokers=False, between_log_dirs=False))
+
+
+def demote(problem: Problem, ids: Iterable[int]) -> Problem:
+    """The brokers with these ids lead nothing that another replica can lead; no byte is copied.
+
+    Raises InputError for a broker that is not there.
+    """
+    brokers = problem.brokers
+    may_lead = brokers.may_lead & ~chosen_brokers(brokers, ids)
+    return leaders_only(replace(problem, brokers=replace(brokers, may_lead=may_lead)))
+
+
+def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem:
+    """Replicas change their log directory, and with `between_brokers` their broker, in one plan.
+
+    Directories are brought within the band of disk, ±10 % if it has none.
+    Raises InputError when nothing is known of log directories.
+    """
+    if problem.log_dirs is None:
+        raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
+    rules = replace(problem.rules, between_log_dirs=True)
+    if not between_brokers:
+        rules = replace(rules, between_brokers=False, leaders=False)
+    has_band = any(band.goal is DISK and band.tolerance is not None for band in problem.bands)
+    others = tuple(band for band in problem.bands if band.goal is not DISK)
+    return replace(problem, rules=rules, bands=problem.bands if has_band else (Band(DISK), *others))
+
+
+def only_forced(problem: Problem) -> Problem:
+    """The same task with every replica and leader kept that it does not demand to change.
+
+    The others go where they serve the goals best, but no further bytes are spent on the goals.
+    """
+    return replace(problem, rules=replace(problem.rules, only_forced=True))
+
+
+def forced(problem: Problem) -> BoolArray:
+    """Partitions that must change, (P,): hosts drained or dead, copies lost, leaders, directories, factors, racks."""
+    partitions, brokers = problem.partitions, problem.brokers
+    must: BoolArray = partitions.wanted_factors != partitions.factors
+    must |= ~brokers.may_lead[partitions.replicas[partitions.offsets[:-1]]]
+    leaving = ~brokers.staying[partitions.replicas] | partitions.is_lost
+    if problem.log_dirs is not None:
+        leaving |= (partitions.log_dirs != NOWHERE) & problem.log_dirs.must_empty[partitions.log_dirs]
+    must |= np.logical_or.reduceat(leaving, partitions.offsets[:-1])
+    if problem.rules.repair_racks:
+        must |= rack_excess(problem, Assignment.current(partitions)) > 0
+    return must
+
+
+def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem:
+    """What fits into a time at a rate that each broker may send and receive.
+
+    Partitions of which a single copy takes longer stay where they are, unless the task forces them. Raises InputError
+    for a time or rate that is not above 0.
+    """
+    if not (seconds > 0 and rate_bytes_per_s > 0):
+        raise InputError(f"nothing fits into {seconds:g} s at {rate_bytes_per_s:g} bytes/s; specify more than 0")
+    partitions = problem.partitions
+    rest = np.maximum(rate_bytes_per_s - partitions.write_bytes_per_s, 0.0)
+    problem = movable_only(problem, (partitions.size_bytes <= rest * seconds) | forced(problem))
+    most = int(rate_bytes_per_s * seconds)
+    budget = replace(
+        problem.budget, bytes_in_per_broker=most, bytes_out_per_broker=most, rate_bytes_per_s=rate_bytes_per_s
+    )
+    return replace(problem, budget=budget)
+
+
+# Empty brokers or log directories, so that they can be taken away.
+
+
+def drain_brokers(problem: Problem, ids: Iterable[int]) -> Problem:
+    """Everything that the brokers with these ids hold goes to others. They may be dead.
+
+    Raises InputError for a broker that is not there, or when none is left.
+    """
+    brokers = problem.brokers
+    emptied = brokers.must_empty | chosen_brokers(brokers, ids)
+    if not (brokers.is_live & ~emptied).any():
+        raise InputError("no broker would be left to take the replicas")
+    return replace(problem, brokers=replace(brokers, must_empty=emptied))
+
+
+def replace_brokers(problem: Problem, successors: Mapping[int, int]) -> tuple[Problem, Assignment]:
+    """Give all replicas of each broker to its successor, place by place in every list: nothing else changes.
+
+    `successors` maps the id of a broker, which may be dead, to that of a live one. Replicas go to the log directory
+    of the same path, if the successor has it. Returns the problem as a drain, to judge the assignment by. Raises
+    InputError when a successor is not there, takes nothing, is named twice, or already has replicas of the same
+    partitions.
+    """
+    drained = drain_brokers(problem, successors)
+    brokers = problem.brokers
+    chosen_brokers(brokers, successors.values())
+    places = {int(broker): index for index, broker in enumerate(brokers.ids)}
+    target = np.arange(len(brokers), dtype=np.int32)
+    for old, new in successors.items():
+        if not drained.brokers.receiving[places[new]]:
+            raise InputError(f"broker {new} cannot take over from {old}: it is not live, is to go too, or is excluded")
+        target[places[old]] = places[new]
+    if len(set(successors.values())) != len(successors):
+        raise InputError(f"each broker needs a successor of its own; given were {sorted(successors.values())}")
+    assignment = Assignment(
+        problem.partitions.offsets, target[problem.partitions.replicas], _same_paths(problem, target)
+    )
+    _refuse_doubles(problem, assignment)
+    return drained, assignment
+
+
+def _same_paths(problem: Problem, target: IntArray) -> IntArray:
+    dirs, present = problem.log_dirs, problem.partitions.log_dirs
+    if dirs is None:
+        return present
+    at = {(int(broker), path): index for index, (broker, path) in enumerate(zip(dirs.brokers, dirs.paths, strict=True))}
+    moved = [
+        at.get((int(target[broker]), path), NOWHERE) for broker, path in zip(dirs.brokers, dirs.paths, strict=True)
+    ]
+    return np.array([*moved, NOWHERE], np.int32)[present]  # the last place is that of NOWHERE
+
+
+def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
+    owners = problem.partitions.owners
+    key = np.sort(owners.astype(np.int64) * len(problem.brokers) + assignment.replicas)
+    doubles: BoolArray = key[1:] == key[:-1]
+    if doubles.any():
+        place = int(key[1:][np.argmax(doubles)])
+        name = problem.partitions.name(place // len(problem.brokers))
+        broker = problem.brokers.ids[place % len(problem.brokers)]
+        raise InputError(f"broker {broker} already has a replica of {name}; drain without --replace-with instead")
+
+
+def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, between_brokers: bool = False) -> Problem:
+    """Everything in these directories (broker id, path) goes to others of the same broker.
+
+    `between_brokers` lets replicas leave their broker where its other directories are too small, or it has none, and
+    evens out the brokers. Raises InputError for a directory that is not there, Infeasible where a broker has no other.
+    """
+    dirs = problem.log_dirs
+    if dirs is None:
+        raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
+    ids = problem.brokers.ids[dirs.brokers].tolist()
+    known = {place: index for index, place in enumerate(zip(ids, dirs.paths, strict=True))}
+    wanted = sorted(set(places))
+    for broker, path in wanted:
+        if (broker, path) not in known:
+            there = [one for host, one in known if host == broker]
+            raise InputError(f"broker {broker} has no log directory {path}; it has {', '.join(there) or 'none'}")
+    must_empty = dirs.must_empty.copy()
+    must_empty[[known[place] for place in wanted]] = True
+    rules = replace(problem.rules, between_log_dirs=True, between_brokers=between_brokers, leaders=between_brokers)
+    drained = replace(problem, log_dirs=replace(dirs, must_empty=must_empty), rules=rules)
+    named = sorted({broker for broker, _ in wanted})
+    bare = [broker for broker in named if must_empty[problem.brokers.ids[dirs.brokers] == broker].all()]
+    if bare and not between_brokers:
+        raise Infeasible(
+            f"brokers {bare} would have no log directory left; let the replicas leave them (--between-brokers), or "
+            f"`kreassign plan drain-brokers {','.join(map(str, bare))}`",
+            goals=("log directories",),
+        )
+    return drain_brokers(drained, bare) if bare else drained
+
+
+# Replica lists: another replication factor, repair, and going back to a given assignment.
+
+
+def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = None) -> Problem:
+    """Every partition of the topics gets `factor` replicas.
+
+    Raises InputError when that is less than 1 or more than there are brokers to hold them.
+    """
+    partitions, hosts = problem.partitions, int(problem.brokers.staying.sum())
+    if not 1 <= factor <= hosts:
+        raise InputError(f"a replication factor of {factor} needs {factor} live brokers; there are {hosts}")
+    chosen = (topics or TopicChoice()).of(partitions)
+    wanted = np.where(chosen, factor, partitions.wanted_factors).astype(np.int32)
+    return replace(problem, partitions=replace(partitions, wanted_factors=wanted))
+
+
+def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
+    """Every replica on a dead broker, or lost with a log directory, is recreated elsewhere.
+
+    `racks` also repairs partitions that break the rack rule, `factors` gives partitions with fewer replicas than most
+    of their topic as many as those.
+    """
+    partitions = problem.partitions
+    wanted = np.maximum(partitions.wanted_factors, usual_factors(partitions)) if factors else partitions.wanted_factors
+    return replace(
+        problem,
+        rules=replace(problem.rules, repair_racks=racks),
+        partitions=replace(partitions, wanted_factors=wanted.astype(np.int32)),
+    )
+
+
+def usual_factors(partitions: Partitions) -> IntArray:
+    """The most frequent replication factor of each partition's topic (of equally frequent ones the larger), (P,)."""
+    factors = partitions.factors
+    counts = np.zeros((len(partitions.topic_names), int(factors.max(initial=0)) + 1), np.int64)
+    np.add.at(counts, (partitions.topics, factors), 1)
+    largest_of_equals = counts.shape[1] - 1 - np.argmax(counts[:, ::-1], axis=1)
+    usual: IntArray = largest_of_equals[partitions.topics].astype(np.int32)
+    return usual
+
+
+def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
+    """The lists of a plan, as they are; nothing is searched.
+
+    Returns the problem to evaluate the assignment by: factors are those of the plan, and the rack rule does not apply.
+    Raises IllegalPlan for partitions, brokers and log directories that are not there.
+    """
+    assignment = assignment_of(problem, wanted)
+    rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover)
+    factors = np.diff(assignment.offsets).astype(np.int32)
+    return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
+
+
+# Plan for the brokers that live, and leave what concerns dead ones to `repair`.
+
+
+def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with dead brokers and lost copies left as they are, and a sentence for each broker with any.
+
+    Partitions with a copy there are fixed; only those that the task forces to change are repaired with it, because a
+    change of such a list recreates all its replicas. A dead broker receives nothing, and is expected to carry what it
+    is left with. Brokers to be drained are not left: they may be dead.
+    """
+    dead = ~problem.brokers.is_live & ~problem.brokers.must_empty
+    gone = dead[problem.partitions.replicas] | problem.partitions.is_lost
+    touched = _partitions_with(problem.partitions, gone)
+    if not (touched.any() or dead.any()):
+        return problem, ()
+    repaired = touched & problem.partitions.may_move & _demanded_if_all_lived(problem, dead)
+    left = touched & ~repaired
+    brokers, partitions = problem.brokers, problem.partitions
+    stays = left[partitions.owners]
+    problem = replace(
+        problem,
+        gone=Gone(dead, gone & stays),
+        brokers=_frozen(problem.brokers, dead, problem),
+        partitions=replace(
+            partitions,
+            is_lost=gone & ~stays,
+            may_move=partitions.may_move & ~left,
+            wanted_factors=np.where(left, partitions.factors, partitions.wanted_factors).astype(np.int32),
+        ),
+    )
+    shares = _shares_of_living(problem, dead, problem.partitions.may_move)
+    problem = replace(problem, brokers=replace(problem.brokers, shares=shares))
+    return problem, tuple(_dead_broker_sentences(brokers, partitions, gone & stays, dead))
+
+
+def _partitions_with(partitions: Partitions, replicas: BoolArray) -> BoolArray:
+    result: BoolArray = np.logical_or.reduceat(replicas, partitions.offsets[:-1])
+    return result
+
+
+def _demanded_if_all_lived(problem: Problem, dead: BoolArray) -> BoolArray:
+    """Partitions that the task would change if every copy were there."""
+    if not problem.rules.between_brokers:
+        return np.zeros(len(problem.partitions), bool)
+    whole = replace(
+        problem,
+        brokers=replace(problem.brokers, is_live=problem.brokers.is_live | dead),
+        partitions=replace(problem.partitions, is_lost=np.zeros(len(problem.partitions.replicas), bool)),
+    )
+    return forced(whole)
+
+
+def _frozen(brokers: Brokers, dead: BoolArray, problem: Problem) -> Brokers:
+    """Dead brokers hold what they hold. Least leaders of a topic are not asked of them."""
+    may_lead = brokers.may_lead & ~dead if problem.rules.least_topic_leaders else brokers.may_lead
+    return replace(brokers, is_live=brokers.is_live | dead, may_receive=brokers.may_receive & ~dead, may_lead=may_lead)
+
+
+def _shares_of_living(problem: Problem, dead: BoolArray, may_move: BoolArray) -> dict[str, FloatArray]:
+    """Of every load, dead brokers are to carry what they are left with, and the others what is left, as before."""
+    brokers, partitions = problem.brokers, problem.partitions
+    alive = replace(brokers, must_empty=brokers.must_empty | dead)
+    shares = dict(brokers.shares)
+    held = dead[partitions.replicas] & ~may_move[partitions.owners]
+    leads = np.isin(np.arange(len(partitions.replicas)), partitions.offsets[:-1])
+    for band, total in zip(problem.bands, problem.totals.tolist(), strict=True):
+        loads = np.where(leads, *(one(partitions)[partitions.owners] for one in (band.goal.leader, band.goal.follower)))
+        left = np.bincount(partitions.replicas, np.where(held, loads, 0.0), len(brokers))
+        shares[band.goal.name] = np.where(dead, left, alive.weights(band.goal.name) * max(0.0, total - left.sum()))
+    return shares
+
+
+def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolArray, dead: BoolArray) -> Iterator[str]:
+    for broker in np.unique(partitions.replicas[left]):
+        count = int((left & (partitions.replicas == broker)).sum())
+        why = "is not live" if dead[broker] else "has lost copies with a log directory"
+        yield (
+            f"broker {brokers.ids[broker]} {why}: {count} partitions with a replica there are not touched; "
+            "`kreassign plan repair` repairs them"
+        )
+
+
+# Assignments from elsewhere: whether they were made for this cluster, and what they do to its racks.
+
+
+def held_by_others(
+    problem: Problem, expected: Mapping[TopicPartition, tuple[int, ...]]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The partitions that other brokers hold than those expected, and which; the order of a list does not count.
+
+    What is no partition of the cluster is not among them.
+    """
+    places = {name: index_of(problem.partitions, name) for name in expected}
+    present = {
+        name: tuple(problem.brokers.ids[problem.partitions.list_of(place)].tolist())
+        for name, place in places.items()
+        if place is not None
+    }
+    return {name: brokers for name, brokers in present.items() if set(brokers) != set(expected[name])}
+
+
+def crowded(problem: Problem, assignment: Assignment) -> tuple[TopicPartition, ...]:
+    """The partitions that get more replicas in one rack than its rule allows and than they have now."""
+    factors = np.diff(assignment.offsets).astype(np.int32)
+    judged = replace(problem, partitions=replace(problem.partitions, wanted_factors=factors))
+    before, after = (rack_excess(judged, one) for one in (Assignment.current(problem.partitions), assignment))
+    return tuple(problem.partitions.name(int(place)) for place in np.flatnonzero(after > before))

@@ -1,0 +1,487 @@
+"""PURE. The page of a run: one self-contained HTML document; nothing is fetched.
+
+A run and the snapshots around it, as `records.py` describes them, become the small records that the page shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kreassign.model import TopicPartition
+from kreassign.model.plan_facts import PlanFacts, Reason, Totals
+from kreassign.report.broker_loads import BrokerLoad, Hottest, Resource, heat_maps, hottest
+from kreassign.report.charts import MOST_ROWS, Chart
+from kreassign.report.page import render_page
+from kreassign.report.records import (
+    BreachRecord,
+    Check,
+    LogLineRecord,
+    MoveRecord,
+    Outcome,
+    Row,
+    RunRecord,
+    RunTrail,
+    SnapshotRows,
+    checks_of,
+)
+from kreassign.report.run_pictures import RunPictures, run_pictures
+from kreassign.report.text import bound_sentence, format_bytes, format_rate
+
+# From a run and the snapshots around it to the small records that the page shows.
+
+SHOWN_LINES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one broker holds at one time. `write_bytes_per_s` counts every replica that takes the writes.
+
+    It is None where the load of some partition is not known.
+    """
+
+    size_bytes: int
+    replica_count: int
+    leader_count: int
+    write_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """One broker before and after; None where the snapshot does not have it."""
+
+    broker: int
+    rack: str | None
+    before: Holding | None
+    after: Holding | None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveView:
+    """One move. `start_s` counts from the start of the run, `rate_bytes_per_s` is the mean over its duration.
+
+    `reasons` are those of the plan, in sentences; none where they are not known, or the move got another destination.
+    """
+
+    name: str
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    adding: tuple[int, ...]
+    bytes_copied: int
+    start_s: float | None
+    duration_s: float | None
+    rate_bytes_per_s: float | None
+    problem: str | None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def end_s(self) -> float | None:
+        """Seconds from the start of the run to the end of the move; None while it is open."""
+        return None if self.start_s is None or self.duration_s is None else self.start_s + self.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverView:
+    """What one broker received: bytes, seconds in which any move to it was open, and the mean rate over these."""
+
+    broker: int
+    bytes_copied: float
+    busy_s: float
+    rate_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RateStep:
+    """From `start_s` (seconds from the start of the run) on, the moves in flight add up to this rate."""
+
+    start_s: float
+    rate_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """The run in a few numbers. `completed_count` counts moves seen complete."""
+
+    run_id: str
+    cluster_id: str
+    state: str
+    started_ms: int
+    duration_s: float | None
+    move_count: int
+    completed_count: int
+    bytes_copied: int
+    rate_bytes_per_s: float | None
+    throttle_bytes_per_s: int | None
+    was_throttle_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthView:
+    """Why a broker has other bytes than before: by moves, and by what was written and removed meanwhile."""
+
+    broker: int
+    before_bytes: int
+    come_bytes: int
+    gone_bytes: int
+    growth_bytes: int
+    after_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundView:
+    """How near the plan of the run is to the least that any plan copies."""
+
+    totals: Totals
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """Everything on the page."""
+
+    run: RunView
+    before_ms: int | None
+    after_ms: int | None
+    brokers: tuple[BrokerView, ...]
+    moves: tuple[MoveView, ...]
+    receivers: tuple[ReceiverView, ...]
+    rate_steps: tuple[RateStep, ...]
+    checks: tuple[Check, ...]
+    throttle_residue: tuple[str, ...]
+    problems: tuple[str, ...]
+    pictures: RunPictures | None = None
+    breaches: tuple[BreachRecord, ...] = ()
+    log: tuple[LogLineRecord, ...] = ()
+    more_lines: int = 0
+    growths: tuple[GrowthView, ...] = ()
+    bound: BoundView | None = None
+
+
+def report_view(
+    run: RunRecord,
+    before: SnapshotRows | None,
+    after: SnapshotRows | None,
+    write_rates: Mapping[TopicPartition, float | None],
+    trail: RunTrail | None = None,
+    facts: PlanFacts | None = None,
+) -> ReportView:
+    """The page of a run. Snapshots that were not taken are None; `write_rates` is empty without a load model.
+
+    Pictures need the `trail` of the run, bound and reasons the `facts` of its plan.
+    """
+    planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
+    moves = tuple(sorted((_move_view(move, run.started_ms, planned) for move in run.moves), key=_by_start))
+    return ReportView(
+        run=_run_view(run, moves),
+        before_ms=before.taken_ms if before else None,
+        after_ms=after.taken_ms if after else None,
+        brokers=_broker_views(before, after, write_rates),
+        moves=moves,
+        receivers=receivers(moves),
+        rate_steps=rate_steps(moves),
+        checks=checks_of(run, after),
+        throttle_residue=tuple(run.throttle_residue),
+        problems=tuple(run.problems),
+        pictures=None if trail is None else run_pictures(run, trail),
+        breaches=() if trail is None else tuple(trail.breaches[:SHOWN_LINES]),
+        log=() if trail is None else tuple(trail.log[-SHOWN_LINES:]),
+        more_lines=0 if trail is None else trail.more_lines + max(0, len(trail.log) - SHOWN_LINES),
+        growths=growths(run.moves, before, after),
+        bound=None if facts is None else BoundView(facts.totals, bound_sentence(facts.totals)),
+    )
+
+
+def growths(
+    moves: Iterable[MoveRecord], before: SnapshotRows | None, after: SnapshotRows | None
+) -> tuple[GrowthView, ...]:
+    """What became of the bytes of each broker: what came and went by moves, and what producers added or expired."""
+    if before is None or after is None:
+        return ()
+    sizes = {(row["topic"], row["partition"], row["broker"]): row["size_bytes"] or 0 for row in before.replicas}
+    come, gone = Counter[int](), Counter[int]()
+    for move in moves:
+        if move.completed_ms is None:
+            continue
+        for broker in set(move.target) - set(move.original):
+            come[broker] += move.size_bytes
+        for broker in set(move.original) - set(move.target):
+            gone[broker] += sizes.get((move.topic, move.partition, broker), move.size_bytes)
+    earlier, later = holdings(before, {}), holdings(after, {})
+    return tuple(
+        GrowthView(broker, first, come[broker], gone[broker], last - first - come[broker] + gone[broker], last)
+        for broker in sorted(earlier.keys() & later.keys())
+        for first, last in [(earlier[broker].size_bytes, later[broker].size_bytes)]
+    )
+
+
+def holdings(snapshot: SnapshotRows, write_rates: Mapping[TopicPartition, float | None]) -> dict[int, Holding]:
+    """What each broker of a snapshot holds; copies of unknown size count as empty."""
+    mine: dict[int, list[Row]] = {row["broker"]: [] for row in snapshot.brokers}
+    for row in snapshot.replicas:
+        mine.setdefault(row["broker"], []).append(row)
+    return {broker: _holding(rows, write_rates) for broker, rows in sorted(mine.items())}
+
+
+def receivers(moves: Iterable[MoveView]) -> tuple[ReceiverView, ...]:
+    """What each broker received. A move to several brokers counts for each with an equal share."""
+    per_broker: dict[int, list[MoveView]] = {}
+    for move in moves:
+        for broker in move.adding:
+            per_broker.setdefault(broker, []).append(move)
+    return tuple(_receiver(broker, mine) for broker, mine in sorted(per_broker.items()))
+
+
+def rate_steps(moves: Iterable[MoveView]) -> tuple[RateStep, ...]:
+    """The rate of all moves together over time, each counted with its mean rate while it was open."""
+    changes: dict[float, float] = {}
+    for move in moves:
+        if move.rate_bytes_per_s and move.start_s is not None and move.end_s is not None:
+            changes[move.start_s] = changes.get(move.start_s, 0.0) + move.rate_bytes_per_s
+            changes[move.end_s] = changes.get(move.end_s, 0.0) - move.rate_bytes_per_s
+    total = 0.0
+    steps = []
+    for at_s, change in sorted(changes.items()):
+        total += change
+        steps.append(RateStep(at_s, max(0.0, total)))
+    return tuple(steps)
+
+
+def busy_s(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds that are inside at least one of the spans (start, end)."""
+    total, covered = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, covered))
+        covered = max(covered, end)
+    return total
+
+
+def _run_view(run: RunRecord, moves: Sequence[MoveView]) -> RunView:
+    bytes_copied = sum(move.bytes_copied for move in moves)
+    copying_s = busy_s(_spans(move for move in moves if move.bytes_copied))
+    return RunView(
+        run_id=run.run_id,
+        cluster_id=run.cluster_id,
+        state=run.state,
+        started_ms=run.started_ms,
+        duration_s=None if run.ended_ms is None else (run.ended_ms - run.started_ms) / 1000,
+        move_count=len(moves),
+        completed_count=sum(move.completed_ms is not None for move in run.moves),
+        bytes_copied=bytes_copied,
+        rate_bytes_per_s=bytes_copied / copying_s if copying_s else None,
+        throttle_bytes_per_s=run.throttle_bytes_per_s,
+        was_throttle_kept=run.was_throttle_kept,
+    )
+
+
+def _move_view(move: MoveRecord, started_ms: int, planned: Mapping[TopicPartition, tuple[Reason, ...]]) -> MoveView:
+    submitted, completed = move.submitted_ms, move.completed_ms
+    duration_s = None if submitted is None or completed is None else max(0, completed - submitted) / 1000
+    partition = TopicPartition(move.topic, move.partition)
+    # A run may have replaced a destination that was lost: the plan's reason is not why the move goes where it went.
+    reasons = [one for one in planned.get(partition, ()) if one.destination in {None, *move.target}]
+    return MoveView(
+        name=str(partition),
+        original=move.original,
+        target=move.target,
+        adding=move.adding,
+        bytes_copied=move.bytes_copied,
+        start_s=None if submitted is None else max(0, submitted - started_ms) / 1000,
+        duration_s=duration_s,
+        rate_bytes_per_s=move.bytes_copied / duration_s if duration_s and move.adding else None,
+        problem=move.problem,
+        reasons=tuple(map(str, reasons)),
+    )
+
+
+def _by_start(move: MoveView) -> tuple[float, str]:
+    return (float("inf") if move.start_s is None else move.start_s, move.name)
+
+
+def _spans(moves: Iterable[MoveView]) -> list[tuple[float, float]]:
+    return [(move.start_s, move.end_s) for move in moves if move.start_s is not None and move.end_s is not None]
+
+
+def _receiver(broker: int, moves: Sequence[MoveView]) -> ReceiverView:
+    done = [move for move in moves if move.end_s is not None]
+    seconds = busy_s(_spans(done))
+    received = sum(move.bytes_copied / len(move.adding) for move in done)
+    return ReceiverView(broker, received, seconds, received / seconds if seconds else None)
+
+
+def _broker_views(
+    before: SnapshotRows | None, after: SnapshotRows | None, write_rates: Mapping[TopicPartition, float | None]
+) -> tuple[BrokerView, ...]:
+    earlier = holdings(before, write_rates) if before else {}
+    later = holdings(after, write_rates) if after else {}
+    known = [snapshot for snapshot in (before, after) if snapshot]
+    racks = {row["broker"]: row["rack"] for snapshot in known for row in snapshot.brokers}
+    return tuple(
+        BrokerView(broker, racks.get(broker), earlier.get(broker), later.get(broker))
+        for broker in sorted(earlier.keys() | later.keys())
+    )
+
+
+def _holding(replicas: Sequence[Row], write_rates: Mapping[TopicPartition, float | None]) -> Holding:
+    rates = [write_rates.get(TopicPartition(row["topic"], row["partition"])) for row in replicas]
+    known = [rate for rate in rates if rate is not None]
+    return Holding(
+        size_bytes=sum(row["size_bytes"] or 0 for row in replicas),
+        replica_count=len(replicas),
+        leader_count=sum(row["is_leader"] for row in replicas),
+        write_bytes_per_s=sum(known) if write_rates and len(known) == len(rates) else None,
+    )
+
+
+# From these records to the document.
+
+SHOWN_MOVES = 200
+SHOWN_DETAILS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One property of brokers to compare: its title and unit, how to read it from a `Holding`, how to format it."""
+
+    title: str
+    unit: str
+    of: Callable[[Holding], float | None]
+    text: Callable[[float | None], str]
+
+
+MEASURES = (
+    Measure("Data on disk", "B", lambda holding: holding.size_bytes, format_bytes),
+    Measure("Replicas", "", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Leaders", "", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Write rate", "B/s", lambda holding: holding.write_bytes_per_s, format_rate),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """What an audit found of a run: what was promised and what happened, by name, and findings in sentences."""
+
+    rows: tuple[tuple[str, str, str], ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureView:
+    """One measure of all brokers: largest value, and the spread (largest over mean) before and after."""
+
+    title: str
+    rows: tuple[tuple[BrokerView, float | None, float | None], ...]
+    largest: float
+    spread_before: float | None
+    spread_after: float | None
+    text: Callable[[float | None], str]
+
+
+def render_run(view: ReportView, heading: str | None = None, audit: AuditView | None = None) -> str:
+    """The whole page, under its run's id or another heading; with what an audit found, if there was one."""
+    heat, most = broker_pictures(view.brokers)
+    pictures = view.pictures.charts if view.pictures else ()
+    return render_page(
+        "report.html",
+        (*heat, *pictures),
+        view=view,
+        heading=heading or f"Reassignment {view.run.run_id}",
+        audit=audit,
+        Outcome=Outcome,
+        steps=[] if pictures else [(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
+        verdict=verdict(view),
+        heat=heat,
+        hottest=most,
+        measures=tuple(shown for measure in MEASURES if (shown := measure_view(measure, view.brokers)).largest),
+        has_few_brokers=len(view.brokers) <= MOST_ROWS,
+        shown_brokers=MOST_ROWS,
+        receivers=most_received(view.receivers, MOST_ROWS),
+        shown_moves=longest_moves(view.moves, SHOWN_MOVES),
+        shown_details=SHOWN_DETAILS,
+        whole_s=_whole_s(view),
+        largest_step=max((step.rate_bytes_per_s for step in view.rate_steps), default=0.0),
+        largest_rate=_largest_rate(view),
+    )
+
+
+def broker_pictures(brokers: Sequence[BrokerView]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
+    """The heat maps of brokers before and after, and who is hottest."""
+    resources = tuple(
+        Resource(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
+        for one in MEASURES
+    )
+    loads = tuple(BrokerLoad(one.broker, _loads(one.before), _loads(one.after)) for one in brokers)
+    return heat_maps(resources, loads), hottest(resources, loads)
+
+
+def _loads(holding: Holding | None) -> dict[str, float] | None:
+    if holding is None:
+        return None
+    return {one.title: value for one in MEASURES if (value := one.of(holding)) is not None}
+
+
+def _mean(measure: Measure, brokers: Iterable[BrokerView], *, before: bool) -> float | None:
+    """Of the brokers that are there, also those that have nothing."""
+    sides = (one.before if before else one.after for one in brokers)
+    known = [value for side in sides if side is not None and (value := measure.of(side)) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def verdict(view: ReportView) -> tuple[str, str]:
+    """The page in one word for its colour (`passed`, `failed`, `unknown`) and one sentence."""
+    outcomes = {check.outcome for check in view.checks}
+    if Outcome.FAILED in outcomes or view.problems:
+        return "failed", "Some checks failed, or the run had problems."
+    if Outcome.UNKNOWN in outcomes:
+        return "unknown", "No check failed, but not everything could be checked."
+    return "passed", "Every move completed, and the cluster matches the plan."
+
+
+def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:
+    """One measure of all brokers."""
+    rows = tuple((broker, _value(measure, broker.before), _value(measure, broker.after)) for broker in brokers)
+    return MeasureView(
+        title=measure.title,
+        rows=rows,
+        largest=max((value for row in rows for value in row[1:] if value is not None), default=0.0),
+        spread_before=spread(row[1] for row in rows),
+        spread_after=spread(row[2] for row in rows),
+        text=measure.text,
+    )
+
+
+def spread(values: Iterable[float | None]) -> float | None:
+    """Largest over mean of the known values: 1 is even. None when there is nothing to compare."""
+    known = [value for value in values if value is not None]
+    total = sum(known)
+    return max(known) * len(known) / total if total else None
+
+
+def longest_moves(moves: tuple[MoveView, ...], limit: int) -> tuple[MoveView, ...]:
+    """All moves, or the longest ones when there are too many for a page; unfinished ones count as longest."""
+    if len(moves) <= limit:
+        return moves
+    ranked = sorted(moves, key=lambda move: -(float("inf") if move.duration_s is None else move.duration_s))
+    kept = {move.name for move in ranked[:limit]}
+    return tuple(move for move in moves if move.name in kept)
+
+
+def most_received(receivers: Sequence[ReceiverView], limit: int) -> tuple[ReceiverView, ...]:
+    """All of them in the order of their ids, or those that received most when they are too many for a page."""
+    ranked = sorted(receivers, key=lambda one: (-one.bytes_copied, one.broker))[:limit]
+    return tuple(sorted(ranked, key=lambda one: one.broker))
+
+
+def _value(measure: Measure, holding: Holding | None) -> float | None:
+    return None if holding is None else measure.of(holding)
+
+
+def _whole_s(view: ReportView) -> float:
+    """Seconds that the charts over time span: from the start of the run to the last thing that is known of it."""
+    ends = [move.end_s for move in view.moves if move.end_s is not None]
+    return max([view.run.duration_s or 0.0, *ends])
+
+
+def _largest_rate(view: ReportView) -> float:
+    rates = [receiver.rate_bytes_per_s or 0.0 for receiver in view.receivers]
+    return max([view.run.throttle_bytes_per_s or 0.0, *rates]) * 1.02

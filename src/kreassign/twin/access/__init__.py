@@ -1,1 +1,0 @@
-"""How clients get in: listeners, users and permissions."""

@@ -1,0 +1,257 @@
+"""Describe, change and list configuration: DescribeConfigs, IncrementalAlterConfigs, AlterConfigs, ListConfigResources.
+
+Values are judged, and where a value comes from is decided, in `twin/controller/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from kreassign.model import ConfigOperation, ConfigSource, ResourceType
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    NONE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNSUPPORTED_VERSION,
+)
+from kreassign.twin.access import Operation
+from kreassign.twin.api.metadata import live_brokers
+from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, ResourceOutcome
+from kreassign.twin.controller.decision import Outcome, with_default_text
+from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+# What AlterConfigs and IncrementalAlterConfigs have in common: the way to the controller and back.
+
+
+def alter_configs(
+    request: Request, resources: Iterable[ResourceChanges], *, replaces: bool
+) -> tuple[ResourceOutcome, ...]:
+    """Have the controller change what the client may change."""
+    command = AlterConfigs(
+        tuple(resources),
+        None if request.at_controller else request.node.id,
+        replaces,
+        request.message.validate_only,
+    )
+    denied = {
+        one.owner: refusal for one in command.resources if (refusal := _alteration_denial(request, one)) is not None
+    }
+    return request.cluster.controller.alter_configs(replace(command, denied=denied))
+
+
+def altered_resources(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:
+    """The entries of a response."""
+    return [
+        entry(
+            error_code=one.outcome.code,
+            error_message=one.outcome.message,
+            resource_type=one.type,
+            resource_name=one.name,
+        )
+        for one in outcomes
+    ]
+
+
+def _alteration_denial(request: Request, one: ResourceChanges) -> Outcome | None:
+    if one.type == ResourceType.TOPIC:
+        is_allowed = request.allows(Operation.ALTER_CONFIGS, one.name)
+        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
+    return None if request.allows(Operation.ALTER_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+
+
+_DESCRIBE_CONFIGS_RESPONSE = api.DESCRIBE_CONFIGS.response
+_DESCRIBED_RESOURCE = _DESCRIBE_CONFIGS_RESPONSE.DescribeConfigsResult
+_DESCRIBED_CONFIG = _DESCRIBED_RESOURCE.DescribeConfigsResourceResult
+_BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
+_DESCRIBED_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
+
+
+def _describe_configs(request: Request) -> Message:
+    """DescribeConfigs: configuration of topics and of the asked broker, with where each value comes from.
+
+    Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2, 4.3.
+    Permission: DESCRIBE_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
+    CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Topics and brokers show all of their keys, with what would hold otherwise, and with documentation, if the client
+      asks for that.
+    - A kind of resource that no release knows makes the whole request fail.
+    - A broker describes only itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of
+      all.
+    - The throttle rates of a broker are not listed until they are set.
+    - With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
+
+    Left out:
+    - Keys that were added or removed between releases: they are those of 4.3.
+    - Broker loggers, client metrics and groups are INVALID_REQUEST.
+    - Server settings in another unit than the topic's (log.retention.hours) are not converted.
+    """
+    if any(resource.resource_type not in _DESCRIBED_KINDS for resource in request.message.resources):
+        unexpected = with_default_text(INVALID_REQUEST)
+        everything = ((resource.resource_type, resource.resource_name) for resource in request.message.resources)
+        return _DESCRIBE_CONFIGS_RESPONSE(
+            results=[_described_resource(request, DescribedResource(*one, unexpected)) for one in everything]
+        )
+    refusals = [(resource, _description_refusal(request, resource)) for resource in request.message.resources]
+    allowed = [_describe(request, resource) for resource, refusal in refusals if refusal is None]
+    refused = [
+        DescribedResource(resource.resource_type, resource.resource_name, refusal)
+        for resource, refusal in refusals
+        if refusal is not None
+    ]
+    return _DESCRIBE_CONFIGS_RESPONSE(
+        results=[_described_resource(request, resource) for resource in (*allowed, *refused)]
+    )
+
+
+def _description_refusal(request: Request, resource: Message) -> Outcome | None:
+    if resource.resource_type == ResourceType.TOPIC:
+        is_allowed = request.allows(Operation.DESCRIBE_CONFIGS, resource.resource_name)
+        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
+    return None if request.allows(Operation.DESCRIBE_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _describe(request: Request, resource: Message) -> DescribedResource:
+    # An empty list of keys means all of them, as no list does.
+    keys = resource.configuration_keys or None
+    return describe_configs(request.context, request.node.id, (resource.resource_type, resource.resource_name), keys)
+
+
+def _described_resource(request: Request, resource: DescribedResource) -> Message:
+    return _DESCRIBED_RESOURCE(
+        error_code=resource.outcome.code,
+        error_message=resource.outcome.message,
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configs=[_described_config(request, config) for config in resource.configs],
+    )
+
+
+def _described_config(request: Request, config: DescribedConfig) -> Message:
+    synonyms = config.synonyms if request.message.include_synonyms else ()
+    return _DESCRIBED_CONFIG(
+        name=config.name,
+        value=config.value,
+        read_only=config.is_read_only,
+        config_source=config.source,
+        is_default=config.source is ConfigSource.DEFAULT,
+        is_sensitive=config.is_sensitive,
+        synonyms=[
+            _DESCRIBED_CONFIG.DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source)
+            for one in synonyms
+        ],
+        config_type=config.type,
+        documentation=config.documentation if request.message.include_documentation else None,
+    )
+
+
+_INCREMENTAL_RESPONSE = api.INCREMENTAL_ALTER_CONFIGS.response
+
+
+def _incremental_alter_configs(request: Request) -> Message:
+    """IncrementalAlterConfigs: changes single keys of topics and brokers (KIP-339).
+
+    Versions: 0-1.
+    Permission: ALTER_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
+    CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Each resource has its own outcome; one bad key leaves all keys of the resource as they are.
+    - A broker takes changes of its own settings and of those of all brokers, the controller those of any broker, so
+      that a broker that is down can be configured there.
+    - The texts and codes of a refusal are those of the endpoint that was asked, as on a real cluster.
+    - A controller opens cordoned directories of a broker, and closes none.
+    - Throttles and cordoned directories take effect at once, other keys are stored and shown.
+
+    Left out:
+    - Broker loggers, client metrics and groups are INVALID_REQUEST.
+    - Names of keys are those of 4.3 whatever the release.
+    - Policies of the operator's own.
+    """
+    outcomes = alter_configs(request, map(_incremental_changes, request.message.resources), replaces=False)
+    return _INCREMENTAL_RESPONSE(
+        responses=altered_resources(outcomes, _INCREMENTAL_RESPONSE.AlterConfigsResourceResponse)
+    )
+
+
+def _incremental_changes(resource: Message) -> ResourceChanges:
+    steps = tuple(KeyChange(step.config_operation, step.name, step.value) for step in resource.configs)
+    return ResourceChanges(resource.resource_type, resource.resource_name, steps)
+
+
+_ALTER_CONFIGS_RESPONSE = api.ALTER_CONFIGS.response
+
+
+def _alter_configs(request: Request) -> Message:
+    """AlterConfigs: replaces the whole dynamic configuration of topics and brokers (the older way).
+
+    Versions: 0-2.
+    Permission: ALTER_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
+    CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Keys that are not named are taken back.
+    - Otherwise as IncrementalAlterConfigs with nothing but the operation to set.
+
+    Left out:
+    - What IncrementalAlterConfigs leaves out.
+    - A request that names a resource twice is refused; a real broker never answers it.
+    """
+    outcomes = alter_configs(request, map(_whole_changes, request.message.resources), replaces=True)
+    return _ALTER_CONFIGS_RESPONSE(
+        responses=altered_resources(outcomes, _ALTER_CONFIGS_RESPONSE.AlterConfigsResourceResponse)
+    )
+
+
+def _whole_changes(resource: Message) -> ResourceChanges:
+    steps = tuple(KeyChange(ConfigOperation.SET, step.name, step.value) for step in resource.configs)
+    return ResourceChanges(resource.resource_type, resource.resource_name, steps)
+
+
+_CONFIG_RESOURCES_RESPONSE = api.LIST_CONFIG_RESOURCES.response
+_LISTED_KINDS = {int(ResourceType.TOPIC), int(ResourceType.BROKER), _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
+
+
+def _list_config_resources(request: Request) -> Message:
+    """ListConfigResources: what can be configured (KIP-1142); in version 0 client metrics alone.
+
+    Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3.
+    Permission: DESCRIBE_CONFIGS on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Topics, brokers and brokers' loggers, of the kinds asked for or (none named) of all.
+    - A kind that cannot be listed is UNSUPPORTED_VERSION.
+
+    Left out:
+    - Client metrics and groups: there are none.
+    """
+    if not request.allows(Operation.DESCRIBE_CONFIGS):
+        return _CONFIG_RESOURCES_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, config_resources=[])
+    asked = set(request.message.resource_types) if request.version > 0 else {_CLIENT_METRICS}
+    if asked - _LISTED_KINDS:
+        return _CONFIG_RESOURCES_RESPONSE(error_code=UNSUPPORTED_VERSION, config_resources=[])
+    found = ((kind, name) for kind, name in _all_resources(request) if kind in (asked or _LISTED_KINDS))
+    entry = _CONFIG_RESOURCES_RESPONSE.ConfigResource
+    return _CONFIG_RESOURCES_RESPONSE(
+        error_code=NONE, config_resources=[entry(resource_type=kind, resource_name=name) for kind, name in found]
+    )
+
+
+def _all_resources(request: Request) -> Iterator[tuple[int, str]]:
+    brokers = [str(broker.broker_id) for broker in live_brokers(request.metadata)]
+    yield from ((kind, name) for kind in (_BROKER_LOGGER, int(ResourceType.BROKER)) for name in brokers)
+    yield from ((int(ResourceType.TOPIC), name) for name in request.metadata.topics)
+
+
+HANDLERS = (
+    Handler(api.DESCRIBE_CONFIGS, _describe_configs),
+    Handler(api.INCREMENTAL_ALTER_CONFIGS, _incremental_alter_configs),
+    Handler(api.ALTER_CONFIGS, _alter_configs),
+    Handler(api.LIST_CONFIG_RESOURCES, _list_config_resources),
+)

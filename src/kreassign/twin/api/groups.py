@@ -1,0 +1,476 @@
+"""Find, list, describe and delete consumer groups, and keep their offsets.
+
+FindCoordinator, ListGroups, DescribeGroups, DeleteGroups, OffsetCommit, OffsetFetch; how members join and leave is in
+`group_membership.py`. The broker that leads a group's partition of `__consumer_offsets` is its coordinator; other
+brokers answer NOT_COORDINATOR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from kreassign.model import TopicPartition
+from kreassign.model.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    GROUP_ID_NOT_FOUND,
+    INVALID_REQUEST,
+    NONE,
+    NOT_COORDINATOR,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_code,
+)
+from kreassign.model.text import share_of, string_hash
+from kreassign.twin.access import GROUP_OPERATIONS, Operation
+from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller.topics import CreateTopics, WantedTopic
+from kreassign.twin.groups import NO_OFFSET, Claim, Group, GroupState, Member, Offset
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+# Which broker coordinates a group, and whether this client may ask this broker about it.
+
+OFFSETS_TOPIC = "__consumer_offsets"
+_OFFSETS_PARTITIONS_KEY = "offsets.topic.num.partitions"
+_OFFSETS_FACTOR_KEY = "offsets.topic.replication.factor"
+_OFFSETS_TOPIC_CONFIGS = (
+    ("cleanup.policy", "compact"),
+    ("compression.type", "producer"),
+    ("segment.bytes", "104857600"),
+)
+
+
+def group_refusal(request: Request, group_id: str, operation: Operation = Operation.READ) -> int:
+    """Why this node does not answer about a group; NONE if it does."""
+    if not request.allows_group(operation, group_id):
+        return GROUP_AUTHORIZATION_FAILED
+    return NONE if coordinator_of(request, group_id) == request.node.id else NOT_COORDINATOR
+
+
+def coordinator_of(request: Request, group_id: str) -> int | None:
+    """The broker that leads the group's partition of `__consumer_offsets`; None if there is none."""
+    topic = request.metadata.topics.get(OFFSETS_TOPIC)
+    if topic is None:
+        return None
+    partition = topic.partitions[share_of(string_hash(group_id), len(topic.partitions))]
+    broker = request.metadata.brokers.get(partition.leader)
+    return None if broker is None or broker.fenced else partition.leader
+
+
+def create_offsets_topic(request: Request) -> None:
+    """Create the topic in which brokers keep groups, as they do when the first coordinator is looked for."""
+    static = request.context.server.static
+    live = sum(not broker.fenced for broker in request.metadata.brokers.values())
+    factor = int(static.get(_OFFSETS_FACTOR_KEY, min(3, live)))
+    topic = WantedTopic(
+        OFFSETS_TOPIC, int(static.get(_OFFSETS_PARTITIONS_KEY, "50")), factor, (), _OFFSETS_TOPIC_CONFIGS
+    )
+    request.cluster.controller.create_topics(CreateTopics((topic,)))
+
+
+def claim_of(message: Message) -> Claim:
+    """As whom a member asks."""
+    return Claim(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
+
+
+_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY = range(3)
+_FIRST_WITH_MANY_KEYS = 4
+
+
+def _find_coordinator(request: Request) -> Message:
+    """FindCoordinator: which broker looks after a group or a transaction.
+
+    Versions: 0-4 on 3.7; 0-6 on 3.9, 4.2, 4.3.
+    Permission: DESCRIBE on the group; without it GROUP_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - The coordinator of a group leads the partition of `__consumer_offsets` to which the group belongs.
+    - Where that topic is missing it is created, and the answer is COORDINATOR_NOT_AVAILABLE; so it is while the
+      partition has no leader.
+    - An unknown type of key is INVALID_REQUEST.
+
+    Left out:
+    - Coordinators of transactions and share groups: always COORDINATOR_NOT_AVAILABLE, and their topics are not created.
+    - `__consumer_offsets` has three replicas of 50 partitions, or as many as there are brokers; its default on a real
+      cluster with fewer than three brokers cannot be met.
+    """
+    response = api.FIND_COORDINATOR.response
+    if request.version < _FIRST_WITH_MANY_KEYS:
+        code, node = _found_coordinator(request, request.message.key)
+        return response(error_code=code, error_message=error_code(code).text, **node)
+    found = [(key, *_found_coordinator(request, key)) for key in request.message.coordinator_keys]
+    return response(
+        coordinators=[
+            response.Coordinator(key=key, error_code=code, error_message="", **node) for key, code, node in found
+        ]
+    )
+
+
+def _found_coordinator(request: Request, key: str) -> tuple[int, dict[str, object]]:
+    """The code, and the node."""
+    kind = request.message.key_type if request.version >= 1 else _GROUP_KEY
+    nobody: dict[str, object] = {"node_id": -1, "host": "", "port": -1}
+    if kind not in (_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY):
+        return INVALID_REQUEST, nobody
+    if kind != _GROUP_KEY:
+        return COORDINATOR_NOT_AVAILABLE, nobody
+    if not request.allows_group(Operation.DESCRIBE, key):
+        return GROUP_AUTHORIZATION_FAILED, nobody
+    if OFFSETS_TOPIC not in request.metadata.topics:
+        create_offsets_topic(request)
+        return COORDINATOR_NOT_AVAILABLE, nobody
+    broker = coordinator_of(request, key)
+    if broker is None:
+        return COORDINATOR_NOT_AVAILABLE, nobody
+    address = request.address(broker)
+    return NONE, {"node_id": broker, "host": address.host, "port": address.port}
+
+
+_LIST_GROUPS_RESPONSE = api.LIST_GROUPS.response
+_CLASSIC = "classic"
+_FIRST_WITH_STATES, _FIRST_WITH_TYPES = 4, 5
+
+
+def _list_groups(request: Request) -> Message:
+    """ListGroups: the groups that a broker coordinates.
+
+    Versions: 0-4 on 3.7; 0-5 on 3.9, 4.2, 4.3.
+    Permission: DESCRIBE on the cluster shows all groups, DESCRIBE on a group that one.
+
+    Behaviour:
+    - Each broker lists those that it coordinates, from version 4 on with their states and from version 5 on with their
+      type, and by these only those that are asked for.
+
+    Left out:
+    - Groups of other protocols (KIP-848, share and streams groups).
+    """
+    everything = request.cluster.groups.list(request.cluster.now_ms)
+    return _LIST_GROUPS_RESPONSE(groups=[_listed_group(one) for one in everything if _is_listed(request, one)])
+
+
+def _is_listed(request: Request, group: Group) -> bool:
+    states = request.message.states_filter if request.version >= _FIRST_WITH_STATES else ()
+    types = request.message.types_filter if request.version >= _FIRST_WITH_TYPES else ()
+    is_wanted = not states or group.state.lower() in {state.lower() for state in states}
+    is_of_type = not types or _CLASSIC in {one.lower() for one in types}
+    may_see = request.allows(Operation.DESCRIBE) or request.allows_group(Operation.DESCRIBE, group.group_id)
+    return is_wanted and is_of_type and may_see and coordinator_of(request, group.group_id) == request.node.id
+
+
+def _listed_group(group: Group) -> Message:
+    return _LIST_GROUPS_RESPONSE.ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type,
+        group_state=group.state,
+        group_type=_CLASSIC,
+    )
+
+
+_DESCRIBE_GROUPS_RESPONSE = api.DESCRIBE_GROUPS.response
+_DESCRIBED_GROUP = _DESCRIBE_GROUPS_RESPONSE.DescribedGroup
+_FIRST_WITH_NOT_FOUND = 6
+
+
+def _describe_groups(request: Request) -> Message:
+    """DescribeGroups: state and members of groups of the classic protocol.
+
+    Versions: 0-5 on 3.7, 3.9; 0-6 on 4.2, 4.3.
+    Permission: DESCRIBE on each group; without it GROUP_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - A group that does not exist is dead: without an error up to version 5, GROUP_ID_NOT_FOUND from version 6 on.
+    - Protocol, metadata and assignments are shown of a stable group only.
+
+    Left out:
+    - Groups of other protocols (KIP-848, share and streams groups).
+    """
+    return _DESCRIBE_GROUPS_RESPONSE(
+        groups=[_described_group(request, group_id) for group_id in request.message.groups]
+    )
+
+
+def _described_group(request: Request, group_id: str) -> Message:
+    code = group_refusal(request, group_id, Operation.DESCRIBE)
+    if code != NONE:
+        return _dead_group(request, group_id, code, "", None)
+    group = request.cluster.groups.describe(group_id, request.cluster.now_ms)
+    if group is None:
+        code = GROUP_ID_NOT_FOUND if request.version >= _FIRST_WITH_NOT_FOUND else NONE
+        return _dead_group(request, group_id, code, GroupState.DEAD, f"Group {group_id} not found.")
+    is_stable = group.state is GroupState.STABLE
+    return _DESCRIBED_GROUP(
+        error_code=NONE,
+        error_message=None,
+        group_id=group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type,
+        protocol_data=group.protocol if is_stable else "",
+        members=[_described_member(group, one, is_stable=is_stable) for one in group.members.values()],
+        authorized_operations=_group_operations(request, group_id),
+    )
+
+
+def _dead_group(request: Request, group_id: str, code: int, state: str, text: str | None) -> Message:
+    return _DESCRIBED_GROUP(
+        error_code=code,
+        error_message=text,
+        group_id=group_id,
+        group_state=state,
+        protocol_type="",
+        protocol_data="",
+        members=[],
+        authorized_operations=_group_operations(request, group_id) if state else None,
+    )
+
+
+def _described_member(group: Group, member: Member, *, is_stable: bool) -> Message:
+    return _DESCRIBED_GROUP.DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.protocols[group.protocol] if is_stable else b"",
+        member_assignment=member.assignment if is_stable else b"",
+    )
+
+
+def _group_operations(request: Request, group_id: str) -> set[int] | None:
+    if not request.message.include_authorized_operations:
+        return None
+    return {int(operation) for operation in GROUP_OPERATIONS if request.allows_group(operation, group_id)}
+
+
+_DELETE_GROUPS_RESPONSE = api.DELETE_GROUPS.response
+
+
+def _delete_groups(request: Request) -> Message:
+    """DeleteGroups: forget groups that have no members, with the offsets that they committed.
+
+    Versions: 0-2.
+    Permission: DELETE on each group; without it GROUP_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - A group with members is NON_EMPTY_GROUP, one that does not exist GROUP_ID_NOT_FOUND.
+
+    Left out:
+    - Nothing.
+    """
+    return _DELETE_GROUPS_RESPONSE(
+        results=[
+            _DELETE_GROUPS_RESPONSE.DeletableGroupResult(group_id=group_id, error_code=_delete_group(request, group_id))
+            for group_id in request.message.groups_names
+        ]
+    )
+
+
+def _delete_group(request: Request, group_id: str) -> int:
+    code = group_refusal(request, group_id, Operation.DELETE)
+    return request.cluster.groups.delete(group_id, request.cluster.now_ms) if code == NONE else code
+
+
+_COMMIT_RESPONSE = api.OFFSET_COMMIT.response
+_COMMIT_TOPIC = _COMMIT_RESPONSE.OffsetCommitResponseTopic
+_FIRST_WITH_INSTANCES, _FIRST_COMMIT_WITH_TOPIC_IDS = 7, 10
+
+
+@dataclass(frozen=True, slots=True)
+class _WantedCommit:
+    topic: Message
+    name: str | None
+    partition: Message
+
+    @property
+    def key(self) -> TopicPartition:
+        return TopicPartition(self.name or "", self.partition.partition_index)
+
+
+def _offset_commit(request: Request) -> Message:
+    """OffsetCommit: keep offsets of a group, with a text for each.
+
+    Versions: 0-9 on 3.7, 3.9; 2-10 on 4.2, 4.3.
+    Permission: READ on the group (GROUP_AUTHORIZATION_FAILED) and on each topic (TOPIC_AUTHORIZATION_FAILED).
+
+    Behaviour:
+    - Only a member of the present generation may commit, or, while the group is empty, anybody without a generation.
+    - A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, a text of more than 4,096 characters
+      OFFSET_METADATA_TOO_LARGE; the others are committed all the same.
+
+    Left out:
+    - Version 0 keeps offsets where the others do; a real broker in KRaft mode refuses it.
+    - Topic ids that are not there are UNKNOWN_TOPIC_ID without regard to permissions.
+    """
+    message = request.message
+    wanted = list(_wanted_commits(request))
+    code = group_refusal(request, message.group_id)
+    codes = {one.key: code or _commit_topic_refusal(request, one) for one in wanted}
+    offsets = {
+        one.key: Offset(
+            one.partition.committed_offset, one.partition.committed_leader_epoch, one.partition.committed_metadata or ""
+        )
+        for one in wanted
+        if codes[one.key] == NONE
+    }
+    instance = message.group_instance_id if request.version >= _FIRST_WITH_INSTANCES else None
+    claim = Claim(message.group_id, message.generation_id_or_member_epoch, message.member_id, instance)
+    if offsets:
+        codes |= request.cluster.groups.commit(claim, offsets, request.cluster.now_ms)
+    return _COMMIT_RESPONSE(topics=[_commit_answer(request, topic, codes) for topic in message.topics])
+
+
+def _wanted_commits(request: Request) -> Iterator[_WantedCommit]:
+    for topic in request.message.topics:
+        for partition in topic.partitions:
+            yield _WantedCommit(topic, _commit_topic_name(request, topic), partition)
+
+
+def _commit_topic_name(request: Request, topic: Message) -> str | None:
+    if request.version < _FIRST_COMMIT_WITH_TOPIC_IDS:
+        return str(topic.name)
+    return request.metadata.topic_names.get(str(topic.topic_id))
+
+
+def _commit_topic_refusal(request: Request, wanted: _WantedCommit) -> int:
+    if wanted.name is None:
+        return UNKNOWN_TOPIC_ID
+    if not request.allows(Operation.READ, wanted.name):
+        return TOPIC_AUTHORIZATION_FAILED
+    return NONE if request.metadata.partition(wanted.key) else UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _commit_answer(request: Request, topic: Message, codes: dict[TopicPartition, int]) -> Message:
+    name = _commit_topic_name(request, topic) or ""
+    numbers = [partition.partition_index for partition in topic.partitions]
+    partitions = [
+        _COMMIT_TOPIC.OffsetCommitResponsePartition(
+            partition_index=number, error_code=codes[TopicPartition(name, number)]
+        )
+        for number in numbers
+    ]
+    if request.version < _FIRST_COMMIT_WITH_TOPIC_IDS:
+        return _COMMIT_TOPIC(name=name, partitions=partitions)
+    return _COMMIT_TOPIC(topic_id=topic.topic_id, partitions=partitions)
+
+
+_OFFSET_FETCH_RESPONSE = api.OFFSET_FETCH.response
+_FETCHED_TOPIC = _OFFSET_FETCH_RESPONSE.OffsetFetchResponseTopic
+_FETCHED_GROUP = _OFFSET_FETCH_RESPONSE.OffsetFetchResponseGroup
+_FETCHED_GROUP_TOPIC = _FETCHED_GROUP.OffsetFetchResponseTopics
+_NO_ID = UUID(int=0)
+_FIRST_WITH_GROUPS, _FIRST_FETCH_WITH_TOPIC_IDS = 8, 10
+
+
+def _offset_fetch(request: Request) -> Message:
+    """OffsetFetch: the offsets that groups have committed.
+
+    Versions: 0-9 on 3.7, 3.9; 1-10 on 4.2, 4.3.
+    Permission: DESCRIBE on the group (GROUP_AUTHORIZATION_FAILED) and on each topic (TOPIC_AUTHORIZATION_FAILED).
+
+    Behaviour:
+    - A partition for which nothing was committed has offset -1 and no error, also in a group that does not exist.
+    - Without a list of topics all offsets of the group are given, those of topics that the client may see.
+
+    Left out:
+    - Version 0 reads where the others do, and not ZooKeeper.
+    - Member ids and epochs (KIP-848), and offsets of transactions that are not ended.
+    """
+    message = request.message
+    if request.version >= _FIRST_WITH_GROUPS:
+        return _OFFSET_FETCH_RESPONSE(groups=[_offsets_of_group(request, group) for group in message.groups])
+    code = group_refusal(request, message.group_id, Operation.DESCRIBE)
+    topics = [] if code != NONE else _fetched_topics(request, message.group_id, message.topics)
+    return _OFFSET_FETCH_RESPONSE(
+        error_code=code,
+        topics=[
+            _FETCHED_TOPIC(
+                name=name,
+                partitions=[
+                    _FETCHED_TOPIC.OffsetFetchResponsePartition(**_offset_fields(key.partition, one, failed))
+                    for key, one, failed in found
+                ],
+            )
+            for name, _, found in topics
+        ],
+    )
+
+
+def _offsets_of_group(request: Request, group: Message) -> Message:
+    code = group_refusal(request, group.group_id, Operation.DESCRIBE)
+    topics = [] if code != NONE else _fetched_topics(request, group.group_id, group.topics)
+    return _FETCHED_GROUP(
+        group_id=group.group_id,
+        error_code=code,
+        topics=[
+            _FETCHED_GROUP_TOPIC(
+                name=name,
+                topic_id=topic_id,
+                partitions=[
+                    _FETCHED_GROUP_TOPIC.OffsetFetchResponsePartitions(**_offset_fields(key.partition, one, failed))
+                    for key, one, failed in found
+                ],
+            )
+            for name, topic_id, found in topics
+        ],
+    )
+
+
+_FoundOffsets = tuple[str, UUID, list[tuple[TopicPartition, Offset, int]]]
+
+
+def _fetched_topics(request: Request, group_id: str, topics: Iterable[Message] | None) -> list[_FoundOffsets]:
+    """Name, id and offsets of the topics that are asked for, or (None) of all that the group has offsets of."""
+    groups, now_ms = request.cluster.groups, request.cluster.now_ms
+    if topics is None:
+        return _all_offsets(request, groups.fetch(group_id, None, now_ms))
+    answers = []
+    for topic in topics:
+        name, topic_id, failed = _asked_offsets(request, topic)
+        keys = [TopicPartition(name, number) for number in topic.partition_indexes]
+        offsets = groups.fetch(group_id, keys, now_ms) if failed == NONE else {}
+        answers.append((name, topic_id, [(key, offsets.get(key, NO_OFFSET), failed) for key in keys]))
+    return answers
+
+
+def _asked_offsets(request: Request, topic: Message) -> tuple[str, UUID, int]:
+    """Name and id of a topic, and why its offsets are not shown."""
+    name, topic_id = "", _NO_ID
+    if request.version < _FIRST_FETCH_WITH_TOPIC_IDS:
+        name = topic.name
+    else:
+        topic_id = topic.topic_id
+        name = request.metadata.topic_names.get(str(topic_id), "")
+        if not name:
+            return "", topic_id, UNKNOWN_TOPIC_ID
+    return name, topic_id, NONE if request.allows(Operation.DESCRIBE, name) else TOPIC_AUTHORIZATION_FAILED
+
+
+def _all_offsets(request: Request, offsets: dict[TopicPartition, Offset]) -> list[_FoundOffsets]:
+    answers: dict[str, list[tuple[TopicPartition, Offset, int]]] = {}
+    for key, one in sorted(offsets.items()):
+        if request.allows(Operation.DESCRIBE, key.topic):
+            answers.setdefault(key.topic, []).append((key, one, NONE))
+    known = request.metadata.topics
+    return [(name, UUID(known[name].topic_id) if name in known else _NO_ID, found) for name, found in answers.items()]
+
+
+def _offset_fields(number: int, offset: Offset, code: int) -> dict[str, object]:
+    return {
+        "partition_index": number,
+        "committed_offset": offset.offset,
+        "committed_leader_epoch": offset.leader_epoch,
+        "metadata": offset.metadata,
+        "error_code": code,
+    }
+
+
+HANDLERS = (
+    Handler(api.FIND_COORDINATOR, _find_coordinator),
+    Handler(api.LIST_GROUPS, _list_groups),
+    Handler(api.DESCRIBE_GROUPS, _describe_groups),
+    Handler(api.DELETE_GROUPS, _delete_groups),
+    Handler(api.OFFSET_COMMIT, _offset_commit),
+    Handler(api.OFFSET_FETCH, _offset_fetch),
+)

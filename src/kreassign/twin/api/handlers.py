@@ -1,0 +1,39 @@
+"""Every API that the twin answers: the handlers of all rooms. A room registers its own at its end.
+
+Which versions a node offers depends on the release (`twin/version.py`).
+"""
+
+from __future__ import annotations
+
+from kreassign.twin.api import (
+    cluster,
+    configs,
+    group_membership,
+    groups,
+    kip_179,
+    metadata,
+    produce_and_fetch,
+    reassignments,
+    security,
+    topics,
+)
+from kreassign.twin.api.request import Handler
+
+_ROOMS = (
+    cluster,
+    configs,
+    group_membership,
+    groups,
+    kip_179,
+    metadata,
+    produce_and_fetch,
+    reassignments,
+    security,
+    topics,
+)
+
+HANDLERS: tuple[Handler, ...] = tuple(handler for room in _ROOMS for handler in room.HANDLERS)
+"""One per API."""
+
+HANDLERS_BY_KEY = {handler.api.key: handler for handler in HANDLERS}
+"""The handlers by the number of their API."""

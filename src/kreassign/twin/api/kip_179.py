@@ -1,0 +1,310 @@
+"""Answer the APIs that KIP-179 proposed and no Kafka has, where the twin was started with them.
+
+AlterPartitionCounts, AlterReplicationFactors, ReassignPartitions, ReplicaStatus. `model/topic_changes.py` decides
+upon a view of this node's cluster; what is legal goes the way of Kafka's own APIs, with their refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from kreassign.model import Broker, Partition, Topic, TopicPartition
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_PARTITIONS,
+    INVALID_TOPIC_EXCEPTION,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from kreassign.model.requests import NO_COPY, Copy, OffsetRange
+from kreassign.model.topic_changes import (
+    Refusal,
+    TopicsView,
+    decide_partition_counts,
+    decide_reassignments,
+    decide_replication_factors,
+    topics_view,
+)
+from kreassign.twin.access import Operation
+from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller.decision import DONE, MIN_IN_SYNC_REPLICAS, TIMED_OUT, Outcome, has_expired
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicOutcomes, TopicTargets
+from kreassign.twin.controller.topics import CreatePartitions, MorePartitions
+from kreassign.twin.metadata import PartitionState, TopicState
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+# The view of this node's cluster that decisions about topics are based on.
+
+
+def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
+    """These topics, if they exist, and all brokers with their copies; those of a broker that is down are unknown."""
+    metadata, context = request.metadata, request.context
+    found = {name: _seen_topic(metadata.topics[name]) for name in names if name in metadata.topics}
+    brokers = [
+        Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced) for one in metadata.brokers.values()
+    ]
+    running = [broker.id for broker in brokers if request.cluster.is_running(broker.id)]
+    return topics_view(
+        brokers,
+        {broker: request.cluster.replication.readings.log_dirs(broker) for broker in running},
+        found,
+        ongoing=metadata.reassigning,
+        min_in_sync={name: int(context.topic_setting(name, MIN_IN_SYNC_REPLICAS, "1")) for name in found},
+    )
+
+
+def _seen_topic(state: TopicState) -> Topic:
+    return Topic(
+        state.name, state.topic_id, is_internal=False, partitions=tuple(map(_seen_partition, state.partitions.values()))
+    )
+
+
+def _seen_partition(state: PartitionState) -> Partition:
+    return Partition(state.topic_partition, state.replicas, state.isr, state.leader, state.leader_epoch)
+
+
+_COUNTS_RESPONSE = api.ALTER_PARTITION_COUNTS.response
+
+
+def _alter_partition_counts(request: Request) -> Message:
+    """AlterPartitionCounts: gives topics so many partitions in all (KIP-179; no Kafka has it).
+
+    Versions: 0, if the twin was started with KIP-179.
+    Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - An unknown topic is INVALID_TOPIC_EXCEPTION, a count that is no increase INVALID_PARTITIONS, a topic that comes
+      twice INVALID_REQUEST.
+    - What is legal goes the way of CreatePartitions, with its refusals.
+
+    Left out:
+    - Quotas on how much may be created.
+    """
+    message = request.message
+    if not request.allows(Operation.ALTER):
+        return _COUNTS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(message.timeout_ms):
+        return _COUNTS_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    view = topics_seen(request, {topic.name for topic in message.topics})
+    decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in message.topics])
+    wanted = tuple(MorePartitions(name, count) for name, count in decided.items() if not isinstance(count, Refusal))
+    command = CreatePartitions(wanted, message.validate_only, message.timeout_ms)
+    made = dict(request.cluster.controller.create_partitions(command))
+    refused = {
+        name: Outcome(refusal.code, refusal.message)
+        for name, refusal in decided.items()
+        if isinstance(refusal, Refusal)
+    }
+    return _COUNTS_RESPONSE(topics=[_counts_topic(name, (made | refused)[name]) for name in decided])
+
+
+def _counts_topic(name: str, outcome: Outcome) -> Message:
+    return _COUNTS_RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
+
+
+_FACTORS_RESPONSE = api.ALTER_REPLICATION_FACTORS.response
+
+
+def _alter_replication_factors(request: Request) -> Message:
+    """AlterReplicationFactors: gives topics so many replicas, and chooses where (KIP-179; no Kafka has it).
+
+    Versions: 0, if the twin was started with KIP-179.
+    Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - New replicas go to racks that have none yet, there to the brokers with the fewest bytes; of those that go, the
+      leader is never one, and those out of sync go first.
+    - An unknown topic is INVALID_TOPIC_EXCEPTION, a factor that cannot be reached or is below min.insync.replicas
+      INVALID_REPLICATION_FACTOR, a topic that moves REASSIGNMENT_IN_PROGRESS, one that comes twice INVALID_REQUEST.
+
+    Left out:
+    - Nothing.
+    """
+    message = request.message
+    if not request.allows(Operation.ALTER):
+        return _FACTORS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(message.timeout_ms):
+        return _FACTORS_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    decided = decide_replication_factors(
+        topics_seen(request, {topic.name for topic in message.topics}),
+        [(topic.name, topic.replication_factor) for topic in message.topics],
+        may_undercut_min_in_sync=message.may_undercut_min_in_sync,
+    )
+    outcomes = {
+        name: Outcome(targets.code, targets.message) if isinstance(targets, Refusal) else DONE
+        for name, targets in decided.items()
+    }
+    if not message.validate_only:
+        answer = request.cluster.controller.alter_reassignments(_factors_command(decided))
+        if answer.outcome.is_failure:
+            return _FACTORS_RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+        outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
+    return _FACTORS_RESPONSE(topics=[_factors_topic(name, outcomes[name]) for name in decided])
+
+
+def _factors_command(decided: Mapping[str, dict[TopicPartition, tuple[int, ...]] | Refusal]) -> AlterReassignments:
+    return AlterReassignments(
+        tuple(
+            TopicTargets(name, tuple(Target(key.partition, replicas) for key, replicas in targets.items()))
+            for name, targets in decided.items()
+            if not isinstance(targets, Refusal)
+        )
+    )
+
+
+def _first_failure(topic: TopicOutcomes) -> Outcome:
+    """A topic fails with the first refusal, if the controller refuses any of its partitions after all."""
+    return next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
+
+
+def _factors_topic(name: str, outcome: Outcome) -> Message:
+    return _FACTORS_RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
+
+
+_REASSIGN_RESPONSE = api.REASSIGN_PARTITIONS.response
+_REASSIGN_TOPIC = _REASSIGN_RESPONSE.ReassignedTopicOutcome
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+
+
+def _reassign_partitions(request: Request) -> Message:
+    """ReassignPartitions: starts to move partitions (KIP-179; no Kafka has it: AlterPartitionReassignments came).
+
+    Versions: 0, if the twin was started with KIP-179.
+    Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - An unknown topic is INVALID_TOPIC_EXCEPTION, an unknown broker UNKNOWN_MEMBER_ID, an unknown partition or an
+      illegal list INVALID_REPLICA_ASSIGNMENT, a partition that moves already REASSIGNMENT_IN_PROGRESS, one that comes
+      twice INVALID_REQUEST.
+    - What is legal goes the way of AlterPartitionReassignments.
+
+    Left out:
+    - Nothing.
+    """
+    message = request.message
+    if not request.allows(Operation.ALTER):
+        return _REASSIGN_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(message.timeout_ms):
+        return _REASSIGN_RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    wanted = [
+        (TopicPartition(topic.name, entry.partition_index), tuple(entry.replicas))
+        for topic in message.topics
+        for entry in topic.partitions
+    ]
+    decided = decide_reassignments(topics_seen(request, {key.topic for key, _replicas in wanted}), wanted)
+    legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
+    outcomes = dict.fromkeys(legal, DONE)
+    if not message.validate_only:
+        answer = request.cluster.controller.alter_reassignments(_reassign_command(legal))
+        if answer.outcome.is_failure:
+            return _REASSIGN_RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+        for topic in answer.topics:
+            outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
+    for key, target in decided.items():
+        if isinstance(target, Refusal):
+            outcomes[key] = Outcome(target.code, target.message)
+    return _REASSIGN_RESPONSE(topics=_targets_by_topic({key: outcomes[key] for key in decided}))
+
+
+def _reassign_command(targets: Targets) -> AlterReassignments:
+    return AlterReassignments(
+        tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
+    )
+
+
+def _targets_by_topic(outcomes: dict[TopicPartition, Outcome]) -> list[Message]:
+    topics: dict[str, list[Message]] = {}
+    for (topic, number), outcome in outcomes.items():
+        entry = _REASSIGN_TOPIC.ReassignedPartitionOutcome(
+            partition_index=number, error_code=outcome.code, error_message=outcome.message
+        )
+        topics.setdefault(topic, []).append(entry)
+    return [_REASSIGN_TOPIC(name=topic, partitions=entries) for topic, entries in topics.items()]
+
+
+_STATUS_RESPONSE = api.REPLICA_STATUS.response
+_STATUS_TOPIC = _STATUS_RESPONSE.ToldTopic
+_PARTITION = _STATUS_TOPIC.ToldPartition
+_UNKNOWN_BYTES = -1
+
+
+def _replica_status(request: Request) -> Message:
+    """ReplicaStatus: how far the replicas of partitions are that the asked broker leads (KIP-179; no Kafka has it).
+
+    Versions: 0, if the twin was started with KIP-179.
+    Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - An unknown topic is INVALID_TOPIC_EXCEPTION, an unknown partition INVALID_PARTITIONS, one that another broker
+      leads NOT_LEADER_OR_FOLLOWER.
+    - Of the brokers asked for, one that is not registered is UNKNOWN_MEMBER_ID, one that has no replica
+      UNKNOWN_TOPIC_OR_PARTITION.
+    - A replica whose broker is down, or whose directory is offline, is left out.
+
+    Left out:
+    - Nothing.
+    """
+    if not request.allows(Operation.DESCRIBE):
+        return _STATUS_RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    topics = [
+        _STATUS_TOPIC(
+            name=topic.name, partitions=[_status_partition(request, topic.name, entry) for entry in topic.partitions]
+        )
+        for topic in request.message.topics
+    ]
+    return _STATUS_RESPONSE(topics=topics)
+
+
+def _status_partition(request: Request, topic: str, entry: Message) -> Message:
+    state = request.metadata.partition(TopicPartition(topic, entry.partition_index))
+    if state is None:
+        code = INVALID_PARTITIONS if topic in request.metadata.topics else INVALID_TOPIC_EXCEPTION
+    else:
+        code = NONE if state.leader == request.node.id else NOT_LEADER_OR_FOLLOWER
+    replicas = [] if state is None or code != NONE else list(_replicas(request, state, entry.brokers))
+    return _PARTITION(partition_index=entry.partition_index, error_code=code, replicas=replicas)
+
+
+def _replicas(request: Request, state: PartitionState, wanted: list[int] | None) -> Iterator[Message]:
+    leader = _copy(request, state, state.leader)
+    for broker in state.replicas if wanted is None else wanted:
+        if broker not in request.metadata.brokers:
+            yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_MEMBER_ID)
+        elif broker not in state.replicas:
+            yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_TOPIC_OR_PARTITION)
+        elif request.cluster.is_running(broker):
+            yield _told(request, broker, _copy(request, state, broker), leader)
+
+
+def _copy(request: Request, state: PartitionState, broker: int) -> Copy:
+    readings, key = request.cluster.replication.readings, state.topic_partition
+    start, end = readings.local_log_start_offset(key, broker), readings.log_end_offset(key, broker)
+    if start is None or end is None:
+        return Copy(NO_COPY, 0)
+    return Copy(OffsetRange(start, end), readings.size_bytes(key, broker))
+
+
+def _told(request: Request, broker: int, copy: Copy, leader: Copy) -> Message:
+    lag_records, lag_bytes = copy.lag_behind(leader)
+    return _PARTITION.ToldReplica(
+        broker_id=broker,
+        error_code=NONE,
+        status_time_ms=request.cluster.now_ms,
+        log_start_offset=copy.offsets.start,
+        log_end_offset=copy.offsets.end,
+        lag_records=lag_records,
+        lag_bytes=_UNKNOWN_BYTES if lag_bytes is None else lag_bytes,
+        size_bytes=_UNKNOWN_BYTES if copy.size_bytes is None else copy.size_bytes,
+    )
+
+
+HANDLERS = (
+    Handler(api.ALTER_PARTITION_COUNTS, _alter_partition_counts),
+    Handler(api.ALTER_REPLICATION_FACTORS, _alter_replication_factors),
+    Handler(api.REASSIGN_PARTITIONS, _reassign_partitions),
+    Handler(api.REPLICA_STATUS, _replica_status),
+)

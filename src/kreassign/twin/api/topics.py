@@ -1,0 +1,214 @@
+"""Create and delete topics, and give them more partitions: CreateTopics, DeleteTopics, CreatePartitions.
+
+What is created, and where it is placed, is decided in `twin/controller/topics.py`.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access import Operation
+from kreassign.twin.api.request import Handler, Request
+from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
+from kreassign.twin.controller.topics import (
+    CreatePartitions,
+    CreateTopics,
+    MorePartitions,
+    TopicCreation,
+    TopicDeletion,
+    TopicReference,
+    WantedTopic,
+)
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+_CREATE_TOPICS_RESPONSE = api.CREATE_TOPICS.response
+_CREATE_TOPICS_RESULT = _CREATE_TOPICS_RESPONSE.CreatableTopicResult
+_NO_ID = uuid.UUID(int=0)
+
+
+def _create_topics(request: Request) -> Message:
+    """CreateTopics: creates topics, placed by hand or by the cluster.
+
+    Versions: 0-7 on 3.7, 3.9; 2-7 on 4.2, 4.3.
+    Permission: CREATE on the cluster or on the topic; without it TOPIC_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Automatic placement is the striped placer of the KRaft controller; brokers that are fenced, shutting down or
+      wholly cordoned (4.3) are avoided.
+    - From version 5 on the answer has counts and configuration, if the client may see the configuration.
+    - The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
+    - In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out
+      is 0 or less is executed all the same.
+
+    Left out:
+    - Quotas on how much may be created; policies of the operator's own.
+    """
+    wanted = tuple(_create_topics_wanted(topic) for topic in request.message.topics)
+    denied = frozenset(topic.name for topic in wanted if not _may_create(request, topic.name))
+    command = CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
+    answers = request.cluster.controller.create_topics(command)
+    return _CREATE_TOPICS_RESPONSE(topics=[_create_topics_result(request, answer) for answer in answers])
+
+
+def _may_create(request: Request, topic: str) -> bool:
+    return request.allows(Operation.CREATE) or request.allows(Operation.CREATE, topic)
+
+
+def _create_topics_wanted(topic: Message) -> WantedTopic:
+    return WantedTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((entry.partition_index, tuple(entry.broker_ids)) for entry in topic.assignments),
+        tuple((entry.name, entry.value) for entry in topic.configs),
+    )
+
+
+def _create_topics_result(request: Request, created: TopicCreation) -> Message:
+    if created.outcome.is_failure:
+        return _CREATE_TOPICS_RESULT(
+            name=created.name,
+            topic_id=_NO_ID,
+            error_code=created.outcome.code,
+            error_message=created.outcome.message,
+            configs=[],
+        )
+    if not request.allows(Operation.DESCRIBE_CONFIGS, created.name):
+        return _CREATE_TOPICS_RESULT(
+            name=created.name,
+            topic_id=created.topic_id,
+            error_message=None,
+            topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
+            configs=[],
+        )
+    configs = topic_configs(request.cluster.context, request.cluster.controller.active_id, created.configs)
+    return _CREATE_TOPICS_RESULT(
+        name=created.name,
+        topic_id=created.topic_id,
+        error_message=None,
+        num_partitions=created.partition_count,
+        replication_factor=created.replication_factor,
+        configs=[_created_config(config) for config in sorted(configs, key=lambda config: config.name)],
+    )
+
+
+def _created_config(config: DescribedConfig) -> Message:
+    return _CREATE_TOPICS_RESULT.CreatableTopicConfigs(
+        name=config.name,
+        value=config.value,
+        read_only=config.is_read_only,
+        config_source=config.source,
+        is_sensitive=config.is_sensitive,
+    )
+
+
+_DELETE_TOPICS_RESPONSE = api.DELETE_TOPICS.response
+_FIRST_DELETION_BY_ID = 6
+
+
+def _delete_topics(request: Request) -> Message:
+    """DeleteTopics: deletes topics, and with them their moves.
+
+    Versions: 0-6 on 3.7, 3.9; 1-6 on 4.2, 4.3.
+    Permission: DELETE on the topic or on the cluster; without it TOPIC_AUTHORIZATION_FAILED.
+
+    Behaviour:
+    - Topics are gone at once; version 6 can name them by id.
+    - The same topic twice, or by name and by id, is INVALID_REQUEST.
+    - A time-out of 0 or less is REQUEST_TIMED_OUT for all.
+
+    Left out:
+    - Answers keep the order of the request, which real controllers shuffle.
+    - A client that may not even see a topic gets its name all the same.
+    - delete.topic.enable is always true.
+    """
+    answers = request.cluster.controller.delete_topics(
+        _topic_references(request), request.message.timeout_ms, _deletion_denied(request)
+    )
+    return _DELETE_TOPICS_RESPONSE(responses=[_delete_topics_result(one) for one in answers])
+
+
+def _topic_references(request: Request) -> tuple[TopicReference, ...]:
+    if request.version < _FIRST_DELETION_BY_ID:
+        return tuple(map(TopicReference, request.message.topic_names))
+    return tuple(
+        TopicReference(topic.name, None if (topic.topic_id or _NO_ID) == _NO_ID else str(topic.topic_id))
+        for topic in request.message.topics
+    )
+
+
+def _deletion_denied(request: Request) -> set[str]:
+    if request.cluster.permissions is None or request.allows(Operation.DELETE):
+        return set()
+    named = {reference.name for reference in _topic_references(request) if reference.name is not None}
+    return {
+        topic for topic in named | request.cluster.metadata.topics.keys() if not request.allows(Operation.DELETE, topic)
+    }
+
+
+def _delete_topics_result(deletion: TopicDeletion) -> Message:
+    return _DELETE_TOPICS_RESPONSE.DeletableTopicResult(
+        name=deletion.name,
+        topic_id=deletion.topic_id or _NO_ID,
+        error_code=deletion.outcome.code,
+        error_message=deletion.outcome.message,
+    )
+
+
+_CREATE_PARTITIONS_RESPONSE = api.CREATE_PARTITIONS.response
+
+
+def _create_partitions(request: Request) -> Message:
+    """CreatePartitions: gives topics more partitions, also while they are being moved (not so in ZooKeeper mode).
+
+    Versions: 0-3.
+    Permission: ALTER on the topic; without it TOPIC_AUTHORIZATION_FAILED, and no text.
+
+    Behaviour:
+    - New partitions get as many replicas as one of the others has just now, those that come and go in a move
+      included. Which one that is Kafka leaves to a hash table: 2 of three or four partitions, 5 of six to nine, 0 of
+      fewer.
+    - The same topic twice is INVALID_REQUEST, answered once; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
+    - The option to validate only is followed.
+    - In ZooKeeper mode a topic in a move gets no more partitions, the words are others, and a request whose time-out
+      is 0 or less is executed all the same.
+
+    Left out:
+    - Quotas on how much may be created.
+    """
+    wanted = tuple(_create_partitions_wanted(topic) for topic in request.message.topics)
+    denied = {one.topic for one in wanted if not request.allows(Operation.ALTER, one.topic)}
+    command = CreatePartitions(
+        tuple(one for one in wanted if one.topic not in denied),
+        request.message.validate_only,
+        request.message.timeout_ms,
+    )
+    answers = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
+    return _CREATE_PARTITIONS_RESPONSE(
+        results=[
+            _create_partitions_result(*answer)
+            for answer in (*answers, *request.cluster.controller.create_partitions(command))
+        ]
+    )
+
+
+def _create_partitions_wanted(topic: Message) -> MorePartitions:
+    lists = topic.assignments
+    assignments = None if lists is None else tuple(tuple(entry.broker_ids) for entry in lists)
+    return MorePartitions(topic.name, topic.count, assignments)
+
+
+def _create_partitions_result(name: str, outcome: Outcome) -> Message:
+    return _CREATE_PARTITIONS_RESPONSE.CreatePartitionsTopicResult(
+        name=name, error_code=outcome.code, error_message=outcome.message
+    )
+
+
+HANDLERS = (
+    Handler(api.CREATE_TOPICS, _create_topics),
+    Handler(api.DELETE_TOPICS, _delete_topics),
+    Handler(api.CREATE_PARTITIONS, _create_partitions),
+)

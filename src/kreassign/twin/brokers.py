@@ -1,0 +1,343 @@
+"""The brokers of a twin as processes: they start, stop, crash and freeze, and their log directories fail.
+
+When the controller notices, and what brokers report to it about their copies: ISR changes, and in which directory a
+replica is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import assert_never
+
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.twin.controller.brokers import (
+    NO_EPOCH,
+    Registration,
+    begin_shutdown,
+    fail_log_dir,
+    fence,
+    register,
+    unfence,
+)
+from kreassign.twin.controller.leader_and_isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.core import TwinCore
+from kreassign.twin.metadata import (
+    UNASSIGNED,
+    BrokerRegistered,
+    PartitionChanged,
+    PartitionCreated,
+    PartitionState,
+    Record,
+)
+from kreassign.twin.replication.state import (
+    CopyDeleted,
+    FutureCopyCaughtUp,
+    LogDirFull,
+    ReplicaCaughtUp,
+    ReplicaEvent,
+    ReplicaFellBehind,
+)
+
+# What brokers report to the controller about their copies.
+
+ASSIGNMENT_DELAY_MS = 90
+"""Brokers batch their reports of directories for about a tenth of a second; a broker that comes back has reported
+before its followers' first fetch lets it join an ISR (4.3.1, seen by what stays in the ELR)."""
+
+
+def report_replica_event(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: ReplicaEvent) -> None:
+    """Let the broker that an event is about react to it; `fail_log_dir` takes a directory of a broker offline."""
+    match event:
+        case ReplicaCaughtUp(topic_partition, broker_id):
+            _propose_isr(core, topic_partition, joining=broker_id)
+        case ReplicaFellBehind(topic_partition, broker_id):
+            _propose_isr(core, topic_partition, leaving=broker_id)
+        case FutureCopyCaughtUp(topic_partition, broker_id, path):
+            _assign_directories(core, broker_id, {topic_partition: path})
+        case LogDirFull(broker_id, path):
+            fail_log_dir(broker_id, path)
+        case CopyDeleted():
+            pass
+        case _:
+            assert_never(event)
+
+
+class DirectoryReports:
+    """Brokers tell the controller in which directory they put a replica (KIP-858), a little after they learn of it.
+
+    What they learn of is a new partition, or one that they have a replica of already and whose record names
+    directories. So a replica that a move adds is reported only after the next such record, often that with which the
+    move ends (4.3.1: `TopicDelta.localChanges` passes over partitions that the broker had no replica of before).
+    """
+
+    def __init__(self, core: TwinCore) -> None:
+        self._core = core
+        self._pending: set[tuple[TopicPartition, int]] = set()
+
+    def note(self, record: Record, before: PartitionState | None) -> None:
+        """A record was applied; `before` is what its partition was."""
+        match record:
+            case PartitionCreated(key):
+                known = set(record.replicas)
+            case PartitionChanged(key) if record.directories is not None and before is not None:
+                known = set(before.replicas)
+            case _:
+                return
+        partition = self._core.metadata.partition(key)
+        assert partition is not None
+        for broker_id in known.intersection(partition.replicas):
+            if partition.directory_of(broker_id) == UNASSIGNED and (key, broker_id) not in self._pending:
+                self._pending.add((key, broker_id))
+                due_ms = self._core.now_ms + ASSIGNMENT_DELAY_MS
+                self._core.schedule(due_ms, partial(self._report_if_active, key, broker_id))
+
+    def report_all(self, broker_id: int) -> None:
+        """Let a broker that has just started report every replica whose directory the controller does not know."""
+        self._report(broker_id, [one.topic_partition for one in self._core.metadata.partitions_on(broker_id)])
+
+    def _report_if_active(self, key: TopicPartition, broker_id: int) -> None:
+        self._pending.discard((key, broker_id))
+        if self._core.processes.is_responsive(broker_id) and self._core.metadata.is_active(broker_id):
+            self._report(broker_id, [key])
+
+    def _report(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
+        """Tell the directories of replicas that the controller does not know, in one request as brokers do."""
+        paths = {key: path for key in keys if (path := self._unreported_path(key, broker_id)) is not None}
+        if paths:
+            _assign_directories(self._core, broker_id, paths)
+
+    def _unreported_path(self, key: TopicPartition, broker_id: int) -> str | None:
+        partition = self._core.metadata.partition(key)
+        if partition is None or broker_id not in partition.replicas or partition.directory_of(broker_id) != UNASSIGNED:
+            return None
+        return self._core.replication.readings.log_dir(key, broker_id)
+
+
+def _assign_directories(core: TwinCore, broker: int, paths: Mapping[TopicPartition, str]) -> None:
+    """Let a broker report in which directories replicas are."""
+    known = core.metadata.brokers.get(broker)
+    if known is not None:
+        directories = {log_dir.path: log_dir.directory_id for log_dir in known.log_dirs}
+        core.controller.assign_directories(broker, {key: directories[path] for key, path in paths.items()})
+
+
+def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:
+    """Let the leader of a partition ask for another ISR (AlterPartition)."""
+    partition = core.metadata.partition(key)
+    if partition is None or partition.leader not in core.metadata.brokers:
+        return
+    brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
+    if joining is not None:
+        brokers.append(joining)
+    brokers.sort()  # A leader keeps them as a set, and proposes them in the order of their ids.
+    proposed = ProposedIsr(
+        core.metadata.topics[key.topic].topic_id,
+        key.partition,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        tuple(Member(broker) for broker in brokers),
+    )
+    leader = core.metadata.brokers[partition.leader]
+    core.commit(alter_isr(core.context, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
+
+
+# Brokers start, stop, crash and freeze; when the controller notices.
+
+
+class BrokerLifecycle:
+    """What happens to broker processes. What a broker cannot report while it is down it reports after its start."""
+
+    def __init__(self, core: TwinCore, reports: DirectoryReports) -> None:
+        self._core = core
+        self._reports = reports
+        self._registrations: dict[int, BrokerRegistered] = {}
+        self._clean_epochs: dict[int, int] = {}
+        self._session_ends_ms: dict[int, int] = {}
+        self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
+        self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
+
+    def load(self, registrations: Mapping[int, BrokerRegistered]) -> None:
+        """Begin as the metadata says: brokers that are fenced or unregistered are down, failed directories offline.
+
+        `registrations` are how brokers registered last, those too that are not registered any more.
+        """
+        # What a broker says of itself stays the same, also after it was unregistered.
+        self._registrations.update(registrations)
+        for broker_id in registrations.keys() - self._core.metadata.brokers.keys():
+            self._kill(broker_id)
+        for broker in list(self._core.metadata.brokers.values()):
+            offline = [log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id in broker.failed_dirs]
+            self._failed_dirs[broker.broker_id].update(offline)
+            for path in offline:
+                self._core.replication.fail_dir(broker.broker_id, path)
+            if broker.fenced:
+                self._shut_down(broker.broker_id)
+
+    # --- stopping ---------------------------------------------------------------------------------------------
+
+    def crash(self, broker_id: int) -> None:
+        """Kill a broker. The controller notices when its session expires."""
+        self._kill(broker_id)
+        self._let_session_expire(broker_id)
+
+    def stop(self, broker_id: int) -> None:
+        """Shut a broker down in order: it hands over its leaderships, then stops, and the controller knows."""
+        self._check_known(broker_id)
+        if self._core.processes.is_frozen(broker_id):
+            raise InputError(f"broker {broker_id} is frozen and cannot shut down; unfreeze it first, or crash it")
+        core = self._core
+        if broker_id not in core.metadata.brokers:
+            self._kill(broker_id)  # Nobody is asked, and nobody misses it.
+            return
+        core.commit(begin_shutdown(core.context, broker_id))
+        self._shut_down(broker_id)
+        core.commit(fence(core.context, broker_id))
+
+    def _shut_down(self, broker_id: int) -> None:
+        """End a process in order, so that its data is trusted when it is back."""
+        self._clean_epochs[broker_id] = self._core.metadata.brokers[broker_id].broker_epoch
+        self._kill(broker_id)
+
+    def _kill(self, broker_id: int) -> None:
+        self._check_known(broker_id)
+        if not self._core.processes.is_running(broker_id):
+            raise InputError(f"broker {broker_id} is down already")
+        if self._core.processes.is_frozen(broker_id):
+            self._core.views.release(broker_id)
+        self._core.processes.kill(broker_id)
+        self._core.replication.crash(broker_id)
+
+    def freeze(self, broker_id: int) -> None:
+        """Suspend a process: connections stay and get no answers, it neither fetches nor reads metadata records."""
+        self._check_known(broker_id)
+        processes = self._core.processes
+        if not processes.is_responsive(broker_id):
+            raise InputError(f"broker {broker_id} is {'frozen' if processes.is_frozen(broker_id) else 'down'} already")
+        processes.freeze(broker_id)
+        self._core.views.hold_back(broker_id)
+        self._core.replication.crash(broker_id)
+        self._let_session_expire(broker_id)
+
+    def _let_session_expire(self, broker_id: int) -> None:
+        core = self._core
+        known = core.metadata.brokers.get(broker_id)
+        if broker_id not in self._session_ends_ms and known is not None and not known.fenced:
+            ends_ms = self._session_ends_ms[broker_id] = core.now_ms + core.settings.session_timeout_ms
+            core.schedule(ends_ms, partial(self._end_session, broker_id, ends_ms))
+
+    def _end_session(self, broker_id: int, ends_ms: int) -> None:
+        if self._session_ends_ms.get(broker_id) != ends_ms:
+            return  # The broker was frozen, and sent a heartbeat in time.
+        del self._session_ends_ms[broker_id]
+        if broker_id in self._core.metadata.brokers:
+            self._core.commit(fence(self._core.context, broker_id))
+
+    # --- starting ---------------------------------------------------------------------------------------------
+
+    def start(self, broker_id: int) -> None:
+        """Start a broker that is down; it registers and is unfenced after `start_up_ms`."""
+        self._check_known(broker_id)
+        if self._core.processes.is_running(broker_id):
+            raise InputError(f"broker {broker_id} is running; stop it first")
+        self._core.processes.start(broker_id)
+        self._register_at(self._core.now_ms + self._core.settings.start_up_ms, broker_id)
+
+    def _register_at(self, due_ms: int, broker_id: int) -> None:
+        self._core.schedule(due_ms, partial(self._register, broker_id, self._core.processes.start_count(broker_id)))
+
+    def _register(self, broker_id: int, start_count: int) -> None:
+        core = self._core
+        known = self._registrations[broker_id]
+        if not self._is_same_process(broker_id, start_count):
+            return
+        if broker_id in self._session_ends_ms:
+            # The controller refuses the id of a broker whose session has not expired.
+            self._register_at(self._session_ends_ms[broker_id], broker_id)
+            return
+        registration = Registration(
+            broker_id,
+            known.host,
+            known.port,
+            known.rack,
+            known.log_dirs,
+            previous_epoch=self._clean_epochs.pop(broker_id, NO_EPOCH),
+        )
+        self._use_repaired_dirs(broker_id)
+        core.views.release(broker_id)
+        core.commit(register(core.context, registration))
+        core.replication.restore(broker_id)
+        self._rejoin(broker_id)
+
+    def unfreeze(self, broker_id: int) -> None:
+        """Let a frozen process continue. It knows what it knew, until it has caught up after `catch_up_ms`."""
+        processes = self._core.processes
+        if not processes.is_frozen(broker_id):
+            raise InputError(f"broker {broker_id} is not frozen")
+        processes.unfreeze(broker_id)
+        self._session_ends_ms.pop(broker_id, None)
+        self._core.replication.restore(broker_id)
+        caught_up_ms = self._core.now_ms + self._core.settings.catch_up_ms
+        self._core.schedule(caught_up_ms, partial(self._catch_up, broker_id, processes.start_count(broker_id)))
+
+    def _catch_up(self, broker_id: int, start_count: int) -> None:
+        if self._is_same_process(broker_id, start_count) and not self._core.processes.is_frozen(broker_id):
+            self._core.views.release(broker_id)
+            self._rejoin(broker_id)
+
+    def _is_same_process(self, broker_id: int, start_count: int) -> bool:
+        processes = self._core.processes
+        return processes.is_running(broker_id) and processes.start_count(broker_id) == start_count
+
+    def _rejoin(self, broker_id: int) -> None:
+        """Report directories, those that failed meanwhile too, and be unfenced if any is left."""
+        core = self._core
+        for path in sorted(self._failed_dirs[broker_id]):
+            self._report_failed_dir(broker_id, path)
+        known = core.metadata.brokers.get(broker_id)
+        if not core.processes.is_responsive(broker_id) or known is None:
+            return
+        self._reports.report_all(broker_id)
+        if known.fenced:
+            core.commit(unfence(core.context, broker_id))
+
+    # --- log directories --------------------------------------------------------------------------------------
+
+    def fail_log_dir(self, broker_id: int, path: str) -> None:
+        """Take a log directory offline; its broker reports that at once. A broker without any other crashes."""
+        self._check_known(broker_id)
+        self._core.replication.fail_dir(broker_id, path)
+        self._failed_dirs[broker_id].add(path)
+        self._repaired_dirs[broker_id].discard(path)
+        if self._core.processes.is_responsive(broker_id):
+            self._report_failed_dir(broker_id, path)
+
+    def repair_log_dir(self, broker_id: int, path: str) -> None:
+        """Repair an offline directory with all its data. Its broker uses it after its next start."""
+        self._check_known(broker_id)
+        if path in self._failed_dirs[broker_id]:
+            self._failed_dirs[broker_id].discard(path)
+            self._repaired_dirs[broker_id].add(path)
+
+    def _report_failed_dir(self, broker_id: int, path: str) -> None:
+        core = self._core
+        if broker_id not in core.metadata.brokers:
+            return
+        log_dirs = core.metadata.brokers[broker_id].log_dirs
+        (directory,) = (log_dir.directory_id for log_dir in log_dirs if log_dir.path == path)
+        if directory not in core.metadata.brokers[broker_id].failed_dirs:
+            core.commit(fail_log_dir(core.context, broker_id, directory))
+        has_none_left = len(core.metadata.brokers[broker_id].failed_dirs) == len(log_dirs)
+        if has_none_left and core.processes.is_running(broker_id):
+            self.crash(broker_id)
+
+    def _use_repaired_dirs(self, broker_id: int) -> None:
+        for path in sorted(self._repaired_dirs[broker_id]):
+            self._core.replication.restore_dir(broker_id, path)
+        self._repaired_dirs[broker_id].clear()
+
+    def _check_known(self, broker_id: int) -> None:
+        brokers = self._core.processes.ids
+        if broker_id not in brokers:
+            raise InputError(f"there is no broker {broker_id}; there are {list(brokers)}")

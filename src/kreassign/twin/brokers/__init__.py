@@ -1,1 +1,0 @@
-"""The brokers and controllers of a twin as processes."""

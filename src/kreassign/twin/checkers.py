@@ -1,0 +1,353 @@
+"""Check what must hold of every twin after every step, whatever happens to it.
+
+Each invariant is a function of the twin and the step, which yields a sentence for each place where the invariant
+does not hold; `CHECKERS` lists them. Most look only at what a step changed. Three look at the whole cluster,
+`bytes_add_up`, `throttles_are_kept` and `list_is_progress`: on clusters of more than `LARGE` partitions they do so
+only once in `SAMPLED` records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from kreassign.errors import InvariantBroken
+from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+from kreassign.twin.controller.partition_change import without
+from kreassign.twin.controller.reassignments import ReassignmentsAltered, list_reassignments
+from kreassign.twin.core import Step, TwinCore
+from kreassign.twin.metadata import BrokerRegistered, ClusterMetadata, PartitionState
+from kreassign.twin.replication.hardware import ThrottledReplicas, parse_rate
+from kreassign.twin.replication.readings import Flow
+
+# What a step did to partitions.
+
+
+class Change(NamedTuple):
+    """A partition after a step, and before it unless it is new."""
+
+    after: PartitionState
+    before: PartitionState | None
+
+    def __str__(self) -> str:
+        return f"{self.after.topic_partition} was {self.before} and is {self.after}"
+
+
+def changes(twin: TwinCore, step: Step) -> Iterator[Change]:
+    """The partitions that a step was about and that are still there."""
+    for topic_partition, before in step.before.items():
+        after = twin.metadata.partition(topic_partition)
+        if after is not None:
+            yield Change(after, before)
+
+
+# The ISR is part of the replicas, and both name a broker once.
+#
+# Kafka's controller refuses any other ISR (AlterPartition, INVALID_REQUEST). Eligible leaders are left out on purpose:
+# on real clusters one may remain that is no replica any more, after a move that ended below min.insync.replicas.
+
+
+def isr_is_within_replicas(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions of which this is not so."""
+    for partition, _ in changes(twin, step):
+        replicas, isr = set(partition.replicas), set(partition.isr)
+        if not isr <= replicas or (len(replicas), len(isr)) != (len(partition.replicas), len(partition.isr)):
+            yield f"{partition.topic_partition} has ISR {partition.isr} of replicas {partition.replicas}"
+
+
+# The leader of a partition is in its ISR, or it has none.
+#
+# An unclean leader is no exception: it becomes the whole ISR in the same record (KIP-101, KIP-966).
+
+
+def leader_is_in_sync(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions of which this is not so."""
+    for partition, _ in changes(twin, step):
+        if partition.has_leader and partition.leader not in partition.isr:
+            yield f"{partition.topic_partition} is led by {partition.leader}, and its ISR is {partition.isr}"
+
+
+# No partition loses its last in-sync copy to a reassignment (KIP-455: data is never left without an in-sync replica).
+#
+# Wherever a step changes what is being moved, somebody who was or has just come in sync remains, and the ISR still has
+# every record that all of its members had before. A topic that allows unclean elections has given that up.
+
+
+def last_copy_is_kept(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions that lost something."""
+    for after, before in changes(twin, step):
+        if before is None or not before.isr or _move_lists(after) == _move_lists(before):
+            continue
+        key = after.topic_partition
+        if twin.context.allows_unclean_election(key.topic):
+            continue
+        held, had = twin.replication.readings.held_offset(key), step.was_held.get(key, 0)
+        if not after.isr:
+            yield f"{key} had ISR {before.isr} before its move changed, and has none now"
+        elif held is None or held < had:
+            yield f"{key} had {had} records in sync on {before.isr}, and has {held} on {after.isr}"
+
+
+def _move_lists(partition: PartitionState) -> tuple[tuple[int, ...], ...]:
+    return partition.replicas, partition.adding, partition.removing
+
+
+# The lists of a move belong together: who comes and who goes are replicas, and a target remains (KIP-455).
+#
+# The same broker may be in both lists: real controllers write that when an unfinished move is overridden by the list
+# from before it, and such a move never ends.
+
+
+def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions whose lists do not belong together."""
+    for partition, _ in changes(twin, step):
+        lists = f"replicas {partition.replicas}, adding {partition.adding}, removing {partition.removing}"
+        if not {*partition.adding, *partition.removing} <= set(partition.replicas):
+            yield f"{partition.topic_partition} moves what is no replica: {lists}"
+        if not without(partition.replicas, partition.removing):
+            yield f"{partition.topic_partition} has no target: {lists}"
+        if len(partition.directories) != len(partition.replicas):
+            yield f"{partition.topic_partition} has {len(partition.directories)} directories: {lists}"
+
+
+# Epochs never go back, and every change raises one: so brokers and clients recognise what is outdated.
+#
+# Every change of a partition raises its partition epoch. Another leader raises the leader epoch, and so does a replica
+# that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows (KIP-320,
+# KIP-497, KIP-631).
+
+
+def epochs_never_go_back(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions and brokers of which this is not so."""
+    for change in changes(twin, step):
+        if change.before is not None and not _epochs_rise(change):
+            yield str(change)
+    for record in step.records:
+        if isinstance(record, BrokerRegistered):
+            others = (one.broker_epoch for one in twin.metadata.brokers.values() if one.broker_id != record.broker_id)
+            if record.broker_epoch <= max(others, default=-1):
+                yield f"broker {record.broker_id} registered under epoch {record.broker_epoch}, not the highest"
+
+
+def _epochs_rise(change: Change) -> bool:
+    after, before = change
+    assert before is not None
+    leads_newly = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
+    return (
+        after.partition_epoch >= before.partition_epoch + (after != before)
+        and after.leader_epoch >= before.leader_epoch + leads_newly
+    )
+
+
+# A move that ends by itself ends with exactly its target, in its order (KIP-455).
+#
+# One that a client ends goes back to what was there before, or forward to another list that is there already.
+
+
+def completed_moves_have_their_target(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions whose moves ended otherwise."""
+    by_a_client = isinstance(step.answer, ReassignmentsAltered)
+    for after, before in changes(twin, step):
+        if before is None or not before.is_reassigning or after.is_reassigning:
+            continue
+        if not (_uses_replicas_of(after, before) if by_a_client else after.replicas == _target_of(before)):
+            yield (
+                f"{after.topic_partition} was to go to {_target_of(before)} (replicas {before.replicas}, "
+                f"adding {before.adding}, removing {before.removing}) and ended with {after.replicas}"
+            )
+
+
+def _target_of(partition: PartitionState) -> tuple[int, ...]:
+    return without(partition.replicas, partition.removing)
+
+
+def _uses_replicas_of(after: PartitionState, before: PartitionState) -> bool:
+    return set(after.replicas) <= set(before.replicas)
+
+
+# Brokers have the copies that the metadata gives them, and no others: the law by which replication follows records.
+
+
+def copies_follow_replicas(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions of which this is not so."""
+    for key in step.before:
+        partition = twin.metadata.partition(key)
+        # A broker that was unregistered keeps its copies. In ZooKeeper mode a replica can be on one that never was.
+        wanted = set() if partition is None else set(twin.processes.ids) & set(partition.replicas)
+        if (present := twin.replication.readings.brokers_with(key)) != wanted:
+            yield f"{key} has copies on brokers {sorted(present)}, and should have them on {sorted(wanted)}"
+
+
+# Bytes on disk add up: what every directory is said to hold is the sum of the copies in it.
+#
+# Replication keeps sums that it changes with every copy, so that idle ones cost nothing; here they are added up again.
+
+# Sums of millions of numbers up to 10^13 may differ by rounding.
+_ROUNDING_OF_SUMS = 1e-9
+_LEAST_BYTES = 1.0
+
+
+def bytes_add_up(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Directories of which this is not so."""
+    del step
+    for usage in twin.replication.readings.usages():
+        allowed = max(_LEAST_BYTES, _ROUNDING_OF_SUMS * usage.added_up_bytes)
+        where = f"{usage.path} of broker {usage.broker}"
+        if abs(usage.counted_bytes - usage.added_up_bytes) > allowed:
+            yield f"{where} is said to hold {usage.counted_bytes} bytes, and its copies have {usage.added_up_bytes}"
+        if usage.to_be_deleted_bytes < -allowed:
+            yield f"{where} waits for the deletion of {usage.to_be_deleted_bytes} bytes"
+        if usage.counted_logs != usage.present_logs:
+            yield f"{where} is said to hold {usage.counted_logs} logs, and has {usage.present_logs}"
+
+
+# Throttles are never exceeded: all copies that a throttle slows together stay within its rate (KIP-73).
+#
+# Which ones it slows is read from the configuration again: what a leader sends of listed partitions to followers out of
+# sync, what a follower receives of listed partitions, and what moves between the directories of a broker (KIP-113).
+# However low a rate is, one answer to each fetcher passes in every window in which a broker looks back.
+
+_ROUNDING_OF_RATES = 1.0 + 1e-6
+_listed_replicas = lru_cache(maxsize=64)(ThrottledReplicas.parse)
+
+
+class _Throttle(NamedTuple):
+    """A rate that somebody set: of which broker, by which key."""
+
+    broker: int
+    key: str
+
+
+def throttles_are_kept(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Rates that are exceeded. Between a change and the next moment nothing flows by any rate yet."""
+    del step
+    flows: defaultdict[_Throttle, list[Flow]] = defaultdict(list)
+    for flow in twin.replication.readings.flows():
+        for limit in _throttles_of(twin.metadata, flow):
+            flows[limit].append(flow)
+    for (broker, key), slowed in flows.items():
+        configured = parse_rate(twin.metadata.config(ConfigResource.broker(broker), key))
+        rate = sum(flow.bytes_per_s for flow in slowed)
+        allowed = max(configured, 0.0 if key == LOG_DIR_RATE else _answers_per_s(twin, slowed))
+        if rate > allowed * _ROUNDING_OF_RATES:
+            yield f"{key} of broker {broker} is {configured} bytes per second, and {rate} flow"
+
+
+def _answers_per_s(twin: TwinCore, flows: list[Flow]) -> float:
+    """One answer, which has one fetch of each partition, to every follower from each of its leaders."""
+    settings = twin.settings.replication
+    partitions = [(twin.metadata.partition(flow.topic_partition), flow.broker) for flow in flows]
+    fetchers = Counter((found.leader, follower) for found, follower in partitions if found is not None)
+    answers = (min(count * settings.fetch_bytes, settings.response_bytes) for count in fetchers.values())
+    return sum(answers) * 1000 / settings.quota_window_ms
+
+
+def _throttles_of(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Throttle]:
+    """The limits that a flow has to keep within, together with others."""
+    if flow.is_future:
+        yield _Throttle(flow.broker, LOG_DIR_RATE)
+        return
+    topic, number = flow.topic_partition
+    partition = metadata.partition(flow.topic_partition)
+    if partition is None:
+        return
+    of_topic = ConfigResource.topic(topic)
+    leaders = _listed_replicas(metadata.config(of_topic, LEADER_THROTTLED_REPLICAS))
+    if flow.broker not in partition.isr and leaders.holds(number, partition.leader):
+        yield _Throttle(partition.leader, LEADER_THROTTLED_RATE)
+    if _listed_replicas(metadata.config(of_topic, FOLLOWER_THROTTLED_REPLICAS)).holds(number, flow.broker):
+        yield _Throttle(flow.broker, FOLLOWER_THROTTLED_RATE)
+
+
+# ListPartitionReassignments lists what is in progress: neither more nor less, with the lists as they are.
+
+
+def list_is_progress(twin: TwinCore, step: Step) -> Iterator[str]:
+    """Partitions of which this is not so."""
+    del step
+    listed = {
+        TopicPartition(topic.topic, number): move
+        for topic in list_reassignments(twin.metadata)
+        for number, move in topic.partitions
+    }
+    moving = {
+        one.topic_partition: OngoingReassignment(one.replicas, one.adding, one.removing)
+        for topic in twin.metadata.topics.values()
+        for one in topic.partitions.values()
+        if one.is_reassigning
+    }
+    for key in sorted(listed.keys() | moving.keys()):
+        if listed.get(key) != moving.get(key):
+            yield f"{key} is listed as {listed.get(key)}, and is {moving.get(key)}"
+
+
+# All checkers, and running them.
+
+LARGE = 5_000
+SAMPLED = 256
+
+
+class Checker(NamedTuple):
+    """An invariant: a sentence, and what finds the places where it does not hold."""
+
+    sentence: str
+    check: Callable[[TwinCore, Step], Iterator[str]]
+    sees_everything: bool = False
+
+
+CHECKERS = (
+    Checker("the ISR is part of the replicas", isr_is_within_replicas),
+    Checker("the leader is in the ISR, or there is none", leader_is_in_sync),
+    Checker("no partition loses its last in-sync copy to a reassignment", last_copy_is_kept),
+    Checker("what is being added is part of a target", adding_is_part_of_target),
+    Checker("epochs never go back", epochs_never_go_back),
+    Checker("a completed move has exactly its target", completed_moves_have_their_target),
+    Checker("brokers have the copies that the metadata says", copies_follow_replicas),
+    Checker("bytes on disk add up", bytes_add_up, sees_everything=True),
+    Checker("throttles are never exceeded", throttles_are_kept, sees_everything=True),
+    Checker("the list of reassignments is what is in progress", list_is_progress, sees_everything=True),
+)
+"""Every invariant."""
+
+
+def look(twin: TwinCore, step: Step) -> Iterator[str]:
+    """What is wrong after a step; nothing if all is well. Large clusters are looked at in part, see above."""
+    is_whole = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0
+    for checker in CHECKERS:
+        if is_whole or not checker.sees_everything:
+            yield from _findings(checker, twin, step)
+
+
+def check_step(twin: TwinCore, step: Step) -> None:
+    """A watcher of a twin (`Twin.watch`) that raises `InvariantBroken` as soon as something is wrong."""
+    _refuse(twin, list(look(twin, step)))
+
+
+def check_all(twin: TwinCore) -> None:
+    """Look at the whole cluster as it is now, as if all of it had just been made."""
+    everything = {one.topic_partition: None for topic in twin.metadata.topics.values()
+                  for one in topic.partitions.values()}  # fmt: skip
+    step = Step(before=everything)
+    _refuse(twin, [finding for checker in CHECKERS for finding in _findings(checker, twin, step)])
+
+
+def _findings(checker: Checker, twin: TwinCore, step: Step) -> Iterator[str]:
+    return (f"{checker.sentence}: {finding}" for finding in checker.check(twin, step))
+
+
+def _refuse(twin: TwinCore, findings: list[str]) -> None:
+    if findings:
+        raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
+
+
+def _partition_count(twin: TwinCore) -> int:
+    return sum(len(topic.partitions) for topic in twin.metadata.topics.values())

@@ -1,0 +1,511 @@
+"""Schedule faults: at set times, at random, or by hand while the twin runs.
+
+Faults are written `KIND[:PARAMETER…][@AT[+LASTS]]`, such as `crash:2@60s+30s`, or as tables `[[faults]]` in a file.
+The same seed and the same cluster give the same random faults.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from kreassign.errors import InputError
+from kreassign.model.documents import finite
+from kreassign.model.error_codes import CODES
+from kreassign.model.text import LARGEST_AMOUNT, parse_whole, shortened
+from kreassign.twin.api.connection import (
+    AffectedResponses,
+    Delayed,
+    Dropped,
+    Duplicated,
+    Lost,
+    LostInFailover,
+    Refused,
+    RequestFault,
+    ResponseFault,
+)
+from kreassign.twin.api.handlers import HANDLERS
+from kreassign.twin.cluster import Twin
+from kreassign.twin.faults.failures import (
+    AnswerFault,
+    Crash,
+    Cut,
+    CutRemote,
+    EmptyLists,
+    Fail,
+    FailOver,
+    Fill,
+    Freeze,
+    Slow,
+    Stale,
+    StaleAnswers,
+    StepClock,
+    Stop,
+    Suspend,
+    Unregister,
+    need_broker,
+)
+from kreassign.twin.faults.operator import (
+    CancelMoves,
+    ClearThrottles,
+    Delete,
+    ListReplica,
+    MovePartition,
+    Recreate,
+    SetThrottles,
+)
+
+
+class Fault(Protocol):
+    """Something that can break. It does nothing if its target is broken already, or repaired already."""
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        ...
+
+    def inject(self, twin: Twin) -> None:
+        """Break it."""
+        ...
+
+    def recover(self, twin: Twin) -> None:
+        """Repair it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """A fault `at_ms` after the plan was made, for so long; None is for ever."""
+
+    fault: Fault
+    at_ms: int
+    lasts_ms: int | None = None
+
+
+def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
+    """Schedule faults, counted from now; InputError, and nothing is scheduled, if this twin cannot have one of them."""
+    planned = tuple(faults)
+    for one in planned:
+        one.fault.check(twin)
+    for one in planned:
+        begins_ms = twin.now_ms + one.at_ms
+        twin.schedule(begins_ms, partial(one.fault.inject, twin))
+        if one.lasts_ms is not None:
+            twin.schedule(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))
+
+
+# Read faults from a command line or a file.
+
+ANY = "any"
+"""Written in place of an API or a node that does not matter."""
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", re.ASCII)
+LONGEST_TIME_MS = 10 * 366 * 24 * 3_600_000
+"""Ten years; no test plays longer."""
+_APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kind of fault. `read` raises ValueError for an invalid value.
+
+    `field` is what it is called where the fault is made, if that is not its name.
+    """
+
+    name: str
+    read: Callable[[Any], Any]
+    is_needed: bool = True
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of fault: how it is made of its parameters, which a command line gives in this order."""
+
+    make: Callable[..., Fault]
+    parameters: tuple[Parameter, ...]
+
+
+def milliseconds(value: object) -> int:
+    """A time such as `500ms`, `60s`, `5m`, `2h` or a number of seconds; ValueError for what is none."""
+    match = _TIME.fullmatch(str(value))
+    if match is None:
+        raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
+    found = finite(match[1]) * _UNIT_MS[match[2]]
+    if found > LONGEST_TIME_MS:
+        raise ValueError(f"is longer than {LONGEST_TIME_MS // _UNIT_MS['h']}h")
+    return round(found)
+
+
+def _step(value: object) -> int:
+    text = str(value)
+    length = milliseconds(text.lstrip("+-"))
+    return -length if text.startswith("-") else length
+
+
+def _whole(value: object) -> int:
+    try:
+        return parse_whole("" if isinstance(value, bool) else str(value), most=LARGEST_AMOUNT)
+    except ValueError:
+        raise ValueError("is no number of the kind 0, 1, 2 …") from None
+
+
+def _part(value: object) -> float:
+    try:
+        return finite(str(value))
+    except ValueError:
+        raise ValueError("is no number") from None
+
+
+def _path(value: object) -> str:
+    if not str(value).startswith("/") or not str(value).isprintable():
+        raise ValueError("is no absolute path")
+    return str(value)
+
+
+def _name(value: object) -> str:
+    if not str(value) or not str(value).isprintable():
+        raise ValueError("is no name")
+    return str(value)
+
+
+def _brokers(value: object) -> tuple[int, ...]:
+    listed = value if isinstance(value, list) else str(value).split(",")
+    return tuple(map(_whole, listed))
+
+
+def _error(value: object) -> int:
+    found = [one.code for one in CODES if str(value).upper() in (one.name, str(one.code)) and one.code]
+    if not found:
+        raise ValueError("is no error of Kafka; write for example 89 or THROTTLING_QUOTA_EXCEEDED")
+    return found[0]
+
+
+def _one_api(value: object) -> int:
+    found = _api(value)
+    if found is None:
+        raise ValueError("must be one API")
+    return found
+
+
+def _api(value: object) -> int | None:
+    if value == ANY:
+        return None
+    if str(value).lower() not in _APIS:
+        raise ValueError(f"is no API of the twin; it has {', '.join(handler.api.name for handler in HANDLERS)}")
+    return _APIS[str(value).lower()]
+
+
+def _node(value: object) -> int | None:
+    return None if value == ANY else _whole(value)
+
+
+def _on_answers(fault: Callable[..., ResponseFault | RequestFault]) -> Callable[..., AnswerFault]:
+    def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> AnswerFault:
+        return AnswerFault(fault(**own), AffectedResponses(api_key, node_id))
+
+    return make
+
+
+_BROKER, _DIR = Parameter("broker", _whole), Parameter("path", _path)
+_API = Parameter("api", _one_api, field="api_key")
+_NODE = Parameter("node", _node, is_needed=False)
+_NODE_ID = replace(_NODE, field="node_id")
+_ANSWERS = (Parameter("api", _api, is_needed=False, field="api_key"), _NODE_ID)
+_ERRORS = (Parameter("error", _error, field="code"), _API, _NODE_ID)
+_TOPIC, _PARTITION = Parameter("topic", _name), Parameter("partition", _whole)
+
+KINDS: Mapping[str, Kind] = {
+    "crash": Kind(Crash, (_BROKER,)),
+    "stop": Kind(Stop, (_BROKER,)),
+    "freeze": Kind(Freeze, (_BROKER,)),
+    "isolate": Kind(Freeze, (_BROKER,)),
+    "unregister": Kind(Unregister, (_BROKER,)),
+    "cut": Kind(Cut, (_BROKER, Parameter("other", _whole))),
+    "stale": Kind(Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
+    "stale-answers": Kind(StaleAnswers, (_API, _NODE, Parameter("behind", _whole, is_needed=False))),
+    "empty-lists": Kind(EmptyLists, (_NODE,)),
+    "slow": Kind(Slow, (_BROKER, _DIR, Parameter("factor", _part))),
+    "fail": Kind(Fail, (_BROKER, _DIR)),
+    "fill": Kind(Fill, (_BROKER, _DIR)),
+    "cut-remote": Kind(CutRemote, (_BROKER,)),
+    "failover": Kind(FailOver, ()),
+    "failover-in": Kind(_on_answers(LostInFailover), _ANSWERS[:1]),
+    "lose": Kind(_on_answers(Lost), _ANSWERS),
+    "delay": Kind(_on_answers(Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
+    "duplicate": Kind(_on_answers(Duplicated), _ANSWERS),
+    "drop": Kind(_on_answers(Dropped), _ANSWERS),
+    "refuse": Kind(_on_answers(Refused), _ERRORS),
+    "refuse-after": Kind(_on_answers(partial(Refused, is_executed=True)), _ERRORS),
+    "clear-throttles": Kind(ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
+    "set-throttles": Kind(SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
+    "list-replica": Kind(ListReplica, (_TOPIC, _PARTITION, _BROKER)),
+    "move": Kind(MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
+    "cancel-moves": Kind(CancelMoves, ()),
+    "recreate": Kind(Recreate, (_TOPIC,)),
+    "delete": Kind(Delete, (_TOPIC,)),
+    "step-clock": Kind(StepClock, (Parameter("by", _step, field="by_ms"),)),
+    "suspend": Kind(Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
+}
+"""Every kind of fault by its name."""
+
+
+def read_faults(entries: Iterable[Mapping[str, Any] | str]) -> tuple[PlannedFault, ...]:
+    """The faults of a file: tables with `kind`, `at`, perhaps `lasts`, and the kind's own keys; or texts.
+
+    Times are texts such as `60s`, or numbers of seconds. InputError, with the entry, for what makes no sense.
+    """
+    return tuple(read_fault(entry) if isinstance(entry, str) else _read_table(entry) for entry in entries)
+
+
+def read_fault(text: str) -> PlannedFault:
+    """The fault of a text: `KIND[:PARAMETER…]@AT[+LASTS]`. InputError for what makes no sense."""
+    what, at, when = text.rpartition("@")
+    if not at:
+        raise InputError(f"fault {_brief(text)} does not say when; write for example crash:2@60s or crash:2@60s+30s")
+    name, *values = what.split(":")
+    begins, plus, lasts = when.partition("+")
+    kind = _kind(text, name)
+    if len(values) > len(kind.parameters):
+        raise InputError(f"fault {_brief(text)} has too many parts; {_usage(name)}")
+    named = {parameter.name: value for parameter, value in zip(kind.parameters, values, strict=False)}
+    return _planned(text, name, named, (begins, lasts if plus else None))
+
+
+def _read_table(table: Mapping[str, Any]) -> PlannedFault:
+    values = dict(table)
+    for key in ("kind", "at"):
+        if key not in values:
+            raise InputError(
+                f"fault {_brief(table)} has no {key}; write for example kind = 'crash', at = '60s', broker = 2"
+            )
+    name, times = values.pop("kind"), (values.pop("at"), values.pop("lasts", None))
+    kind = _kind(table, name)
+    if unknown := values.keys() - {parameter.name for parameter in kind.parameters}:
+        raise InputError(f"fault {_brief(table)} says {', '.join(sorted(unknown))}; {_usage(name)}")
+    return _planned(table, name, values, times)
+
+
+def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequence[Any]) -> PlannedFault:
+    parameters = KINDS[name].parameters
+    if missing := [one.name for one in parameters if one.is_needed and one.name not in values]:
+        raise InputError(f"fault {_brief(shown)} does not say {' and '.join(missing)}; {_usage(name)}")
+    read = {one.field or one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
+    begins, lasts = times
+    at_ms = _read(shown, Parameter("at", milliseconds), begins)
+    lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", milliseconds), lasts)
+    fault = KINDS[name].make(**read)
+    if isinstance(fault, AnswerFault) and lasts_ms is not None:
+        fault = replace(fault, hits_once=False)
+    return PlannedFault(fault, at_ms, lasts_ms)
+
+
+def _read(shown: object, parameter: Parameter, value: object) -> Any:
+    try:
+        return parameter.read(value)
+    except ValueError as reason:
+        raise InputError(f"fault {_brief(shown)}: {parameter.name} {_brief(value)} {reason}") from None
+
+
+def _brief(value: object) -> str:
+    return repr(shortened(value)) if isinstance(value, str) else shortened(repr(value))
+
+
+def _kind(shown: object, name: object) -> Kind:
+    if not isinstance(name, str) or name not in KINDS:
+        raise InputError(f"fault {_brief(shown)} is of no kind that the twin knows: {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def _usage(name: str) -> str:
+    parts = (f":{one.name.upper()}" if one.is_needed else f"[:{one.name.upper()}]" for one in KINDS[name].parameters)
+    return f"its form is {name}{''.join(parts)}@AT[+LASTS]"
+
+
+# Random faults.
+
+LONGEST_DRAWN_MS = 300_000
+_Draw = Callable[[random.Random, "Twin"], str]
+
+
+def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
+    """So many faults of any kind, beginning within so long, each of which is over after `LONGEST_MS` at the most.
+
+    The twin must have two brokers or more.
+    """
+    return tuple(_draw(rng, twin, within_ms) for _ in range(count))
+
+
+def _draw(rng: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
+    what = rng.choice(_DRAWS if twin.metadata.topics else _DRAWS_WITHOUT_TOPICS)(rng, twin)
+    return read_fault(f"{what}@{rng.randrange(within_ms)}ms+{rng.randint(1, LONGEST_DRAWN_MS)}ms")
+
+
+def _broker(rng: random.Random, twin: Twin) -> int:
+    return rng.choice(twin.processes.ids)
+
+
+def _of_a_broker(kind: str) -> _Draw:
+    return lambda rng, twin: f"{kind}:{_broker(rng, twin)}"
+
+
+def _of_a_dir(kind: str, suffix: str = "") -> _Draw:
+    def draw(rng: random.Random, twin: Twin) -> str:
+        broker = _broker(rng, twin)
+        log_dir = rng.choice(twin.metadata.brokers[broker].log_dirs)
+        return f"{kind}:{broker}:{log_dir.path}{suffix}"
+
+    return draw
+
+
+def _cut(rng: random.Random, twin: Twin) -> str:
+    one, other = rng.sample(twin.processes.ids, 2)
+    return f"cut:{one}:{other}"
+
+
+def _stale(rng: random.Random, twin: Twin) -> str:
+    return f"stale:{_broker(rng, twin)}{rng.choice(('', ':0', ':1', ':10'))}"
+
+
+def _delay(rng: random.Random, twin: Twin) -> str:
+    del twin
+    return f"delay:{rng.randint(1, 5_000)}ms"
+
+
+def _topic(rng: random.Random, twin: Twin) -> str:
+    return rng.choice(sorted(twin.metadata.topics))
+
+
+def _stale_answers(rng: random.Random, twin: Twin) -> str:
+    api = rng.choice(("ListPartitionReassignments", "Metadata", "DescribeConfigs"))
+    return f"stale-answers:{api}:{_broker(rng, twin)}{rng.choice(('', ':1', ':10'))}"
+
+
+def _refuse(rng: random.Random, twin: Twin) -> str:
+    del twin
+    api = rng.choice(("AlterPartitionReassignments", "IncrementalAlterConfigs", "ElectLeaders"))
+    return f"{rng.choice(('refuse', 'refuse-after'))}:{rng.choice((-1, 89))}:{api}"
+
+
+def _throttle(rng: random.Random, twin: Twin) -> str:
+    del twin
+    return f"set-throttles:{rng.choice((1_000_000, 20_000_000))}"
+
+
+def _list_replica(rng: random.Random, twin: Twin) -> str:
+    return f"list-replica:{_topic(rng, twin)}:0:{_broker(rng, twin)}"
+
+
+def _plain(text: str) -> _Draw:
+    return lambda _chance, _twin: text
+
+
+_DRAWS: tuple[_Draw, ...] = (
+    _of_a_broker("crash"), _of_a_broker("crash"), _of_a_broker("stop"), _of_a_broker("freeze"),
+    _of_a_broker("freeze"), _cut, _stale, _of_a_dir("slow", ":0.1"), _of_a_dir("fail"), _of_a_dir("fill"),
+    _plain("failover"), _plain("failover-in"), _plain("lose"), _plain("duplicate"), _delay,
+    _plain("drop"), _refuse, _stale_answers, _plain("empty-lists"), _of_a_broker("unregister"),
+    _plain("clear-throttles"), _throttle, _list_replica,
+)  # fmt: skip
+_DRAWS_WITHOUT_TOPICS = tuple(draw for draw in _DRAWS if draw is not _list_replica)
+
+
+# Faults by hand, in place of a timetable made before.
+
+
+def inject(twin: Twin, text: str) -> None:
+    """Let a fault begin: `KIND[:PARAMETER…]` now, until it is recovered; or `KIND…@AT[+LASTS]`, counted from now.
+
+    InputError for what makes no sense, or cannot befall this twin.
+    """
+    planned = fault_by_hand(text)
+    if _has_time(text):
+        schedule_faults(twin, [planned])
+        return
+    fault = planned.fault
+    fault.check(twin)
+    fault.inject(twin)
+
+
+def fault_by_hand(text: str) -> PlannedFault:
+    """The fault of an order: `KIND[:PARAMETER…]`, or with its times. InputError for what makes no sense."""
+    return read_fault(text if _has_time(text) else f"{text}@0")
+
+
+def recover(twin: Twin, text: str) -> None:
+    """Let a fault be over, written as it was injected. Nothing happens where nothing is broken."""
+    fault = _fault(text)
+    fault.check(twin)
+    fault.recover(twin)
+
+
+def restart(twin: Twin, broker: int) -> None:
+    """Shut a broker down in order and start it again; one that is down is started, one that hangs is killed first."""
+    need_broker(twin, broker)
+    if twin.processes.is_responsive(broker):
+        twin.stop(broker)
+    elif twin.processes.is_running(broker):
+        twin.crash(broker)
+    twin.start(broker)
+
+
+class _Deed(NamedTuple):
+    """Something done to a broker, and the fault whose recovery undoes it."""
+
+    do: Callable[[Twin, int], None]
+    fault: Callable[[int], Fault] | None = None
+
+
+_DEEDS: Mapping[str, _Deed] = {
+    "kill": _Deed(Twin.crash, Crash),
+    "stop": _Deed(Twin.stop, Stop),
+    # To clients and to the rest of the cluster a broker that nobody reaches is one whose process hangs.
+    "isolate": _Deed(Twin.freeze, Freeze),
+    "restart": _Deed(restart),
+}
+_USAGE = f"write inject FAULT, recover FAULT, or {', '.join(_DEEDS)} with a broker and perhaps how long"
+
+
+def obey(twin: Twin, order: str) -> str:
+    """Do what a line says, such as `kill 4`, `isolate 2 30s` or `inject lose:Metadata`; a sentence about it.
+
+    InputError for what makes no sense, or cannot be done to this twin now.
+    """
+    verb, *words = order.split() or [""]
+    if verb in ("inject", "recover") and len(words) == 1:
+        (inject if verb == "inject" else recover)(twin, words[0])
+        return f"{words[0]} {'injected' if verb == 'inject' else 'recovered'}"
+    if verb not in _DEEDS or not 1 <= len(words) <= 2:
+        raise InputError(f"cannot read the order {order!r}: {_USAGE}")
+    try:
+        broker = parse_whole(words[0])
+    except ValueError as error:
+        raise InputError(f"cannot read the order {shortened(order)!r}: {error}; {_USAGE}") from None
+    return _done(twin, verb, broker, words[1] if len(words) == 2 else None)
+
+
+def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
+    deed = _DEEDS[verb]
+    if lasts is not None and deed.fault is None:
+        raise InputError(f"{verb} takes no time that it lasts; leave out {lasts}")
+    try:
+        lasts_ms = None if lasts is None else milliseconds(lasts)
+    except ValueError as reason:
+        raise InputError(f"{verb} {broker}: {lasts!r} {reason}") from None
+    need_broker(twin, broker)
+    deed.do(twin, broker)
+    if lasts_ms is not None and deed.fault is not None:
+        twin.schedule(twin.now_ms + lasts_ms, partial(deed.fault(broker).recover, twin))
+    return f"{verb} {broker}: done" if lasts is None else f"{verb} {broker}: done, for {lasts}"
+
+
+def _has_time(text: str) -> bool:
+    """Whether a fault's text says when; a path, which may have an @ too, stands before that and begins with a slash."""
+    return "@" in text and "/" not in text.rpartition("@")[2] and text.rpartition("@")[2][:1].isdecimal()
+
+
+def _fault(text: str) -> Fault:
+    return read_fault(f"{text}@0").fault

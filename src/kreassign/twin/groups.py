@@ -1,0 +1,342 @@
+"""Coordinate consumer groups: who may join, who is a member, and whose commits are taken.
+
+It is Kafka's classic protocol as a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0` speaks it:
+a group has at most one member, so that no member ever waits for others to rejoin. Sessions are looked at when a
+group is asked about; nothing happens by itself. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1
+and 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kreassign.model import TopicPartition
+from kreassign.model.error_codes import (
+    FENCED_INSTANCE_ID,
+    GROUP_ID_NOT_FOUND,
+    GROUP_MAX_SIZE_REACHED,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_GROUP_ID,
+    INVALID_SESSION_TIMEOUT,
+    MEMBER_ID_REQUIRED,
+    NON_EMPTY_GROUP,
+    NONE,
+    OFFSET_METADATA_TOO_LARGE,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
+
+# A group: its members, its generation, its offsets. `GroupCoordinator` alone changes it.
+
+
+class GroupState(StrEnum):
+    """Kafka's words."""
+
+    EMPTY = "Empty"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@dataclass(slots=True)
+class Member:
+    """Who is in a group. The session ends at `expires_ms` unless the member is heard of before."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    protocols: Mapping[str, bytes]
+    expires_ms: int
+    assignment: bytes = b""
+
+    def is_alive(self, now_ms: int) -> None:
+        """The member was just heard of."""
+        self.expires_ms = now_ms + self.session_timeout_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """What was committed for a partition."""
+
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+NO_OFFSET = Offset()
+
+
+@dataclass(slots=True)
+class Group:
+    """A group. `promised` are member ids that were given out and not used yet (KIP-394)."""
+
+    group_id: str
+    empty_since_ms: int
+    state: GroupState = GroupState.EMPTY
+    generation: int = 0
+    protocol_type: str = ""
+    protocol: str = ""
+    members: dict[str, Member] = field(default_factory=dict)
+    promised: set[str] = field(default_factory=set)
+    offsets: dict[TopicPartition, Offset] = field(default_factory=dict)
+
+    def of_instance(self, instance_id: str | None) -> Member | None:
+        """The member with this `group.instance.id`."""
+        return next((one for one in self.members.values() if instance_id and one.instance_id == instance_id), None)
+
+    def takes(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
+        """Whether a candidate speaks a protocol that all members speak."""
+        if not protocol_type or not protocols:
+            return False
+        if not self.members:
+            return True
+        common = set(protocols).intersection(*(one.protocols for one in self.members.values()))
+        return protocol_type == self.protocol_type and bool(common)
+
+    def drop(self, member: Member, now_ms: int) -> None:
+        """A member is one no longer: left, expired, or replaced by itself."""
+        del self.members[member.member_id]
+        if not self.members:
+            self.state, self.protocol, self.empty_since_ms = GroupState.EMPTY, "", now_ms
+            self.generation += 1
+
+
+# Decisions of the coordinator.
+
+MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000
+"""`group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
+
+MAX_METADATA_CHARACTERS = 4_096
+"""`offset.metadata.max.bytes`, of which Kafka counts characters."""
+
+RETENTION_MS = 7 * 24 * 3_600_000
+"""`offsets.retention.minutes`: so long after its last member a group is forgotten, with its offsets."""
+
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who asks to join. `may_be_unknown`: whether it may do so without being given a member id first (KIP-394)."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: Mapping[str, bytes]
+    may_be_unknown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """As whom somebody asks: a member of a generation."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer to a candidate; without a group where it was refused."""
+
+    code: int
+    member_id: str = ""
+    group: Group | None = None
+
+
+class GroupCoordinator:
+    """All groups of a cluster: brokers share them, as they share the log in which Kafka keeps them."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._groups: dict[str, Group] = {}
+        self._new_id = new_id
+
+    # --- members ----------------------------------------------------------------------------------------------
+
+    def join(self, candidate: Candidate, now_ms: int) -> Joined:
+        """Take a candidate in, or refuse it."""
+        if not candidate.group_id:
+            return Joined(INVALID_GROUP_ID, candidate.member_id)
+        if not MIN_SESSION_MS <= candidate.session_timeout_ms <= MAX_SESSION_MS:
+            return Joined(INVALID_SESSION_TIMEOUT, candidate.member_id)
+        group = self._found(candidate.group_id, now_ms)
+        if group is None:
+            if candidate.member_id:
+                return Joined(UNKNOWN_MEMBER_ID, candidate.member_id)
+            group = Group(candidate.group_id, now_ms)
+        if not group.takes(candidate.protocol_type, candidate.protocols):
+            return Joined(INCONSISTENT_GROUP_PROTOCOL, candidate.member_id)
+        self._groups[group.group_id] = group
+        return self._admit(group, candidate, now_ms)
+
+    def _admit(self, group: Group, candidate: Candidate, now_ms: int) -> Joined:
+        former = group.of_instance(candidate.instance_id)
+        known = group.members.get(candidate.member_id)
+        if candidate.member_id and known is None and candidate.member_id not in group.promised:
+            code = UNKNOWN_MEMBER_ID if former is None else FENCED_INSTANCE_ID
+            return Joined(code, candidate.member_id)
+        if any(one not in (former, known) for one in group.members.values()):
+            return Joined(GROUP_MAX_SIZE_REACHED, candidate.member_id)
+        if not candidate.member_id and candidate.instance_id is None and not candidate.may_be_unknown:
+            promised = f"{candidate.client_id}-{self._new_id()}"
+            group.promised.add(promised)
+            return Joined(MEMBER_ID_REQUIRED, promised)
+        return self._enter(group, candidate, former, now_ms)
+
+    def _enter(self, group: Group, candidate: Candidate, former: Member | None, now_ms: int) -> Joined:
+        member_id = candidate.member_id or f"{candidate.instance_id or candidate.client_id}-{self._new_id()}"
+        # A member that takes its own place in a stable group leaves the others in peace (KIP-345).
+        is_rebalanced = former is None or group.state is not GroupState.STABLE or bool(candidate.member_id)
+        assignment = b"" if former is None else former.assignment
+        group.promised.discard(member_id)
+        group.members = {
+            member_id: Member(
+                member_id,
+                candidate.instance_id,
+                candidate.client_id,
+                candidate.client_host,
+                candidate.session_timeout_ms,
+                candidate.protocols,
+                now_ms + candidate.session_timeout_ms,
+                b"" if is_rebalanced else assignment,
+            )
+        }
+        group.protocol_type, group.protocol = candidate.protocol_type, next(iter(candidate.protocols))
+        if is_rebalanced:
+            group.generation += 1
+            group.state = GroupState.COMPLETING_REBALANCE
+        return Joined(NONE, member_id, group)
+
+    def sync(self, claim: Claim, assignments: Mapping[str, bytes], now_ms: int) -> tuple[int, Group | None]:
+        """Take the assignments that the leader made; the group as it is then."""
+        code, group, member = self._member(claim, now_ms)
+        if group is None or member is None:
+            return code, None
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            member.assignment = assignments.get(member.member_id, b"")
+            group.state = GroupState.STABLE
+        member.is_alive(now_ms)
+        return NONE, group
+
+    def heartbeat(self, claim: Claim, now_ms: int) -> int:
+        """Take note that a member is there."""
+        code, _, member = self._member(claim, now_ms)
+        if member is not None:
+            member.is_alive(now_ms)
+        return code
+
+    def leave(self, group_id: str, member_id: str, instance_id: str | None, now_ms: int) -> int:
+        """Let a member go, named by its id, by its instance id, or by both."""
+        group = self._found(group_id, now_ms)
+        if group is None:
+            return UNKNOWN_MEMBER_ID
+        if member_id in group.promised:
+            group.promised.discard(member_id)
+            return NONE
+        member = group.members.get(member_id) if instance_id is None else group.of_instance(instance_id)
+        if member is None:
+            return UNKNOWN_MEMBER_ID
+        if member_id and member.member_id != member_id:
+            return FENCED_INSTANCE_ID
+        group.drop(member, now_ms)
+        return NONE
+
+    def _member(self, claim: Claim, now_ms: int) -> tuple[int, Group | None, Member | None]:
+        """Whose claim it is; a code and nobody where it is not good (any more)."""
+        group = self._found(claim.group_id, now_ms)
+        if group is None:
+            return UNKNOWN_MEMBER_ID, None, None
+        if claim.instance_id is not None:
+            member = group.of_instance(claim.instance_id)
+            if member is not None and member.member_id != claim.member_id:
+                return FENCED_INSTANCE_ID, None, None
+        else:
+            member = group.members.get(claim.member_id)
+        if member is None:
+            return UNKNOWN_MEMBER_ID, None, None
+        if claim.generation != group.generation:
+            return ILLEGAL_GENERATION, None, None
+        return NONE, group, member
+
+    # --- offsets ----------------------------------------------------------------------------------------------
+
+    def commit(self, claim: Claim, offsets: Mapping[TopicPartition, Offset], now_ms: int) -> dict[TopicPartition, int]:
+        """Keep offsets, a code per partition; the partitions are known to exist."""
+        code, group = self._may_commit(claim, now_ms)
+        if group is None:
+            return dict.fromkeys(offsets, code)
+        codes = {
+            key: OFFSET_METADATA_TOO_LARGE if len(one.metadata) > MAX_METADATA_CHARACTERS else NONE
+            for key, one in offsets.items()
+        }
+        group.offsets |= {key: one for key, one in offsets.items() if codes[key] == NONE}
+        self._groups[group.group_id] = group
+        return codes
+
+    def _may_commit(self, claim: Claim, now_ms: int) -> tuple[int, Group | None]:
+        group = self._found(claim.group_id, now_ms)
+        if claim.generation == NO_GENERATION and not claim.member_id and claim.instance_id is None:
+            # Somebody who manages partitions without a group, or a tool that resets offsets.
+            if group is not None and group.members:
+                return UNKNOWN_MEMBER_ID, None
+            return NONE, Group(claim.group_id, now_ms) if group is None else group
+        if group is None:
+            return ILLEGAL_GENERATION, None
+        code, group, member = self._member(claim, now_ms)
+        if group is None or member is None:
+            return code, None
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            return REBALANCE_IN_PROGRESS, None
+        member.is_alive(now_ms)
+        return NONE, group
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None, now_ms: int
+    ) -> dict[TopicPartition, Offset]:
+        """What was committed for these partitions, or (None) for all that have an offset."""
+        group = self._found(group_id, now_ms)
+        offsets = {} if group is None else group.offsets
+        return dict(offsets) if partitions is None else {key: offsets.get(key, NO_OFFSET) for key in partitions}
+
+    # --- groups -----------------------------------------------------------------------------------------------
+
+    def describe(self, group_id: str, now_ms: int) -> Group | None:
+        """A group; None if there is none."""
+        return self._found(group_id, now_ms)
+
+    def list(self, now_ms: int) -> tuple[Group, ...]:
+        """All groups, by id."""
+        found = (self._found(group_id, now_ms) for group_id in sorted(self._groups))
+        return tuple(group for group in found if group is not None)
+
+    def delete(self, group_id: str, now_ms: int) -> int:
+        """Forget a group that has no members."""
+        group = self._found(group_id, now_ms)
+        if group is None:
+            return GROUP_ID_NOT_FOUND
+        if group.members:
+            return NON_EMPTY_GROUP
+        del self._groups[group_id]
+        return NONE
+
+    def _found(self, group_id: str, now_ms: int) -> Group | None:
+        """A group without the members whose session is over, unless it is forgotten itself by now."""
+        group = self._groups.get(group_id)
+        if group is None:
+            return None
+        for member in [one for one in group.members.values() if one.expires_ms <= now_ms]:
+            group.drop(member, member.expires_ms)
+        if not group.members and now_ms - group.empty_since_ms >= RETENTION_MS:
+            del self._groups[group_id]
+            return None
+        return group

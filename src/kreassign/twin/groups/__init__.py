@@ -1,1 +1,0 @@
-"""Groups of the classic protocol: their members and the offsets that they committed."""

@@ -1,0 +1,507 @@
+"""The metadata log: its records, the state of the cluster that they add up to, and what single nodes know of it.
+
+Every change of a cluster is a record, and there is no other way to change it; which records a command leads to is
+decided in `controller/`. `ClusterMetadata.apply` is the only code that changes the state.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import assert_never
+
+from kreassign.errors import InvariantBroken
+from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
+from kreassign.model.cluster import ResourceType
+
+# Records.
+
+UNASSIGNED = "00000000-0000-0000-0000-000000000000"
+"""The directory id of a replica whose broker has not said yet where it put it."""
+
+
+class LeaderRecovery(IntEnum):
+    """Whether the leader was elected without being in sync and has not finished recovering, with Kafka's number."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirInfo:
+    """A log directory as its broker registers it: an absolute path, and the id written inside."""
+
+    path: str
+    directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """A broker introduced itself, for the first time or again after a restart. It is fenced until it is ready."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    log_dirs: tuple[LogDirInfo, ...]
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFenced:
+    """A broker is not to lead or to be in sync any more, until it is unfenced."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnfenced:
+    """A broker is ready."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerShuttingDown:
+    """A broker asked to be relieved of its leaderships; it stays so until it registers again."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnregistered:
+    """A broker was taken out of the cluster. Replica lists go on naming it."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirFailed:
+    """A directory of a broker went offline, until the broker registers again."""
+
+    broker_id: int
+    directory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreated:
+    """There is a new topic, still without partitions. The id is a UUID in its usual text form."""
+
+    name: str
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeleted:
+    """A topic is gone, with its partitions, their moves and its configuration."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCreated:
+    """There is a new partition. `directories` has one directory id per replica, in the order of `replicas`.
+
+    A cluster loaded from a snapshot begins with such records too, so that they can carry a move in progress.
+    """
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[str, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChanged:
+    """Something about a partition is different now; None is what stays as it is.
+
+    Every such record adds one to the partition epoch. One that names a leader, be it the present one, adds one to the
+    leader epoch.
+    """
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    isr: tuple[int, ...] | None = None
+    leader: int | None = None
+    leader_recovery: LeaderRecovery | None = None
+    directories: tuple[str, ...] | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """A dynamic configuration was set, or taken back (value None). A broker resource named "" is the default of all."""
+
+    resource: ConfigResource
+    name: str
+    value: str | None
+
+
+Record = (
+    BrokerRegistered
+    | BrokerFenced
+    | BrokerUnfenced
+    | BrokerShuttingDown
+    | BrokerUnregistered
+    | LogDirFailed
+    | TopicCreated
+    | TopicDeleted
+    | PartitionCreated
+    | PartitionChanged
+    | ConfigChanged
+)
+
+
+# The state that the records make.
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """A registered broker. `failed_dirs` are ids of directories that went offline since it registered."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    log_dirs: tuple[LogDirInfo, ...]
+    broker_epoch: int
+    fenced: bool = True
+    shutting_down: bool = False
+    failed_dirs: frozenset[str] = frozenset()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the broker may lead and be in sync."""
+        return not self.fenced and not self.shutting_down
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """What the controller stores of a partition (KIP-455, KIP-966).
+
+    `replicas` is the full list: the target in its order, then what is being removed. `directories` has one directory
+    id per replica. `elr` are eligible leaders outside the ISR, `last_known_elr` whoever else was the last to lead.
+    """
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[str, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    leader_recovery: LeaderRecovery = LeaderRecovery.RECOVERED
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether a move is in progress."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether anybody leads."""
+        return self.leader != NO_LEADER
+
+    @property
+    def has_preferred_leader(self) -> bool:
+        """Whether the first replica leads."""
+        return bool(self.replicas) and self.leader == self.replicas[0]
+
+    def directory_of(self, broker_id: int) -> str:
+        """The directory id of the replica on this broker, which must be one."""
+        return self.directories[self.replicas.index(broker_id)]
+
+    def changed_by(self, record: PartitionChanged) -> PartitionState:
+        """The partition as a record makes it."""
+        return PartitionState(
+            self.topic_partition,
+            self.replicas if record.replicas is None else record.replicas,
+            self.isr if record.isr is None else record.isr,
+            self.leader if record.leader is None else record.leader,
+            self.leader_epoch if record.leader is None else self.leader_epoch + 1,
+            self.partition_epoch + 1,
+            self._directories_after(record),
+            self.adding if record.adding is None else record.adding,
+            self.removing if record.removing is None else record.removing,
+            self.leader_recovery if record.leader_recovery is None else record.leader_recovery,
+            self.elr if record.elr is None else record.elr,
+            self.last_known_elr if record.last_known_elr is None else record.last_known_elr,
+        )
+
+    def _directories_after(self, record: PartitionChanged) -> tuple[str, ...]:
+        """Directories by place. Of two changes in one request each knows only the state before both.
+
+        So the later one may leave the directories out although the earlier one has made their number another.
+        """
+        if record.directories is not None:
+            return record.directories
+        if record.replicas is None or len(record.replicas) == len(self.directories):
+            return self.directories
+        known = dict(zip(self.replicas, self.directories, strict=True))
+        return tuple(known.get(broker, UNASSIGNED) for broker in record.replicas)
+
+
+@dataclass(slots=True)
+class TopicState:
+    """A topic; its partitions by number. Changed by `ClusterMetadata.apply` alone."""
+
+    name: str
+    topic_id: str
+    partitions: dict[int, PartitionState] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ClusterMetadata:
+    """Everything that the controller knows, and indices of it. Read it freely; change it by `apply` alone.
+
+    `offset` counts the records applied. `topic_names` leads from topic ids to names. `reassigning` are the partitions
+    with a move in progress, `leaderless` those that nobody leads, `imbalanced` those not led by their first replica,
+    `hosted` those that have a replica on a broker, whether it is registered or not.
+    """
+
+    brokers: dict[int, BrokerState] = field(default_factory=dict)
+    topics: dict[str, TopicState] = field(default_factory=dict)
+    configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+    topic_names: dict[str, str] = field(default_factory=dict)
+    reassigning: set[TopicPartition] = field(default_factory=set)
+    leaderless: set[TopicPartition] = field(default_factory=set)
+    imbalanced: set[TopicPartition] = field(default_factory=set)
+    hosted: dict[int, set[TopicPartition]] = field(default_factory=dict)
+    offset: int = 0
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    def partition(self, topic_partition: TopicPartition) -> PartitionState | None:
+        """The partition; None if there is none."""
+        topic = self.topics.get(topic_partition.topic)
+        return topic.partitions.get(topic_partition.partition) if topic else None
+
+    def is_active(self, broker_id: int) -> bool:
+        """Whether a broker is registered, not fenced and not shutting down."""
+        broker = self.brokers.get(broker_id)
+        return broker is not None and broker.is_active
+
+    def config(self, resource: ConfigResource, name: str) -> str | None:
+        """The dynamic value of a key on this very resource; None if it has none."""
+        return self.configs.get(resource, {}).get(name)
+
+    def partitions_on(self, broker_id: int) -> list[PartitionState]:
+        """The partitions that have a replica on this broker, by topic and number."""
+        return [self._present(topic_partition) for topic_partition in sorted(self.hosted.get(broker_id, ()))]
+
+    def copy(self) -> ClusterMetadata:
+        """The same state, which goes on by itself."""
+        return ClusterMetadata(
+            dict(self.brokers),
+            {name: TopicState(name, topic.topic_id, dict(topic.partitions)) for name, topic in self.topics.items()},
+            {resource: dict(values) for resource, values in self.configs.items()},
+            dict(self.topic_names),
+            set(self.reassigning),
+            set(self.leaderless),
+            set(self.imbalanced),
+            {broker_id: set(hosted) for broker_id, hosted in self.hosted.items()},
+            self.offset,
+        )
+
+    # --- the one change ---------------------------------------------------------------------------------------
+
+    def apply(self, record: Record) -> None:
+        """Do what a record says."""
+        match record:
+            case PartitionChanged():
+                self._change_partition(record)
+            case PartitionCreated():
+                self._create_partition(record)
+            case ConfigChanged(resource, name, value):
+                self._configure(resource, name, value)
+            case TopicCreated(name, topic_id):
+                self.topics[name] = TopicState(name, topic_id)
+                self.topic_names[topic_id] = name
+            case TopicDeleted(name):
+                self._delete_topic(name)
+            case BrokerRegistered(broker_id, host, port, rack, log_dirs, broker_epoch):
+                self.brokers[broker_id] = BrokerState(broker_id, host, port, rack, log_dirs, broker_epoch)
+            case BrokerUnregistered(broker_id):
+                del self.brokers[broker_id]
+            case _:
+                self.brokers[record.broker_id] = _changed(self.brokers[record.broker_id], record)
+        self.offset += 1
+
+    def _create_partition(self, record: PartitionCreated) -> None:
+        topic_partition = record.topic_partition
+        known = self.partition(topic_partition)
+        self._store(
+            PartitionState(
+                topic_partition,
+                record.replicas,
+                record.isr,
+                record.leader,
+                record.leader_epoch,
+                record.partition_epoch,
+                record.directories,
+                record.adding,
+                record.removing,
+                record.leader_recovery,
+                record.elr,
+                record.last_known_elr,
+            )
+        )
+        self._move(topic_partition, set(known.replicas) if known else set(), set(record.replicas))
+
+    def _change_partition(self, record: PartitionChanged) -> None:
+        topic_partition = record.topic_partition
+        old = self._present(topic_partition)
+        new = old.changed_by(record)
+        self._store(new)
+        if record.replicas is not None:
+            self._move(topic_partition, set(old.replicas), set(new.replicas))
+
+    def _store(self, partition: PartitionState) -> None:
+        topic_partition = partition.topic_partition
+        self.topics[topic_partition.topic].partitions[topic_partition.partition] = partition
+        _file(self.reassigning, topic_partition, belongs=partition.is_reassigning)
+        _file(self.leaderless, topic_partition, belongs=not partition.has_leader)
+        _file(self.imbalanced, topic_partition, belongs=not partition.has_preferred_leader)
+
+    def _move(self, topic_partition: TopicPartition, before: set[int], after: set[int]) -> None:
+        for broker_id in after - before:
+            self.hosted.setdefault(broker_id, set()).add(topic_partition)
+        for broker_id in before - after:
+            self._leave(topic_partition, broker_id)
+
+    def _leave(self, topic_partition: TopicPartition, broker_id: int) -> None:
+        hosted = self.hosted[broker_id]
+        hosted.discard(topic_partition)
+        if not hosted:
+            del self.hosted[broker_id]
+
+    def _delete_topic(self, name: str) -> None:
+        topic = self.topics.pop(name)
+        del self.topic_names[topic.topic_id]
+        self.configs.pop(ConfigResource(ResourceType.TOPIC, name), None)
+        for partition in topic.partitions.values():
+            for index in (self.reassigning, self.leaderless, self.imbalanced):
+                index.discard(partition.topic_partition)
+            for broker_id in set(partition.replicas):
+                self._leave(partition.topic_partition, broker_id)
+
+    def _configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        values = self.configs.setdefault(resource, {})
+        if value is None:
+            values.pop(name, None)
+        else:
+            values[name] = value
+        if not values:
+            del self.configs[resource]
+
+    def _present(self, topic_partition: TopicPartition) -> PartitionState:
+        partition = self.partition(topic_partition)
+        if partition is None:
+            raise InvariantBroken(f"the metadata log speaks of {topic_partition}, which it never created")
+        return partition
+
+
+def _file(index: set[TopicPartition], topic_partition: TopicPartition, *, belongs: bool) -> None:
+    if belongs:
+        index.add(topic_partition)
+    else:
+        index.discard(topic_partition)
+
+
+def _changed(
+    broker: BrokerState, record: BrokerFenced | BrokerUnfenced | BrokerShuttingDown | LogDirFailed
+) -> BrokerState:
+    match record:
+        case BrokerFenced():
+            return replace(broker, fenced=True)
+        case BrokerUnfenced():
+            return replace(broker, fenced=False)
+        case BrokerShuttingDown():
+            return replace(broker, shutting_down=True)
+        case LogDirFailed(directory_id=directory_id):
+            return replace(broker, failed_dirs=broker.failed_dirs | {directory_id})
+        case _:
+            assert_never(record)
+
+
+# What single nodes know while they have not read the latest records. A node that keeps up has no copy: it uses
+# the metadata itself. A node that falls behind gets a copy, and only then.
+
+
+class _StaleView:
+    """A copy of the metadata that is `behind` records late; None stands still."""
+
+    def __init__(self, metadata: ClusterMetadata) -> None:
+        self.metadata = metadata
+        self.behind: int | None = None
+        self._unread: deque[Record] = deque()
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Take note of records that were written, and read those that are old enough."""
+        self._unread.extend(records)
+        while self.behind is not None and len(self._unread) > self.behind:
+            self.metadata.apply(self._unread.popleft())
+
+
+class StaleViews:
+    """The nodes that are behind, and what they know.
+
+    What is held back is a node, or its answers to one API alone: then the others are up to date. In place of a node,
+    None stands for all nodes.
+    """
+
+    def __init__(self, metadata: ClusterMetadata) -> None:
+        self._metadata = metadata
+        self._views: dict[tuple[int | None, int | None], _StaleView] = {}
+
+    def of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
+        """What a node knows, or what it answers a request of this API from."""
+        found = None if api_key is None else self.of_answers(node_id, api_key)
+        if found is None and (view := self._views.get((node_id, None))) is not None:
+            found = view.metadata
+        return self._metadata if found is None else found
+
+    def of_answers(self, node_id: int, api_key: int) -> ClusterMetadata | None:
+        """What a node answers requests of this API from, if they alone are held back."""
+        view = self._views.get((node_id, api_key)) or self._views.get((None, api_key))
+        return None if view is None else view.metadata
+
+    def hold_back(self, node_id: int | None, behind: int | None = None, api_key: int | None = None) -> None:
+        """Let a node stay behind from now on: by so many records, or (None) where it is now.
+
+        A node that is behind already has that changed, and has missed nothing that it may read later.
+        """
+        held = (node_id, api_key)
+        if held not in self._views:
+            self._views[held] = _StaleView(self._metadata.copy())
+        self._views[held].behind = behind
+
+    def forget(self, node_id: int | None, api_key: int) -> None:
+        """Let a node answer requests of this API as if it had read no record at all."""
+        self._views[node_id, api_key] = _StaleView(ClusterMetadata())
+
+    def release(self, node_id: int | None, api_key: int | None = None) -> None:
+        """Let a node know everything."""
+        self._views.pop((node_id, api_key), None)
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Records were written and applied."""
+        for view in self._views.values():
+            view.apply(records)

@@ -1,1 +1,0 @@
-"""The metadata log: its records, and the state of the cluster that they add up to."""

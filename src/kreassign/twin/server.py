@@ -1,0 +1,581 @@
+"""The twin over TCP: a socket per node and listener, in real time or faster.
+
+Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
+harm only itself: one that sends no frame, half a frame or garbage keeps or loses its own connection; one that reads
+slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others. Where
+the process may open no more descriptors, a new client has its connection closed at once, and the log says
+why: left in the queue it would wait for nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import resource
+import socket
+import ssl
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import InputError, ProtocolViolation
+from kreassign.model.text import LARGEST_PORT
+from kreassign.twin.access import Address, Listener, Node, Users
+from kreassign.twin.api.connection import Connection, Reply
+from kreassign.twin.cluster import Twin
+from kreassign.twin.version import Endpoint
+from kreassign.wire.codec import PREFIX_BYTES
+
+MAX_REQUEST_BYTES = 100 * 1024 * 1024
+"""Kafka's own default (socket.request.max.bytes); the connection of a client that announces more is closed."""
+
+FREE_DESCRIPTORS = 16
+"""So many descriptors no client gets: they are for what the twin itself opens, and for orders on its control port."""
+
+log = logging.getLogger(__name__)
+_TIMEOUT_S = 60.0
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_NO_ROOM_REST_S, _SAY_EVERY_S = 1.0, 60.0
+_QUEUE = 1_024
+"""So many clients may wait to be accepted; what one more sends would only be taken in when it is sent again."""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerConfig:
+    """A listener to open on every node.
+
+    The lowest node id gets `first_port`, the next ids the following ports; 0 lets the machine choose. With `users` the
+    listener asks for SASL/PLAIN, with `tls` (a server-side context) for TLS.
+    """
+
+    name: str = "PLAINTEXT"
+    first_port: int = 0
+    users: Users | None = None
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def security_protocol(self) -> str:
+        """Kafka's name for what a client must do to get in."""
+        kind = "PLAINTEXT" if self.tls is None else "SSL"
+        return kind if self.users is None else f"SASL_{kind}"
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """What a listener needs for TLS, from PEM files; InputError if they cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # TLS errors are of this kind, too.
+        raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """`speed` seconds of the twin pass in one second of the machine, counted from when both started."""
+
+    speed: float
+    real_start_s: float
+    twin_start_ms: int
+
+    def __post_init__(self) -> None:
+        assert self.speed > 0, "time goes forward"
+
+    def twin_ms(self, real_s: float) -> int:
+        """What time it is in the twin."""
+        return self.twin_start_ms + int((real_s - self.real_start_s) * self.speed * 1000)
+
+    def real_s_until(self, twin_ms: int, real_s: float) -> float:
+        """How many seconds of the machine it takes until this time of the twin has come."""
+        due_s = self.real_start_s + (twin_ms - self.twin_start_ms) / 1000 / self.speed
+        return max(0.0, due_s - real_s)
+
+
+class TwinServer:
+    """The open listeners of a twin's nodes. Made and used inside one event loop."""
+
+    def __init__(
+        self,
+        twin: Twin,
+        configs: Sequence[ListenerConfig] = (ListenerConfig(),),
+        *,
+        host: str = "127.0.0.1",
+        speed: float | None = 1.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self.twin = twin
+        self.failures: list[str] = []
+        self._configs = configs
+        self._host = host
+        self._clock = clock or SystemClock()
+        self._skips_copying = speed is None
+        self._speed = 1.0 if speed is None else speed
+        self._time_scale = self._time_scale_from_now()
+        # Clients on sockets know what day it is; a twin whose time begins at nothing would tell them of 1970.
+        if twin.settings.start_ms == 0 and twin.began_ms == 0:
+            twin.began_ms = self._clock.now_ms() - twin.now_ms
+        self._listeners: dict[str, Listener] = {}
+        self._open: dict[tuple[str, int], socket.socket] = {}
+        self._arrivals: set[asyncio.Task[None]] = set()
+        self._beside: list[asyncio.Task[asyncio.Server]] = []
+        self.control_address: Address | None = None
+        self._connections: dict[_Connection, int] = {}
+        self._frozen: set[int] = set()
+        self._opened = 0
+        self._said_full_s: float | None = None
+        self.loop = asyncio.get_running_loop()
+        self._wake_up = asyncio.Event()
+        self._is_over = False
+        self._next_ms: int | None = None
+
+    def _time_scale_from_now(self) -> TimeScale:
+        return TimeScale(self._speed, self._clock.monotonic_s(), self.twin.now_ms)
+
+    def open_listeners(self) -> None:
+        """Open every listener of every running node; InputError if a port is taken."""
+        self.loop.set_exception_handler(self._note_failure)
+        for config in self._configs:
+            addresses: dict[int, Address] = {}
+            self._listeners[config.name] = Listener(config.name, addresses, config.users, config.security_protocol)
+            for offset, node_id in enumerate(sorted(self.twin.node_ids)):
+                port = config.first_port + offset if config.first_port else 0
+                addresses[node_id] = self._bind(config, node_id, port)
+        self.reconcile()
+
+    def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, Address]:
+        """Where the nodes can be reached by a listener, by node id; those that are down too."""
+        return self._listeners[config].addresses
+
+    @property
+    def broker_addresses(self) -> Iterator[str]:
+        """`host:port` of every running broker, by the first listener, in the order of their ids."""
+        return self._running(Endpoint.BROKER)
+
+    @property
+    def controller_addresses(self) -> Iterator[str]:
+        """The same of the controllers; none in ZooKeeper mode."""
+        return self._running(Endpoint.CONTROLLER)
+
+    @property
+    def security_protocol(self) -> str:
+        """What a client of the first listener has to set."""
+        return self._configs[0].security_protocol
+
+    def _running(self, endpoint: Endpoint) -> Iterator[str]:
+        twin = self.twin
+        for node, address in self.addresses(self._configs[0].name).items():
+            if twin.endpoint(node) is endpoint and twin.is_running(node):
+                yield f"{address.host}:{address.port}"
+
+    @property
+    def connection_count(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    async def run(self) -> None:
+        """Let the twin's time pass until the server is ended."""
+        while not self._is_over:
+            self.catch_up()
+            self.reconcile()
+            self._wake_up.clear()
+            next_ms = self._next_ms = self.twin.next_event_ms()
+            if next_ms is not None and self._skips_copying and self.twin.is_copying:
+                await asyncio.sleep(0)  # Clients may speak between two events.
+                self.twin.advance_to(next_ms)
+                self._time_scale = self._time_scale_from_now()
+                continue
+            wait_s = None if next_ms is None else self._time_scale.real_s_until(next_ms, self._clock.monotonic_s())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake_up.wait(), wait_s)
+
+    def end(self) -> None:
+        """End `run` after the present step. Any thread may call it, and a signal handler.
+
+        An exception raised by a handler might be lost: libraries catch whatever is raised while they send (kazoo does).
+        """
+        self._is_over = True
+        with suppress(RuntimeError):  # the loop is closed: it has ended
+            self.loop.call_soon_threadsafe(self._wake_up.set)
+
+    def catch_up(self) -> None:
+        """Bring the twin to the present, so that responses show it."""
+        self.twin.advance_to(self._time_scale.twin_ms(self._clock.monotonic_s()))
+
+    def wake_if_earlier(self) -> None:
+        """Wake up earlier if a request scheduled something sooner than the next event."""
+        if self.twin.next_event_ms() != self._next_ms:
+            self._wake_up.set()
+
+    def do(self, action: Callable[[Twin], Result]) -> Result:
+        """Run an action on the twin between two requests. Called in the server's own loop."""
+        self.catch_up()
+        result = action(self.twin)
+        self.reconcile()
+        self.wake_if_earlier()
+        return result
+
+    def serve_beside(self, protocol: Callable[[], asyncio.BaseProtocol], listening: socket.socket) -> None:
+        """Let another protocol be spoken on a socket, which is closed with the server."""
+        self._beside.append(asyncio.ensure_future(self.loop.create_server(protocol, sock=listening)))
+
+    def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
+        """A function that any thread can call to run an action between two requests."""
+
+        def wake() -> None:
+            if not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(self.do, action)
+
+        return wake
+
+    async def close(self) -> None:
+        """Close every listener and every connection."""
+        for opening in self._beside:
+            (await opening).close()
+        for key in list(self._open):
+            self._close_listener(*key)
+        await asyncio.sleep(0)  # A connection that was just accepted takes its socket, so that it is closed below.
+        for arrival in self._arrivals:
+            arrival.cancel()
+        await asyncio.gather(*self._arrivals, return_exceptions=True)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)  # Sockets are closed one turn of the loop later.
+
+    # --- listeners -------------------------------------------------------------------------------------------
+
+    def _bind(self, config: ListenerConfig, node_id: int, port: int) -> Address:
+        where = f"cannot listen on {self._host}:{port} for node {node_id}"
+        if port > LARGEST_PORT:
+            raise InputError(f"{where}: there is no such port")
+        try:
+            listening = socket.create_server((self._host, port), backlog=_QUEUE)
+        except OSError as error:
+            # Python adds the address to the text, which is in ours already.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise InputError(f"{where}: {reason.lower()}") from error
+        listening.settimeout(0)
+        self._open[config.name, node_id] = listening
+        self.loop.add_reader(listening, self._accept, listening, config, node_id)
+        return Address(self._host, listening.getsockname()[1])
+
+    def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        """Take in all who wait: a turn of the loop is long when many others are being answered."""
+        for _ in range(_QUEUE):
+            try:
+                accepted, _ = listening.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:  # A client that is gone again, or one more than the machine has room for.
+                if error.errno in _NO_ROOM:
+                    self._rest(listening, config, node_id)
+                    return
+            else:
+                self._take_in(accepted, config, node_id)
+
+    def _take_in(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        # Descriptors are given out from the lowest free one on, so that the number is about how many are open.
+        if accepted.fileno() >= _most_descriptors() - FREE_DESCRIPTORS:
+            accepted.close()
+            self._say_full()
+            return
+        arrival = asyncio.ensure_future(self._admit(accepted, config, node_id))
+        self._arrivals.add(arrival)
+        arrival.add_done_callback(self._arrivals.discard)
+
+    def _rest(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        """Accept nobody for a while: whoever waits would be announced again and again."""
+        self._say_full()
+        self.loop.remove_reader(listening)
+
+        def go_on() -> None:
+            if self._open.get((config.name, node_id)) is listening:
+                self.loop.add_reader(listening, self._accept, listening, config, node_id)
+
+        self.loop.call_later(_NO_ROOM_REST_S, go_on)
+
+    def _say_full(self) -> None:
+        now_s = self._clock.monotonic_s()
+        if self._said_full_s is None or now_s >= self._said_full_s + _SAY_EVERY_S:
+            self._said_full_s = now_s
+            log.warning(
+                "the twin may have %d files and connections open (`ulimit -n`), and has nearly all of them: further "
+                "clients are turned away until others have gone",
+                _most_descriptors(),
+            )
+
+    async def _admit(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        node = Node(node_id, self.twin.endpoint(node_id), self._listeners[config.name])
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            await self.loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=config.tls)
+        except (OSError, asyncio.CancelledError):
+            accepted.close()  # A client that fails the TLS handshake loses its connection, that is all.
+
+    def reconcile(self) -> None:
+        """Close the listeners of nodes that stopped, open those of nodes that came back."""
+        for config in self._configs:
+            for node_id, address in self.addresses(config.name).items():
+                is_open = (config.name, node_id) in self._open
+                if is_open and not self.twin.is_running(node_id):
+                    self._close_listener(config.name, node_id)
+                elif not is_open and self.twin.is_running(node_id):
+                    self._bind(config, node_id, address.port)
+        frozen = {node_id for node_id in self.twin.node_ids if self.twin.is_frozen(node_id)}
+        unfrozen, self._frozen = self._frozen - frozen, frozen
+        for connection in [connection for connection, owner in self._connections.items() if owner in unfrozen]:
+            connection.resume()
+
+    def _close_listener(self, config: str, node_id: int) -> None:
+        listening = self._open.pop((config, node_id))
+        self.loop.remove_reader(listening)
+        listening.close()
+        for connection in [connection for connection, owner in self._connections.items() if owner == node_id]:
+            connection.abort()
+
+    # --- connections -----------------------------------------------------------------------------------------
+
+    def register_connection(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Connection:
+        """Take note of a new connection."""
+        self._connections[connection] = node.id
+        self._opened += 1
+        # A client that closed at once has no name any more.
+        local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
+        name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
+        return Connection(self.twin, node, name)
+
+    def is_responsive(self, node: Node) -> bool:
+        """Bring the twin to the present, and say whether a node can answer now."""
+        self.catch_up()
+        if not self.twin.is_running(node.id):
+            self.reconcile()
+        return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
+
+    def after(self, wait_ms: int, action: Callable[[Reply], None], reply: Reply) -> None:
+        """Send a response when so much of the twin's time has passed."""
+        due_s = self._time_scale.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
+        self.loop.call_later(due_s, action, reply)
+
+    def forget_connection(self, connection: _Connection) -> None:
+        """Forget a connection that is gone."""
+        self._connections.pop(connection, None)
+
+    def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.failures.append(f"{context['message']}: {error!r}")
+        loop.default_exception_handler(context)
+
+
+def _most_descriptors() -> int:
+    """The first number that no descriptor of this process can have."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
+
+
+class _Connection(asyncio.Protocol):
+    """One client's socket: splits what arrives into frames and answers one after the other."""
+
+    def __init__(self, server: TwinServer, node: Node) -> None:
+        self._server = server
+        self._node = node
+        self._received = bytearray()
+        self._is_read = True
+        self._may_write = True
+        self._is_waiting = False
+        self._is_delayed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._connection = self._server.register_connection(self, self._node, transport)
+        if not self._server.twin.is_running(self._node.id):
+            self.abort()  # The node stopped while the connection was being accepted.
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        self.resume()
+
+    def resume(self) -> None:
+        """Answer what has arrived, unless that is scheduled already."""
+        if not self._is_waiting:
+            self._answer_next()
+
+    def eof_received(self) -> bool:
+        """The client will send no more. It is noticed only when all that it sent before has been answered."""
+        return False
+
+    def pause_writing(self) -> None:
+        self._may_write = False
+
+    def resume_writing(self) -> None:
+        self._may_write = True
+        self.resume()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        del error
+        self._received.clear()
+        self._server.forget_connection(self)
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._transport.abort()
+
+    def _answer_next(self) -> None:
+        """Answer one frame; any further one waits for its turn in the loop, and for the client to read."""
+        self._is_waiting = False
+        if self._transport.is_closing() or self._is_delayed:
+            return
+        if self._has_invalid_size():
+            self._transport.close()
+        elif self._may_write and self._has_frame() and self._server.is_responsive(self._node):
+            self._answer(self._take_frame())
+            if self._has_frame() or self._has_invalid_size():
+                self._is_waiting = True
+                self._server.loop.call_soon(self._answer_next)
+        self._read_on(wanted=not self._has_frame())
+
+    def _answer(self, payload: bytes) -> None:
+        try:
+            reply = self._connection.answer(payload)
+        except ProtocolViolation:
+            self._transport.close()
+            return
+        if reply.delay_ms:
+            self._is_delayed = True
+            self._server.after(reply.delay_ms, self._send, reply)
+        else:
+            self._send(reply)
+        self._server.wake_if_earlier()
+
+    def _send(self, reply: Reply) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(reply.frame)
+        if reply.is_last:
+            self._transport.close()
+        if self._is_delayed:
+            self._is_delayed = False
+            self.resume()
+
+    def _read_on(self, *, wanted: bool) -> None:
+        """Stop reading from the socket while a frame waits for its answer."""
+        if wanted == self._is_read or self._transport.is_closing():
+            return
+        self._is_read = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _announced_size(self) -> int | None:
+        if len(self._received) < PREFIX_BYTES:
+            return None
+        size: int = struct.unpack_from(">i", self._received)[0]
+        return size
+
+    def _has_invalid_size(self) -> bool:
+        size = self._announced_size()
+        return size is not None and not 0 <= size <= MAX_REQUEST_BYTES
+
+    def _has_frame(self) -> bool:
+        size = self._announced_size()
+        return size is not None and 0 <= size <= len(self._received) - PREFIX_BYTES
+
+    def _take_frame(self) -> bytes:
+        end = PREFIX_BYTES + (self._announced_size() or 0)
+        payload = bytes(self._received[PREFIX_BYTES:end])
+        del self._received[:end]
+        return payload
+
+
+# --- running one ----------------------------------------------------------------------------------------------
+
+
+async def _serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
+    server = make()
+    try:
+        server.open_listeners()
+        on_open(server)
+        await server.run()
+    finally:
+        await server.close()
+
+
+def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
+    """Open a server and let it run in this thread until it is ended."""
+    asyncio.run(_serve(make, on_open))
+
+
+class ServerThread:
+    """A server whose loop runs in a thread of its own, for callers that block."""
+
+    def __init__(self, make: Callable[[], TwinServer]) -> None:
+        self._make = make
+        self._opened: Future[TwinServer] = Future()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="twin-server")
+        self._running: Future[None] | None = None
+
+    @property
+    def server(self) -> TwinServer:
+        """The server; its own loop alone may change it."""
+        return self._opened.result()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients find the brokers, as they take it."""
+        return ",".join(self.server.broker_addresses)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """Where clients find the controllers, as they take it."""
+        return ",".join(self.server.controller_addresses)
+
+    def start(self) -> None:
+        """Wait until the listeners are open; raises why they are not."""
+        self._running = self._threads.submit(lambda: serve(self._make, self._opened.set_result))
+        either: tuple[Future[Any], ...] = (self._running, self._opened)
+        wait(either, _TIMEOUT_S, FIRST_COMPLETED)
+        if not self._opened.done():
+            self._running.result(0)
+
+    def do(self, action: Callable[[Twin], Result]) -> Result:
+        """Run an action on the twin between two requests, and return its result."""
+        server = self.server
+
+        async def act() -> Result:
+            return server.do(action)
+
+        return asyncio.run_coroutine_threadsafe(act(), server.loop).result(_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Close the listeners and end the thread; raises what the server failed with, if it did."""
+        if self._running is not None and not self._running.done():
+            self.server.end()
+        self._threads.shutdown()
+        if self._running is not None:
+            self._running.result(0)
+
+
+@contextmanager
+def serving(
+    twin: Twin,
+    configs: Sequence[ListenerConfig] = (ListenerConfig(),),
+    *,
+    speed: float | None = 1.0,
+    clock: Clock | None = None,
+) -> Iterator[ServerThread]:
+    """A twin on ports of this machine while the block runs."""
+    thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed, clock=clock))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.stop()

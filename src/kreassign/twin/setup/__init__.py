@@ -1,1 +1,0 @@
-"""What a twin begins with: scenarios, snapshots, releases of Kafka."""

@@ -1,1 +1,0 @@
-"""Where the metadata log lives."""

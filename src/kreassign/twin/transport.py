@@ -1,0 +1,155 @@
+"""The twin as a transport: the bytes of the TCP server without its sockets, in the twin's own time.
+
+Fits the client's `Transport` and `Clock` by shape. A request takes no time; waiting lets the twin's time pass: for a
+response that is delayed, or for a frozen node.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import NoReturn, Protocol
+
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
+from kreassign.twin.access import Listener, Node
+from kreassign.twin.api.connection import Connection
+from kreassign.twin.cluster import Twin
+from kreassign.wire.codec import PREFIX_BYTES, frame_length
+
+
+class HostAndPort(Protocol):
+    """Where a client wants to go."""
+
+    @property
+    def host(self) -> str:
+        """Name of the machine."""
+        ...
+
+    @property
+    def port(self) -> int:
+        """Number of the port."""
+        ...
+
+
+class TwinTransport:
+    """Opens connections to the nodes of a twin, and is its clock.
+
+    Clients ask several nodes at the same time by threads; here they take turns.
+    """
+
+    def __init__(self, twin: Twin, listener: Listener | None = None) -> None:
+        self._twin = twin
+        self._listener = listener or twin.listener
+        self._turn = Lock()
+        self._opened = 0
+
+    def connect(self, address: HostAndPort, timeout_s: float) -> TwinConnection:
+        """Open a connection at once; `Unreachable` where no running node has this address."""
+        del timeout_s
+        with self._turn:
+            node = self._twin.node_at((address.host, address.port), self._listener)
+            if node is None or not self._twin.is_running(node.id):
+                raise Unreachable(f"could not connect to {address.host}:{address.port}: connection refused")
+            self._opened += 1
+            name = f"{address.host}:{address.port}-in-process:{self._opened}-0-{self._opened}"
+            return TwinConnection(self._twin, node, name, self._turn)
+
+    # --- the clock --------------------------------------------------------------------------------------------
+
+    def now_ms(self) -> int:
+        """The twin's time in milliseconds, unless a fault has let the client's clock jump."""
+        return self._twin.client_clock.wall_ms(self._twin.now_ms)
+
+    def monotonic_s(self) -> float:
+        """The twin's time in seconds, without what a suspended client has missed."""
+        return self._twin.client_clock.monotonic_s(self._twin.now_ms)
+
+    def sleep(self, seconds: float) -> None:
+        """Let so many seconds of the twin's time pass, which takes no longer than computing them."""
+        with self._turn:
+            self._twin.advance(max(0, round(seconds * 1000)))
+            _be_suspended(self._twin)
+
+
+def _be_suspended(twin: Twin) -> None:
+    """Let the cluster go on by itself for as long as a fault suspends the client."""
+    while suspended_ms := twin.client_clock.take_suspension():
+        twin.advance(suspended_ms)
+
+
+class TwinConnection:
+    """A connection to one node."""
+
+    def __init__(self, twin: Twin, node: Node, name: str, turn: Lock) -> None:
+        self._twin = twin
+        self._node = node
+        self._connection = Connection(twin, node, name)
+        self._turn = turn
+        self._start_counts = twin.start_count(node.id)
+        self._is_closed = False
+        self._unread = b""
+
+    def exchange(self, frame: bytes, timeout_s: float) -> bytes:
+        """Send a frame and return the payload of the answer."""
+        with self._turn:
+            if self._is_closed:
+                raise Unreachable(f"the connection to node {self._node.id} is closed")
+            _be_suspended(self._twin)
+            deadline_ms = self._twin.now_ms + round(timeout_s * 1000)
+            self._wait_while_frozen(deadline_ms)
+            self._send(frame, deadline_ms)
+            return self._next_payload()
+
+    def _send(self, frame: bytes, deadline_ms: int) -> None:
+        """Have a frame answered, and wait until the answer has arrived."""
+        self._break_unless_open()
+        try:
+            reply = self._connection.answer(frame[PREFIX_BYTES:])
+        except ProtocolViolation as violation:
+            self._is_closed = True
+            raise OutcomeUnknown(f"node {self._node.id} closed the connection: {violation}") from violation
+        due_ms = self._twin.now_ms + reply.delay_ms
+        if due_ms > deadline_ms:
+            self._give_up(deadline_ms)
+        if reply.delay_ms:
+            self._twin.advance_to(due_ms)
+            self._break_unless_open()
+        self._is_closed = reply.is_last
+        self._unread += reply.frame
+
+    def _wait_while_frozen(self, deadline_ms: int) -> None:
+        while self._is_open() and self._twin.is_frozen(self._node.id):
+            next_ms = self._twin.next_event_ms()
+            if next_ms is None or next_ms > deadline_ms:
+                self._give_up(deadline_ms)
+            else:
+                self._twin.advance_to(next_ms)
+
+    def _give_up(self, deadline_ms: int) -> NoReturn:
+        self._twin.advance_to(deadline_ms)
+        self._is_closed = True
+        text = f"node {self._node.id} did not answer in time"
+        raise OutcomeUnknown(text) from TimeoutError(text)
+
+    def _break_unless_open(self) -> None:
+        if not self._is_open():
+            self._is_closed = True
+            raise OutcomeUnknown(f"the connection to node {self._node.id} broke before the answer came")
+
+    def _next_payload(self) -> bytes:
+        """Cut the first frame off what has arrived; an answer that came twice leaves one for the next request."""
+        if not self._unread:
+            raise OutcomeUnknown(f"node {self._node.id} closed the connection before it answered")
+        end = PREFIX_BYTES + frame_length(self._unread[:PREFIX_BYTES])
+        payload, self._unread = self._unread[PREFIX_BYTES:end], self._unread[end:]
+        return payload
+
+    def is_usable(self) -> bool:
+        """Whether the node still runs, and did not stop since this connection was opened."""
+        return not self._is_closed and self._is_open()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._is_closed = True
+
+    def _is_open(self) -> bool:
+        return self._twin.is_running(self._node.id) and self._twin.start_count(self._node.id) == self._start_counts
