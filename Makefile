@@ -117,7 +117,8 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 test: ## check, then what a change must pass: quick tests, and those on real Kafka, Spark and Chromium
 	@bash scripts/prerequisites.sh
 	@$(MAKE) --no-print-directory set-up
-	@# Side by side: none of the three keeps two cores busy by itself. What each says is shown when it ends.
+	@# Side by side: none of the three keeps two cores busy by itself.
+	@echo "checking and running the quick tests, two to three minutes: what each says is shown when it ends"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target check test-fast $(CLASS_DATA)
 	$(SHARING) -m "($(LONG)) and not exhaustive"
 
