@@ -74,7 +74,8 @@ class Partition:
 
     def __str__(self) -> str:
         leader = "none" if self.leader == NO_LEADER else self.leader
-        return f"{self.topic_partition}: replicas {_ids(self.replicas)}, isr {_ids(self.isr)}, leader {leader}"
+        replicas = f"replicas {listed_ids(self.replicas)}, isr {listed_ids(self.isr)}"
+        return f"{self.topic_partition}: {replicas}, leader {leader}"
 
     @property
     def preferred_leader(self) -> int:
@@ -97,7 +98,8 @@ class Topic:
     partitions: tuple[Partition, ...]
 
 
-def _ids(brokers: tuple[int, ...]) -> str:
+def listed_ids(brokers: Iterable[int]) -> str:
+    """Broker ids as Kafka's tools write them: `1,2,3`."""
     return ",".join(map(str, brokers))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.model.cluster import TopicPartition
+from kreassign.model.cluster import TopicPartition, listed_ids
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan, partition_order
 
 _ENTRY = json.JSONEncoder(ensure_ascii=False)
@@ -61,7 +61,7 @@ def drifts(declared: Plan, placed: Mapping[TopicPartition, Placed]) -> tuple[Dri
     topics = set(declared.topics)
     for name, here in placed.items():
         if name.topic in topics and name not in entries:
-            how = f"is in the cluster on {_ids(here.replicas)}, but not declared"
+            how = f"is in the cluster on {listed_ids(here.replicas)}, but not declared"
             found.append(Drift(name, DriftKind.UNDECLARED, None, here.replicas, how))
     return tuple(sorted(found, key=lambda one: partition_order(one.topic_partition)))
 
@@ -83,16 +83,17 @@ def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
 def _drift(entry: PartitionAssignment, here: Placed | None) -> Drift | None:
     name, wanted = entry.topic_partition, entry.replicas
     if here is None:
-        return Drift(name, DriftKind.MISSING, wanted, None, f"is declared on {_ids(wanted)}, but not in the cluster")
+        how = f"is declared on {listed_ids(wanted)}, but not in the cluster"
+        return Drift(name, DriftKind.MISSING, wanted, None, how)
     leaving = f", {_brokers(here.leaving)} still to leave" if here.leaving else ""
     end = f"; it is being reassigned{leaving}" if here.is_moving else ""
-    seen = f"is on {_ids(here.replicas)}, declared on {_ids(wanted)}: "
+    seen = f"is on {listed_ids(here.replicas)}, declared on {listed_ids(wanted)}: "
     if set(here.replicas) != set(wanted):
         return Drift(name, DriftKind.REPLICAS, wanted, here.replicas, seen + _difference(wanted, here.replicas) + end)
     if here.replicas != wanted:
         return Drift(name, DriftKind.ORDER, wanted, here.replicas, seen + _order(wanted, here.replicas) + end)
     if here.is_moving:
-        how = f"is being reassigned to {_ids(wanted)}, as declared{leaving}"
+        how = f"is being reassigned to {listed_ids(wanted)}, as declared{leaving}"
         return Drift(name, DriftKind.MOVING, wanted, here.replicas, how)
     if elsewhere := tuple(_log_dirs(entry, here)):
         return Drift(name, DriftKind.LOG_DIR, wanted, here.replicas, "; ".join(elsewhere))
@@ -124,8 +125,4 @@ def _without(brokers: tuple[int, ...], others: Collection[int]) -> tuple[int, ..
 
 
 def _brokers(brokers: tuple[int, ...]) -> str:
-    return f"broker{'s' if len(brokers) > 1 else ''} {_ids(brokers)}"
-
-
-def _ids(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
+    return f"broker{'s' if len(brokers) > 1 else ''} {listed_ids(brokers)}"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kreassign.errors import Drifted
-from kreassign.model.cluster import TopicPartition
+from kreassign.model.cluster import TopicPartition, listed_ids
 
 # The arithmetic of KIP-455, in one place.
 
@@ -49,9 +49,9 @@ class OngoingReassignment:
         return bool(set(self.adding) & set(self.removing))
 
     def __str__(self) -> str:
-        adding = f" adding: {_ids(self.adding)}." if self.adding else ""
-        removing = f" removing: {_ids(self.removing)}." if self.removing else ""
-        return f"replicas: {_ids(self.replicas)}.{adding}{removing}"
+        adding = f" adding: {listed_ids(self.adding)}." if self.adding else ""
+        removing = f" removing: {listed_ids(self.removing)}." if self.removing else ""
+        return f"replicas: {listed_ids(self.replicas)}.{adding}{removing}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,6 @@ class Reassignment:
     def replicas(self) -> tuple[int, ...]:
         """The list that the controller shows while the change is under way."""
         return self.target + self.removing
-
-
-def _ids(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
 
 
 # A new target for a partition that is being reassigned: what a KRaft controller makes of it. Pure.
@@ -178,11 +174,11 @@ def _differences(
     expected: Replicas, current: Replicas, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> Iterator[str]:
     for partition in sorted(expected):
-        wanted = _ids(expected[partition])
+        wanted = listed_ids(expected[partition])
         if partition in ongoing:
-            target = _ids(ongoing[partition].target)
+            target = listed_ids(ongoing[partition].target)
             yield f"  {partition}: expected at rest on {wanted}, but it is on its way to {target}"
         elif partition not in current:
             yield f"  {partition}: expected on {wanted}, but there is no such partition"
         elif current[partition] != expected[partition]:
-            yield f"  {partition}: expected on {wanted}, but it is on {_ids(current[partition])}"
+            yield f"  {partition}: expected on {wanted}, but it is on {listed_ids(current[partition])}"

@@ -56,13 +56,15 @@ def _api(key: int, name: str, versions: tuple[int, int], home: Any = _admin) -> 
     return Api(key, name, getattr(home, f"{name}Request"), getattr(home, f"{name}Response"), *versions)
 
 
-def _own(key: int, name: str, versions: tuple[int, int]) -> Api:
-    """An API that kafka-python does not have, by the definitions in `messages/`."""
-    request, response = (_message(f"{name}{kind}") for kind in ("Request", "Response"))
-    return Api(key, name, request, response, *versions)
+def _own(key: int, name: str) -> Api:
+    """An API that kafka-python does not have, by the definitions in `messages/`, from version 0 on."""
+    request, response = (own_message(f"{name}{kind}") for kind in ("Request", "Response"))
+    assert request.API_KEY == response.API_KEY == key
+    return Api(key, name, request, response, 0, request.max_version)
 
 
-def _message(name: str) -> Any:
+def own_message(name: str) -> Any:
+    """The class of the definition `messages/<name>.json`."""
     return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
 
 
@@ -103,7 +105,7 @@ DESCRIBE_CLIENT_QUOTAS = _api(48, "DescribeClientQuotas", (0, 1))
 DESCRIBE_USER_SCRAM_CREDENTIALS = _api(50, "DescribeUserScramCredentials", (0, 0))
 DESCRIBE_QUORUM = _api(55, "DescribeQuorum", (0, 2))
 DESCRIBE_CLUSTER = _api(60, "DescribeCluster", (0, 2))
-UNREGISTER_BROKER = _own(64, "UnregisterBroker", (0, 0))
+UNREGISTER_BROKER = _own(64, "UnregisterBroker")
 LIST_TRANSACTIONS = _api(66, "ListTransactions", (0, 2))
 LIST_CONFIG_RESOURCES = _api(74, "ListConfigResources", (0, 1))
 DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))
@@ -116,22 +118,10 @@ DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))
 # offers them says so in its answer to ApiVersions, like any other API; Kafka's own clients ignore keys that they do not
 # know.
 
-
-def _kip_179_api(key: int, name: str) -> Api:
-    request, response = (_own_message(f"{name}{kind}") for kind in ("Request", "Response"))
-    assert request.API_KEY == response.API_KEY == key
-    return Api(key, name, request, response, 0, request.max_version)
-
-
-def _own_message(name: str) -> Any:
-    """The class of the definition `messages/<name>.json`."""
-    return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
-
-
-ALTER_PARTITION_COUNTS = _kip_179_api(17900, "AlterPartitionCounts")
-ALTER_REPLICATION_FACTORS = _kip_179_api(17901, "AlterReplicationFactors")
-REASSIGN_PARTITIONS = _kip_179_api(17902, "ReassignPartitions")
-REPLICA_STATUS = _kip_179_api(17903, "ReplicaStatus")
+ALTER_PARTITION_COUNTS = _own(17900, "AlterPartitionCounts")
+ALTER_REPLICATION_FACTORS = _own(17901, "AlterReplicationFactors")
+REASSIGN_PARTITIONS = _own(17902, "ReassignPartitions")
+REPLICA_STATUS = _own(17903, "ReplicaStatus")
 
 KIP_179_CHANGES = (ALTER_PARTITION_COUNTS, ALTER_REPLICATION_FACTORS, REASSIGN_PARTITIONS)
 """Those for the controller."""

@@ -9,14 +9,10 @@ from __future__ import annotations
 import base64
 import uuid
 from dataclasses import dataclass
-from types import new_class
 from typing import Any
 
-from kafka.protocol.api_message import ApiMessage
-
 from kreassign.errors import ProtocolViolation
-from kreassign.wire import messages
-from kreassign.wire.api import Message
+from kreassign.wire.api import Message, own_message
 from kreassign.wire.codec import SENSELESS
 
 # In the definitions the field has a longer name than in Kafka's, since kafka-python's classes have a `type` already.
@@ -40,8 +36,7 @@ class ControlApi:
 
 
 def _api(key: int, name: str) -> ControlApi:
-    keywords = {"load_json": messages}
-    request: Any = new_class(f"{name}Request", (ApiMessage,), keywords, lambda names: names.update(__module__=__name__))
+    request = own_message(f"{name}Request")
     assert key == request.API_KEY
     return ControlApi(key, name, request, request.max_version)
 
@@ -80,7 +75,7 @@ def as_json(message: Message) -> Json:
 
 def _shown(value: object) -> object:
     if isinstance(value, dict):
-        return {_camel(name): _topic_id(one) if name == "topic_id" else _shown(one) for name, one in value.items()}
+        return {_camel(name): base64_id(one) if name == "topic_id" else _shown(one) for name, one in value.items()}
     return [_shown(one) for one in value] if isinstance(value, list) else value
 
 
@@ -89,5 +84,6 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-def _topic_id(text: str) -> str:
-    return base64.urlsafe_b64encode(uuid.UUID(text).bytes).decode().rstrip("=")
+def base64_id(topic_id: str) -> str:
+    """A topic id as Kafka shows it."""
+    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")

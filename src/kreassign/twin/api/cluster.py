@@ -14,8 +14,8 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_ENDPOINT_TYPE,
     error_code,
 )
-from kreassign.twin.access import CLUSTER_OPERATIONS, Operation
-from kreassign.twin.api.metadata import shown_controller
+from kreassign.twin.access import Operation
+from kreassign.twin.api.metadata import cluster_operations, shown_controller
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.version import Endpoint
 from kreassign.wire import api
@@ -132,7 +132,7 @@ def _cluster_nodes(request: Request) -> Message:
             )
             for node_id, rack, is_fenced in nodes
         ],
-        authorized_operations=_cluster_operations(request),
+        authorized_operations=cluster_operations(request),
     )
 
 
@@ -144,12 +144,6 @@ def _shown_brokers(request: Request) -> list[_ShownNode]:
     with_fenced = request.version >= 2 and request.message.include_fenced_brokers
     brokers = (request.metadata.brokers[broker_id] for broker_id in sorted(request.metadata.brokers))
     return [(broker.broker_id, broker.rack, broker.fenced) for broker in brokers if with_fenced or not broker.fenced]
-
-
-def _cluster_operations(request: Request) -> set[int] | None:
-    if not request.message.include_cluster_authorized_operations:
-        return None
-    return request.allowed_operations(CLUSTER_OPERATIONS) if request.allows(Operation.DESCRIBE) else set()
 
 
 METADATA_TOPIC = "__cluster_metadata"

@@ -124,7 +124,7 @@ def _metadata(request: Request) -> Message:
         cluster_id=request.cluster.cluster_id,
         controller_id=shown_controller(request),
         topics=_metadata_topics(request, wanted),
-        authorized_operations=_cluster_operations(request),
+        authorized_operations=cluster_operations(request),
     )
 
 
@@ -207,7 +207,8 @@ def _metadata_partition(request: Request, partition: PartitionState, healthy: se
     )
 
 
-def _cluster_operations(request: Request) -> set[int] | None:
+def cluster_operations(request: Request) -> set[int] | None:
+    """Kafka's numbers of what the client may do to the cluster; None where it does not ask for them."""
     if not request.message.include_cluster_authorized_operations:
         return None
     return request.allowed_operations(CLUSTER_OPERATIONS) if request.allows(Operation.DESCRIBE) else set()

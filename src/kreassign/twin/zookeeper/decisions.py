@@ -74,16 +74,16 @@ def by_topic(outcomes: Iterable[tuple[TopicPartition, Outcome]]) -> tuple[TopicO
 def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterable[int]) -> Outcome:
     """Whether a target can be taken: only brokers that were no replicas before the move must be alive."""
     if not target:
-        return _refused("Empty replica list specified in partition reassignment.")
+        return _badly_assigned("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
-        return _refused(f"Duplicate replica ids in partition reassignment replica list: {_scala_buffer(target)}")
+        return _badly_assigned(f"Duplicate replica ids in partition reassignment replica list: {_scala_buffer(target)}")
     if min(target) < 0:
-        return _refused(f"Invalid broker id in replica list: {_scala_buffer(target)}")
+        return _badly_assigned(f"Invalid broker id in replica list: {_scala_buffer(target)}")
     alive = frozenset(live)
     adding = Reassignment(sources, target).adding_in_order
     if not alive.issuperset(adding):
-        text = f"Replica list: {_scala_buffer(adding)}, live broker list: {_set(alive)}"
-        return _refused(f"Replica assignment has brokers that are not alive. {text}")
+        text = f"Replica list: {_scala_buffer(adding)}, live broker list: {_scala_set(alive)}"
+        return _badly_assigned(f"Replica assignment has brokers that are not alive. {text}")
     return DONE
 
 
@@ -115,18 +115,22 @@ def _with_message(topic: str, index: int, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _refused(text: str) -> Outcome:
+def _badly_assigned(text: str) -> Outcome:
     return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
 
 
 def _scala_buffer(brokers: Iterable[int]) -> str:
-    return f"ArrayBuffer({', '.join(map(str, brokers))})"
+    return f"ArrayBuffer({_comma(brokers)})"
 
 
-def _set(brokers: frozenset[int]) -> str:
+def _scala_set(brokers: frozenset[int]) -> str:
     """As Scala writes a set: up to four members are kept in a class of their own."""
     kind = "Set" if len(brokers) <= _SMALL_SET else "HashSet"
-    return f"{kind}({', '.join(map(str, sorted(brokers)))})"
+    return f"{kind}({_comma(sorted(brokers))})"
+
+
+def _comma(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 # Topics and partitions that requests ask for: what Kafka 3.9 does differently in ZooKeeper mode.
@@ -212,7 +216,7 @@ def _unfit_lists(topic: WantedTopic) -> Outcome | None:
     if len({len(replicas) for replicas in lists.values()}) != 1:
         return _badly_assigned("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in lists.values()):
-        shown = ", ".join(f"{number} -> {_scala_list(replicas)}" for number, replicas in lists.items())
+        shown = ", ".join(f"{number} -> {_scala_buffer(replicas)}" for number, replicas in lists.items())
         return _badly_assigned(f"Duplicate replica assignment found: HashMap({shown})")
     return None
 
@@ -257,18 +261,6 @@ def _unfit_additions(
         f"Inconsistent replication factor between partitions, partition 0 has {factor} while partitions "
         f"[{_comma(odd)}] have replication factors [{_comma(odd.values())}], respectively."
     )
-
-
-def _badly_assigned(text: str) -> Outcome:
-    return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
-
-
-def _scala_list(brokers: Iterable[int]) -> str:
-    return f"ArrayBuffer({_comma(brokers)})"
-
-
-def _comma(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 # The phases of a move in ZooKeeper mode (KIP-455): what the controller does, in which order.

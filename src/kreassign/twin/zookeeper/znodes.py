@@ -47,6 +47,7 @@ from kreassign.twin.metadata import (
     TopicCreated,
     TopicDeleted,
 )
+from kreassign.wire.control import base64_id
 
 
 class Znode(NamedTuple):
@@ -233,7 +234,7 @@ class ZnodeCache:
                 case PartitionChanged():
                     writes += self._state_written(record, controller_epoch)
                 case TopicCreated(name, topic_id):
-                    topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=_base64(topic_id))
+                    topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=base64_id(topic_id))
                 case PartitionCreated(key):
                     topic = topics.get(key.topic, self.topics.get(key.topic))
                     assert topic is not None
@@ -365,10 +366,6 @@ def _configure(values: dict[str, str], change: ConfigChanged) -> None:
 
 def _resource(kind: str, name: str) -> ConfigResource:
     return ConfigResource(_OWNERS[kind], "" if name == paths.ALL_BROKERS else name)
-
-
-def _base64(topic_id: str) -> str:
-    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")
 
 
 def _uuid(name: str, topic_id: str | None) -> str:
