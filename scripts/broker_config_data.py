@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write src/kreassign/twin/controller/config_data.py: every configuration key of a real broker, and what it says of it.
+"""Write documented_configs.json of the twin: every configuration key of a real broker, and what it says of it.
 
 python scripts/broker_config_data.py
 """
@@ -18,34 +18,9 @@ from kreassign.wire.codec import decode_response, encode_request
 from testbed import ClusterSpec, KafkaCluster
 
 RELEASE = "4.3.1"
-MODULE = Path(__file__).resolve().parent.parent / "src" / "kreassign" / "twin" / "controller" / "config_data.py"
+DATA = Path(__file__).resolve().parent.parent / "src/kreassign/twin/controller/documented_configs.json"
 _CORRELATION, _TIMEOUT_S = 7, 30.0
 _TOPIC = "described"
-
-_HEAD = '''\
-"""Every configuration key of Kafka {release}: name, type, default, whether it is read-only, and its documentation.
-
-Written by `python scripts/broker_config_data.py` from the answers of a real broker; change that instead. A type is
-Kafka's number of it (`config_keys.ValueType`); a default of None is none, or one that is kept secret.
-"""
-
-from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class DocumentedKey(NamedTuple):
-    """A key as a broker documents it."""
-
-    name: str
-    type: int
-    default: str | None
-    is_read_only: bool
-    documentation: str
-
-
-# fmt: off
-'''
 
 
 def described(cluster: KafkaCluster, kind: ResourceType, name: str) -> list[Message]:
@@ -78,39 +53,28 @@ def default(config: Message) -> str | None:
     return None if found is None else str(found)
 
 
-def table(name: str, about: str, configs: Iterable[Message]) -> str:
-    """The lines of one table."""
-    rows = [(one.name, one.config_type, default(one), one.read_only, one.documentation or "") for one in configs]
-    lines = "\n".join(f"    DocumentedKey({', '.join(map(_literal, row))})," for row in rows)
-    return f'{name} = (\n{lines}\n)\n"""{about}"""\n'
-
-
-def module(cluster: KafkaCluster) -> str:
-    """The text of the module."""
-    brokers = described(cluster, ResourceType.BROKER, "0")
-    topics = described(cluster, ResourceType.TOPIC, _TOPIC)
-    return (
-        "\n".join(
-            (
-                _HEAD.format(release=cluster.version).rstrip(),
-                table("DOCUMENTED_BROKER_KEYS", "Those of brokers, by name.", brokers),
-                table("DOCUMENTED_TOPIC_KEYS", "Those of topics, by name.", topics),
-            )
-        ).rstrip()
-        + "\n"
-    )
-
-
-def _literal(value: object) -> str:
-    # In double quotes, and with what JSON has to escape escaped as Python does.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+def table(configs: Iterable[Message]) -> str:
+    """An object of JSON with a line for each key."""
+    rows = {
+        str(one.name): {
+            "type": one.config_type,
+            "default": default(one),
+            "is_read_only": one.read_only,
+            "documentation": one.documentation or "",
+        }
+        for one in configs
+    }
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}" for name, row in rows.items())
+    return f"{{\n{lines}\n}}"
 
 
 def main() -> None:
-    """Write the module."""
+    """Write the file."""
     with KafkaCluster.start(ClusterSpec(version=RELEASE, brokers=1)) as cluster:
         cluster.create_topic(_TOPIC, [[0]])
-        MODULE.write_text(module(cluster), encoding="utf-8")
+        brokers = table(described(cluster, ResourceType.BROKER, "0"))
+        topics = table(described(cluster, ResourceType.TOPIC, _TOPIC))
+        DATA.write_text(f'{{\n"brokers": {brokers},\n"topics": {topics}\n}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -152,6 +152,7 @@ EFFECTS = (
         (
             "admin/properties.py", "admin/tls.py", "admin/properties.py", "admin/tls.py",
             "admin/tokens.py", "admin/assertions.py", "twin/store.py", "executor/runner.py", "executor/journal/",
+            "model/error_codes.py", "twin/controller/config_keys.py",  # Kafka's own texts, files of the package
             "pipeline/tables/", "pipeline/spark_session.py", "planner/search/compiled/", "operations/",
             "cli/", "kafka_tools/",
         ),

@@ -6,8 +6,7 @@ import pytest
 
 from kreassign.errors import OutcomeUnknown
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS, DOCUMENTED_TOPIC_KEYS
-from kreassign.twin.controller.config_keys import ValueType
+from kreassign.twin.controller.config_keys import ValueType, documented_keys
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, Answered, Cluster
@@ -231,7 +230,7 @@ def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: i
         api.DESCRIBE_CONFIGS, 4, resources=[entry], include_synonyms=True, include_documentation=True
     )  # fmt: skip
     found = {one.name: one for one in answer.results[0].configs}
-    data = {key.name: key for key in (DOCUMENTED_TOPIC_KEYS if kind == TOPIC else DOCUMENTED_BROKER_KEYS)}
+    data = documented_keys("topics" if kind == TOPIC else "brokers")
     assert found.keys() - OWN == data.keys() - OWN
     for key, one in found.items():
         if key in OWN:
@@ -249,12 +248,12 @@ def test_just_those_keys_that_are_told_as_read_only_cannot_be_changed_while_a_br
     cluster: Cluster, name: str
 ) -> None:
     internal = "unclean.leader.election.interval.ms"
-    steps = [(SET, key.name, "1") for key in DOCUMENTED_BROKER_KEYS]
+    steps = [(SET, key, "1") for key in documented_keys("brokers")]
     ((_, refused),) = change(cluster, resource(BROKER, name, *steps, (SET, internal, "1")), validate_only=True)
     assert refused.code == 42
     beginning, _, listed = str(refused.text).partition(": ")
     assert beginning == "Cannot update these configs dynamically"
-    read_only = {key.name for key in DOCUMENTED_BROKER_KEYS if key.is_read_only}
+    read_only = {name for name, key in documented_keys("brokers").items() if key.is_read_only}
     assert set(listed.strip("[]").split(", ")) == read_only | {internal}
 
 
@@ -267,7 +266,7 @@ PER_BROKER = [
 @pytest.mark.parametrize("key", PER_BROKER)
 def test_what_every_broker_must_be_given_by_itself_has_no_default_for_all(cluster: Cluster, key: str) -> None:
     text = f"Cannot update these configs at default cluster level, broker id must be specified: [{key}]"
-    default = {one.name: one.default for one in DOCUMENTED_BROKER_KEYS}[key] or "x"
+    default = documented_keys("brokers")[key].default or "x"
     step = resource(BROKER, "", (SET, key, default))
     assert change(cluster, step, validate_only=True) == [("", Answered(42, text))]
 

@@ -1,16 +1,20 @@
 """The configuration keys of topics and brokers, and whether values are what their keys want, in Kafka's words.
 
 Types, limits and defaults are from Kafka 4.3.1. Keys of brokers are those whose values are looked at; the twin stores
-others that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All documented keys
-of a real broker are in `config_data.py`.
+others that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys
+of a real broker, with their documentation, are in `documented_configs.json`, which
+`python scripts/broker_config_data.py` writes.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
+from importlib.resources import files
 from typing import assert_never
 
 from kreassign.model.throttle import (
@@ -20,7 +24,6 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
 )
-from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS
 
 # Keys with their types, limits and defaults.
 
@@ -212,10 +215,30 @@ THREAD_COUNTS = frozenset({
 })  # fmt: skip
 """Keys of brokers that can be changed to half of what they are and to double of it at the most."""
 
-STATIC_BROKER_KEYS = frozenset(key.name for key in DOCUMENTED_BROKER_KEYS if key.is_read_only) | {
-    "unclean.leader.election.interval.ms"  # one that brokers keep to themselves
-}
-"""Keys of a broker's settings file that cannot be changed while it runs: those that it tells are read-only."""
+
+@dataclass(frozen=True, slots=True)
+class DocumentedKey:
+    """A key as a broker documents it. `default` is None where there is none, or where it is kept secret."""
+
+    type: ValueType
+    default: str | None
+    is_read_only: bool
+    documentation: str
+
+
+@cache
+def documented_keys(kind: str) -> dict[str, DocumentedKey]:
+    """All keys of "brokers" or "topics", by name."""
+    content = files("kreassign.twin.controller").joinpath("documented_configs.json").read_text(encoding="utf-8")
+    keys = json.loads(content)[kind]
+    return {name: DocumentedKey(**{**key, "type": ValueType(key["type"])}) for name, key in keys.items()}
+
+
+@cache
+def static_broker_keys() -> frozenset[str]:
+    """Keys of a broker's settings file that cannot be changed while it runs: those that it tells are read-only."""
+    read_only = {name for name, key in documented_keys("brokers").items() if key.is_read_only}
+    return frozenset(read_only | {"unclean.leader.election.interval.ms"})  # one that brokers keep to themselves
 
 
 # Judge and parse values.
@@ -310,7 +333,7 @@ def _local_fault(unit: str, values: Mapping[str, str]) -> str | None:
 
 def first_broker_fault(values: Mapping[str, str], *, is_for_one: bool) -> str | None:
     """The first thing that is wrong with all the dynamic settings of one broker, or of all brokers together."""
-    if static := STATIC_BROKER_KEYS & values.keys():
+    if static := static_broker_keys() & values.keys():
         return f"Cannot update these configs dynamically: {_listed_words(static)}"
     if unprefixed := PER_LISTENER_KEYS & values.keys():
         return (

@@ -9,21 +9,18 @@ from itertools import dropwhile
 from kreassign.model import ConfigResource
 from kreassign.model.cluster import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
-from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS, DOCUMENTED_TOPIC_KEYS
 from kreassign.twin.controller.config_keys import (
     BROKER_KEYS,
     PER_BROKER_FAMILIES,
     TOPIC_KEYS,
     Key,
     ValueType,
+    documented_keys,
     shown_value,
 )
 from kreassign.twin.controller.decision import DEFAULT_BROKER, ControllerContext, Outcome, with_default_text
 from kreassign.twin.controller.topics import CORDONED_LOG_DIRS, check_topic_name
 
-_BROKER_DATA = {key.name: key for key in DOCUMENTED_BROKER_KEYS}
-_ALWAYS_TOLD = frozenset(name for name in _BROKER_DATA if name not in BROKER_KEYS or not BROKER_KEYS[name].is_quota)
-_TOPIC_DATA = {key.name: key for key in DOCUMENTED_TOPIC_KEYS}
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
 _FAMILIES = (".ssl.", ".sasl.")
 # This answer has an empty text where others have none.
@@ -100,7 +97,8 @@ def _topic_config(context: ControllerContext, node_id: int, key: Key, own: str |
     if own is not None:
         synonyms.insert(0, Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
     first = synonyms[0] if synonyms else Synonym(key.name, key.default, ConfigSource.DEFAULT)
-    documentation = _TOPIC_DATA[key.name].documentation if key.name in _TOPIC_DATA else ""
+    data = documented_keys("topics").get(key.name)
+    documentation = "" if data is None else data.documentation
     return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms), documentation=documentation)
 
 
@@ -139,12 +137,15 @@ def _describe_broker(
     common = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
     # Of some hundred keys clients mostly want two or three.
-    always = (key for key in wanted or _BROKER_DATA if key in _ALWAYS_TOLD and _is_of_release(context, key))
+    always = (key for key in wanted or documented_keys("brokers") if _is_always_told(context, key))
     names = sorted({*always, *own, *common, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
 
 
-def _is_of_release(context: ControllerContext, name: str) -> bool:
+def _is_always_told(context: ControllerContext, name: str) -> bool:
+    """Whether brokers tell a key that nobody has set: quotas they do not, nor keys of later releases."""
+    if name not in documented_keys("brokers") or (name in BROKER_KEYS and BROKER_KEYS[name].is_quota):
+        return False
     return name != CORDONED_LOG_DIRS or context.rules.has_cordoning
 
 
@@ -165,8 +166,9 @@ def _common_config(name: str, value: str) -> DescribedConfig:
 def _broker_key(name: str) -> Key:
     if name in BROKER_KEYS:
         return BROKER_KEYS[name]
-    if name in _BROKER_DATA:
-        return Key(name, ValueType(_BROKER_DATA[name].type), _BROKER_DATA[name].default)
+    data = documented_keys("brokers").get(name)
+    if data is not None:
+        return Key(name, data.type, data.default)
     if name.endswith(_SECRETS):
         return Key(name, ValueType.PASSWORD)
     is_known = any(family in f".{name}" for family in _FAMILIES)
@@ -179,7 +181,7 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
     if is_sensitive:
         synonyms = tuple(Synonym(one.name, None, one.source) for one in synonyms)
     first = synonyms[0] if synonyms else Synonym(key.name, None, ConfigSource.DEFAULT)
-    data = _BROKER_DATA.get(key.name)
+    data = documented_keys("brokers").get(key.name)
     is_changeable = key.name in BROKER_KEYS or key.name.startswith(PER_BROKER_FAMILIES)
     return DescribedConfig(
         key.name,
@@ -202,7 +204,7 @@ def _static_configs(context: ControllerContext, node_id: int) -> Iterator[Descri
     yield _static("broker.id", str(node_id), ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT))
     yield _static("process.roles", "broker", ValueType.LIST)
     listeners = f"PLAINTEXT://{broker.host}:{broker.port}"
-    default = Synonym("listeners", _BROKER_DATA["listeners"].default, ConfigSource.DEFAULT)
+    default = Synonym("listeners", documented_keys("brokers")["listeners"].default, ConfigSource.DEFAULT)
     yield replace(_static("listeners", listeners, ValueType.LIST, default), is_read_only=False)
     yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), ValueType.LIST)
     if broker.rack is not None:
@@ -213,5 +215,5 @@ def _static(name: str, value: str, value_type: ValueType, *others: Synonym) -> D
     first = Synonym(name, value, ConfigSource.STATIC_BROKER)
     return DescribedConfig(
         name, value, first.source, value_type, (first, *others), is_read_only=True,
-        documentation=_BROKER_DATA[name].documentation,
+        documentation=documented_keys("brokers")[name].documentation,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from kreassign.errors import InputError
 from kreassign.model.documents import finite
-from kreassign.model.error_codes import CODES
+from kreassign.model.error_codes import error_codes
 from kreassign.model.text import LARGEST_AMOUNT, parse_whole, shortened
 from kreassign.twin.api.connection import (
     AffectedResponses,
@@ -178,7 +178,7 @@ def _brokers(value: object) -> tuple[int, ...]:
 
 
 def _error(value: object) -> int:
-    found = [one.code for one in CODES if str(value).upper() in (one.name, str(one.code)) and one.code]
+    found = [one.code for one in error_codes().values() if str(value).upper() in (one.name, str(one.code)) and one.code]
     if not found:
         raise ValueError("is no error of Kafka; write for example 89 or THROTTLING_QUOTA_EXCEEDED")
     return found[0]
