@@ -32,7 +32,7 @@ def test_the_value_that_a_text_begins_with_is_read(text: str, value: object) -> 
     ("\u00a0{}", "Unexpected character ('\u00a0' (code 160)): expected a valid value "),
     ("7x", "Unexpected character ('x' (code 120)): Expected space separating root-level values\n"),
     ("nullx", "Unrecognized token 'nullx': was expecting (JSON String, "),
-    ("NaN", "Non-standard token 'NaN': enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow\n"),
+    ("NaN", "Unrecognized token 'NaN': was expecting (JSON String, "),
     ("{", "Unexpected end-of-input: expected close marker for Object (start marker at [Source: REDACTED "),
     ("9" * 1001, "Number value length (1001) exceeds the maximum allowed (1000, "),
 ])  # fmt: skip

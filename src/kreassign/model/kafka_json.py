@@ -17,9 +17,8 @@ from kreassign.model.documents import is_half
 
 # The message of Jackson, the JSON parser of Kafka's tools, about a text that is not JSON. Reading is left to the
 # standard library. Only a text that it refuses is scanned again, slowly, for the sentence and the place that operators
-# know. Columns count UTF-16 code units from 1, as Java does.
+# know. What is odd inside a number is told in fewer words than there; columns count characters from 1.
 
-_UTF_16 = "utf-16-le"
 _JSON = json.JSONEncoder(ensure_ascii=False)
 _SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {line}, column: {column}]"
 _VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
@@ -31,16 +30,16 @@ _CONTROLS = frozenset(map(chr, range(0x20)))
 _DEEPEST = 1000
 _LONGEST_NUMBER = 1000
 _LONGEST_TOKEN = 256
-_NUMBER = re.compile(r"(?P<integer>-?\d*)(?P<fraction>\.\d*)?(?P<exponent>[eE][+-]?\d*)?", re.ASCII)
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMERIC = frozenset("0123456789.eE")
 _STRING_STOP = re.compile(r'["\\\x00-\x1f]')
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def explain(text: str) -> str | None:
     """Jackson's message about the first fault of `text`, with the place on a second line; None if it finds none."""
-    units = memoryview(text.encode(_UTF_16, "surrogatepass")).cast("H")
     try:
-        _Scan("".join(map(chr, units))).document()
+        _Scan(text).document()
     except _JacksonError as fault:
         return str(fault)
     return None
@@ -72,7 +71,7 @@ class _JacksonError(Exception):
 
 
 class _Scan:
-    """One pass over a text, given as one character per UTF-16 code unit; faults are raised as `_JacksonError`."""
+    """One pass over a text; faults are raised as `_JacksonError`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -121,8 +120,6 @@ class _Scan:
             self._opener(character)
         elif character == '"':
             self._string("string value", ": was expecting closing quote for a string value")
-        elif character == "+":
-            self._plus()
         elif character in "-0123456789":
             self._number()
         elif character.isidentifier() or character == "$":
@@ -177,70 +174,30 @@ class _Scan:
             self._end(" in character escape sequence")
         return self._text[self._at]
 
-    def _word(self, sign: str = "") -> None:
-        start = self._at - len(sign)
+    def _word(self) -> None:
+        start = self._at
         while self._at < len(self._text) and _continues_word(self._text[self._at]):
             self._at += 1
         word = self._text[start : self._at]
-        if word.removeprefix("-") in ("NaN", "Infinity"):
-            option = "enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow"
-            self._fail(f"Non-standard token '{word}': {option}", self._at)
         if word not in ("true", "false", "null"):
             shown = word if len(word) < _LONGEST_TOKEN else f"{word[:_LONGEST_TOKEN]}..."
             self._fail(f"Unrecognized token '{shown}': was expecting {_VALUES}", start)
 
-    def _plus(self) -> NoReturn:
-        self._at += 1
-        if self._at == len(self._text):
-            self._end(" in a Number value")
-        option = "enable `JsonReadFeature.ALLOW_LEADING_PLUS_SIGN_FOR_NUMBERS` to allow"
-        comment = f"JSON spec does not allow numbers to have plus signs: {option}"
-        self._fail(f"Unexpected character ('+' (code 43)) in numeric value: {comment}", self._at)
-
     def _number(self) -> None:
         found = _NUMBER.match(self._text, self._at)
-        assert found is not None, "called only at a digit or a minus sign"
-        digits = found["integer"].removeprefix("-")
-        if not digits:
-            self._lone_minus()
-            return
-        if digits[0] == "0" and len(digits) > 1:
-            self._fail("Invalid numeric value: Leading zeroes not allowed", found.end("integer") - len(digits) + 1)
-        self._check_fraction_and_exponent(found, starts_with_zero=digits[0] == "0")
-        length = len(digits) + len((found["fraction"] or ".")[1:])
+        self._at = self._at + 1 if found is None else found.end()
+        follower = self._text[self._at : self._at + 1]
+        if found is None and not follower:
+            self._end(" in a Number value")
+        if found is None or (follower and follower in _NUMERIC):
+            self._fail(f"Unexpected character ({_shown_character(follower)}) in numeric value", self._at)
+        integer, fraction = found.groups("")
+        length = len(integer) + len(fraction)
         if length > _LONGEST_NUMBER:
             size = f"Number value length ({length}) exceeds the maximum allowed ({_LONGEST_NUMBER}, "
             raise _JacksonError(f"{size}from `StreamReadConstraints.getMaxNumberLength()`)")
-        self._at = found.end()
-        if not self._open and self._text[self._at : self._at + 1] not in _BLANKS:
+        if not self._open and follower not in _BLANKS:
             self._unexpected("Expected space separating root-level values")
-
-    def _lone_minus(self) -> None:
-        self._at += 1
-        if self._at == len(self._text):
-            self._end("No digit following sign")
-        if self._text[self._at] == "I":
-            self._word("-")
-        if self._text[self._at] == ".":
-            self._unexpected(f"expected a valid value {_VALUES}")
-        shown = _shown_character(self._text[self._at])
-        comment = "expected digit (0-9) to follow minus sign, for valid numeric value"
-        self._fail(f"Unexpected character ({shown}) in numeric value: {comment}", self._at)
-
-    def _check_fraction_and_exponent(self, found: re.Match[str], *, starts_with_zero: bool) -> None:
-        if found["fraction"] == ".":
-            stop = min(found.end("fraction"), len(self._text) - 1)
-            comment = "Decimal point not followed by a digit"
-        elif found["exponent"] and not found["exponent"][-1].isdigit():
-            stop = found.end()
-            comment = "Exponent indicator not followed by a digit"
-            if stop == len(self._text):
-                self._end("expected a digit for number exponent")
-        else:
-            return
-        # Jackson points behind the whole part, but reads a number that starts with 0, or ends the text, elsewhere.
-        place = stop if starts_with_zero else found.end("integer")
-        self._fail(f"Unexpected character ({_shown_character(self._text[stop])}) in numeric value: {comment}", place)
 
     def _token(self, unfinished: str | None = None) -> str:
         """The next character that is no blank; the end of the text is a fault."""
@@ -279,8 +236,7 @@ def _shown_character(character: str) -> str:
     code = ord(character)
     if code < 0x20 or 0x7F <= code < 0xA0:
         return f"(CTRL-CHAR, code {code})"
-    shown = "?" if 0xD800 <= code < 0xE000 else character  # half a pair, which Java cannot print either
-    return f"'{shown}' (code {code})" if code < 0x100 else f"'{shown}' (code {code} / 0x{code:x})"
+    return f"'{character}' (code {code})" if code < 0x100 else f"'{character}' (code {code} / 0x{code:x})"
 
 
 # Values by their kinds.
