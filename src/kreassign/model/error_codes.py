@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from kreassign.errors import Rejected
 
@@ -107,7 +107,8 @@ def error_code(code: int) -> ErrorCode:
 @cache
 def error_codes() -> dict[int, ErrorCode]:
     """All codes, by number."""
-    content = files("kreassign.model").joinpath("error_codes.json").read_text(encoding="utf-8")
+    # By its path: importlib.resources loads twenty modules, and the command line starts quicker without them.
+    content = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
     return {row["code"]: ErrorCode(**row) for row in json.loads(content)}
 
 
