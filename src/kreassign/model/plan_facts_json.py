@@ -143,7 +143,7 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         unknown_goals=_all_fit("unknown_goals", document.get("unknown_goals", []), "str"),
         uneven_topics=tuple(_made(UnevenTopic, one) for one in document.get("uneven_topics", [])),
         racks=tuple(_made(RackBytes, one) for one in document.get("racks", [])),
-        losses=tuple(_read_loss(one) for one in document.get("losses", [])),
+        losses=tuple(_made(WorstLoss, {**one, "limit": _number(one["limit"])}) for one in document.get("losses", [])),
         means=tuple(_made(GoalMean, one) for one in document.get("means", [])),
         brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
@@ -172,10 +172,6 @@ def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
         size_bytes=_fit("size_bytes", entry["size_bytes"], "int"),
         reasons=tuple(_made(Reason, reason) for reason in entry["reasons"]),
     )
-
-
-def _read_loss(entry: dict[str, Json]) -> WorstLoss:
-    return _made(WorstLoss, {**entry, "limit": _number(entry["limit"])})
 
 
 def _read_loads(entry: dict[str, Json]) -> LoadBasis:

@@ -159,7 +159,8 @@ def completed_moves_have_their_target(twin: TwinCore, step: Step) -> Iterator[st
     for after, before in changes(twin, step):
         if before is None or not before.is_reassigning or after.is_reassigning:
             continue
-        if not (_uses_replicas_of(after, before) if by_a_client else after.replicas == _target_of(before)):
+        is_within = set(after.replicas) <= set(before.replicas)
+        if not (is_within if by_a_client else after.replicas == _target_of(before)):
             yield (
                 f"{after.topic_partition} was to go to {_target_of(before)} (replicas {before.replicas}, "
                 f"adding {before.adding}, removing {before.removing}) and ended with {after.replicas}"
@@ -168,10 +169,6 @@ def completed_moves_have_their_target(twin: TwinCore, step: Step) -> Iterator[st
 
 def _target_of(partition: PartitionState) -> tuple[int, ...]:
     return without(partition.replicas, partition.removing)
-
-
-def _uses_replicas_of(after: PartitionState, before: PartitionState) -> bool:
-    return set(after.replicas) <= set(before.replicas)
 
 
 # Brokers have the copies that the metadata gives them, and no others: the law by which replication follows records.
@@ -321,7 +318,8 @@ CHECKERS = (
 
 def look(twin: TwinCore, step: Step) -> Iterator[str]:
     """What is wrong after a step; nothing if all is well. Large clusters are looked at in part, see above."""
-    is_whole = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0
+    partitions = sum(len(topic.partitions) for topic in twin.metadata.topics.values())
+    is_whole = partitions <= LARGE or twin.metadata.offset % SAMPLED == 0
     for checker in CHECKERS:
         if is_whole or not checker.sees_everything:
             yield from _findings(checker, twin, step)
@@ -347,7 +345,3 @@ def _findings(checker: Checker, twin: TwinCore, step: Step) -> Iterator[str]:
 def _refuse(twin: TwinCore, findings: list[str]) -> None:
     if findings:
         raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
-
-
-def _partition_count(twin: TwinCore) -> int:
-    return sum(len(topic.partitions) for topic in twin.metadata.topics.values())

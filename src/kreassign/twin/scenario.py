@@ -159,7 +159,10 @@ def parse_scenario(text: str, name: str) -> Scenario:
         groups = _read_groups(top.tables("brokers"))
         topics = [topic for table in top.tables("topics") for topic in _read_topics(table, groups, seed)]
         brokers = tuple(broker for group in groups for broker in group.brokers)
-        blueprint = Blueprint(brokers, _named_once(topics), _configs(groups), cluster_id)
+        configs: dict[int | None, Mapping[str, str]] = {
+            broker.id: group.configs for group in groups if group.configs for broker in group.brokers
+        }
+        blueprint = Blueprint(brokers, _named_once(topics), configs, cluster_id)
         for table in top.tables("moves"):
             blueprint = _read_move(table, blueprint)
         return Scenario(
@@ -210,10 +213,6 @@ def _read_log_dirs(tables: tuple[KeyedTable, ...]) -> tuple[LogDirHardware, ...]
     return tuple(found) or (LogDirHardware("/data/d0"),)
 
 
-def _configs(groups: list[_Group]) -> dict[int | None, Mapping[str, str]]:
-    return {broker.id: group.configs for group in groups if group.configs for broker in group.brokers}
-
-
 # --- topics ---------------------------------------------------------------------------------------------------------
 
 
@@ -225,7 +224,11 @@ def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator
         place = Place(_racks(table.wholes("brokers"), groups), table.number("skew", 0, most=STEEPEST))
         spread, path = table.number("spread", 0, most=STEEPEST), table.text("log_dir", "")
         paths = (path,) * factor if path else ()
-        mean = _read_traffic(table)
+        mean = Traffic(
+            table.amount("size", 0),
+            float(table.amount("write_rate", 0)),
+            float(table.amount("record_size", 1000, least=1)),
+        )
         configs = table.text_map("configs")
         for number in range(count):
             topic = name if count == 1 else f"{name}-{number:0{len(str(count - 1))}}"
@@ -237,12 +240,6 @@ def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator
                 for replicas, part in zip(lists, parts, strict=True)
             )
             yield TopicPlan(topic, tuple(plans), configs)
-
-
-def _read_traffic(table: KeyedTable) -> Traffic:
-    return Traffic(
-        table.amount("size", 0), float(table.amount("write_rate", 0)), float(table.amount("record_size", 1000, least=1))
-    )
 
 
 def _part(mean: Traffic, part: float) -> Traffic:

@@ -14,7 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -51,7 +51,7 @@ def to_json(record: Record) -> str:
     shown = {_KIND: type(record).__name__}
     for field in fields(record):
         value = getattr(record, field.name)
-        if not _is_default(field, value):
+        if field.default is MISSING or value != field.default:
             shown[field.name] = _shown(value)
     return _ENCODER.encode(shown)
 
@@ -65,10 +65,6 @@ def from_json(text: str | bytes) -> Record:
     except (AttributeError, RecursionError) as error:
         raise ValueError(f"this is no record: {error}") from error
     return record
-
-
-def _is_default(field: Field[Any], value: object) -> bool:
-    return field.default is not MISSING and bool(value == field.default)
 
 
 def _shown(value: Any) -> Any:

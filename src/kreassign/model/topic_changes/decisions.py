@@ -199,14 +199,11 @@ def _refusal(view: TopicsView, name: str, factor: int, times: int, *, may_underc
         return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
     if factor < 1:
         return Refusal(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
-    moving = [str(partition.topic_partition) for partition in topic.partitions if _is_moving(view, partition)]
+    partitions = (partition.topic_partition for partition in topic.partitions)
+    moving = [str(partition) for partition in partitions if partition in view.ongoing]
     if moving:
         return Refusal(REASSIGNMENT_IN_PROGRESS, f"{IN_PROGRESS[:-1]}: {', '.join(moving)}.")
     return _unfit_factor(view, topic, factor, may_undercut=may_undercut)
-
-
-def _is_moving(view: TopicsView, partition: Partition) -> bool:
-    return partition.topic_partition in view.ongoing
 
 
 def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: bool) -> Refusal | None:

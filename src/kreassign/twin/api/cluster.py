@@ -117,7 +117,8 @@ def _cluster_refused(code: int, text: str) -> Message:
 
 
 def _cluster_nodes(request: Request) -> Message:
-    nodes = _shown_controllers(request) if request.at_controller else _shown_brokers(request)
+    controllers: list[_ShownNode] = [(controller, None, False) for controller in request.cluster.controller.node_ids]
+    nodes = controllers if request.at_controller else _shown_brokers(request)
     return _CLUSTER_RESPONSE(
         endpoint_type=request.node.endpoint.value,
         cluster_id=request.cluster.cluster_id,
@@ -134,10 +135,6 @@ def _cluster_nodes(request: Request) -> Message:
         ],
         authorized_operations=cluster_operations(request),
     )
-
-
-def _shown_controllers(request: Request) -> list[_ShownNode]:
-    return [(controller, None, False) for controller in request.cluster.controller.node_ids]
 
 
 def _shown_brokers(request: Request) -> list[_ShownNode]:
@@ -179,7 +176,8 @@ def _describe_quorum(request: Request) -> Message:
         )
         for topic in wanted
     ]
-    return _QUORUM_RESPONSE(topics=topics, nodes=_quorum_nodes(request) if code == NONE else [])
+    controllers = request.cluster.controller.node_ids if code == NONE else ()
+    return _QUORUM_RESPONSE(topics=topics, nodes=[_quorum_node(request, controller) for controller in controllers])
 
 
 def _quorum_partition(request: Request, index: int, code: int) -> Message:
@@ -213,10 +211,6 @@ def _quorum_state(request: Request, node_id: int) -> Message:
         last_fetch_timestamp=-1 if node_id == request.cluster.controller.active_id else now_ms,
         last_caught_up_timestamp=now_ms,
     )
-
-
-def _quorum_nodes(request: Request) -> list[Message]:
-    return [_quorum_node(request, controller) for controller in request.cluster.controller.node_ids]
 
 
 def _quorum_node(request: Request, node_id: int) -> Message:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kreassign.model.error_codes import INCONSISTENT_GROUP_PROTOCOL, NONE
 from kreassign.twin.api.groups import claim_of, group_refusal
 from kreassign.twin.api.request import Handler, Request
-from kreassign.twin.groups import Candidate, Joined, Member
+from kreassign.twin.groups import Candidate, Joined
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -77,15 +77,14 @@ def _join_admitted(joined: Joined) -> Message:
         protocol_name=group.protocol,
         leader=joined.member_id,
         member_id=joined.member_id,
-        members=[_joined_member(group.protocol, one) for one in group.members.values()],
-    )
-
-
-def _joined_member(protocol: str, member: Member) -> Message:
-    return _JOIN_RESPONSE.JoinGroupResponseMember(
-        member_id=member.member_id,
-        group_instance_id=member.instance_id,
-        metadata=member.protocols[protocol],
+        members=[
+            _JOIN_RESPONSE.JoinGroupResponseMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                metadata=member.protocols[group.protocol],
+            )
+            for member in group.members.values()
+        ],
     )
 
 

@@ -148,8 +148,17 @@ def _list_groups(request: Request) -> Message:
     Left out:
     - Groups of other protocols (KIP-848, share and streams groups).
     """
-    everything = request.cluster.groups.list(request.cluster.now_ms)
-    return _LIST_GROUPS_RESPONSE(groups=[_listed_group(one) for one in everything if _is_listed(request, one)])
+    groups = [
+        _LIST_GROUPS_RESPONSE.ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type,
+            group_state=group.state,
+            group_type=_CLASSIC,
+        )
+        for group in request.cluster.groups.list(request.cluster.now_ms)
+        if _is_listed(request, group)
+    ]
+    return _LIST_GROUPS_RESPONSE(groups=groups)
 
 
 def _is_listed(request: Request, group: Group) -> bool:
@@ -159,15 +168,6 @@ def _is_listed(request: Request, group: Group) -> bool:
     is_of_type = not types or _CLASSIC in {one.lower() for one in types}
     may_see = request.allows(Operation.DESCRIBE) or request.allows_group(Operation.DESCRIBE, group.group_id)
     return is_wanted and is_of_type and may_see and coordinator_of(request, group.group_id) == request.node.id
-
-
-def _listed_group(group: Group) -> Message:
-    return _LIST_GROUPS_RESPONSE.ListedGroup(
-        group_id=group.group_id,
-        protocol_type=group.protocol_type,
-        group_state=group.state,
-        group_type=_CLASSIC,
-    )
 
 
 _DESCRIBE_GROUPS_RESPONSE = api.DESCRIBE_GROUPS.response

@@ -98,11 +98,11 @@ def _alter_partition_counts(request: Request) -> Message:
         for name, refusal in decided.items()
         if isinstance(refusal, Refusal)
     }
-    return _COUNTS_RESPONSE(topics=[_counts_topic(name, (made | refused)[name]) for name in decided])
+    return _COUNTS_RESPONSE(topics=_topic_outcomes(_COUNTS_RESPONSE.TopicOutcome, decided, made | refused))
 
 
-def _counts_topic(name: str, outcome: Outcome) -> Message:
-    return _COUNTS_RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
+def _topic_outcomes(entry: type[Message], names: Iterable[str], outcomes: Mapping[str, Outcome]) -> list[Message]:
+    return [entry(name=name, error_code=outcomes[name].code, error_message=outcomes[name].message) for name in names]
 
 
 _FACTORS_RESPONSE = api.ALTER_REPLICATION_FACTORS.response
@@ -142,7 +142,7 @@ def _alter_replication_factors(request: Request) -> Message:
         if answer.outcome.is_failure:
             return _FACTORS_RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
         outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
-    return _FACTORS_RESPONSE(topics=[_factors_topic(name, outcomes[name]) for name in decided])
+    return _FACTORS_RESPONSE(topics=_topic_outcomes(_FACTORS_RESPONSE.TopicOutcome, decided, outcomes))
 
 
 def _factors_command(decided: Mapping[str, dict[TopicPartition, tuple[int, ...]] | Refusal]) -> AlterReassignments:
@@ -158,10 +158,6 @@ def _factors_command(decided: Mapping[str, dict[TopicPartition, tuple[int, ...]]
 def _first_failure(topic: TopicOutcomes) -> Outcome:
     """A topic fails with the first refusal, if the controller refuses any of its partitions after all."""
     return next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
-
-
-def _factors_topic(name: str, outcome: Outcome) -> Message:
-    return _FACTORS_RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
 
 
 _REASSIGN_RESPONSE = api.REASSIGN_PARTITIONS.response

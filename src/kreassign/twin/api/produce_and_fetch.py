@@ -145,7 +145,15 @@ def _list_offsets(request: Request) -> Message:
     topics: dict[str, list[Message]] = {topic.name: [] for topic in request.message.topics}
     for (topic, number), entry in entries.items():
         found = _offsets_answer(request, TopicPartition(topic, number), entry, times=named[topic, number])
-        topics[topic].append(_shown_offset(number, found))
+        shown = _OFFSETS_TOPIC.ListOffsetsPartitionResponse(
+            partition_index=number,
+            error_code=found.code,
+            old_style_offsets=[] if found.code or found.offset < 0 else [found.offset],
+            timestamp=-1,
+            offset=found.offset,
+            leader_epoch=found.leader_epoch,
+        )
+        topics[topic].append(shown)
     # Topics that the client may not see come last.
     ordered = sorted(topics, key=lambda topic: not request.allows(Operation.DESCRIBE, topic))
     return _LIST_OFFSETS_RESPONSE(topics=[_OFFSETS_TOPIC(name=topic, partitions=topics[topic]) for topic in ordered])
@@ -155,17 +163,6 @@ def _offsets_answer(request: Request, key: TopicPartition, entry: Message, times
     if not request.allows(Operation.DESCRIBE, key.topic):
         return _FoundOffset(TOPIC_AUTHORIZATION_FAILED)
     return _FoundOffset(INVALID_REQUEST) if times > 1 else _find_offset(request, key, entry)
-
-
-def _shown_offset(number: int, found: _FoundOffset) -> Message:
-    return _OFFSETS_TOPIC.ListOffsetsPartitionResponse(
-        partition_index=number,
-        error_code=found.code,
-        old_style_offsets=[] if found.code or found.offset < 0 else [found.offset],
-        timestamp=-1,
-        offset=found.offset,
-        leader_epoch=found.leader_epoch,
-    )
 
 
 def _find_offset(request: Request, key: TopicPartition, entry: Message) -> _FoundOffset:

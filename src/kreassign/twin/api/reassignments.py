@@ -20,7 +20,7 @@ from kreassign.model.error_codes import (
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import DONE, Outcome
-from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected
+from kreassign.twin.controller.leader_and_isr import ElectLeaders, LeadersElected, elections_refused
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -289,11 +289,7 @@ def _elect_leaders(request: Request) -> Message:
     if request.allows(Operation.ALTER):
         return _elect_response(request.cluster.controller.elect_leaders(command))
     refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
-    alike = (
-        TopicOutcomes(topic, tuple((index, refused) for index in partitions))
-        for topic, partitions in command.topics or ()
-    )
-    return _elect_response(LeadersElected(refused, tuple(alike)))
+    return _elect_response(elections_refused(command, refused))
 
 
 def _elect_command(request: Request) -> ElectLeaders:

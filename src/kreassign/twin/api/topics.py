@@ -11,13 +11,12 @@ from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.access import Operation
 from kreassign.twin.api.request import Handler, Request
 from kreassign.twin.controller.decision import Outcome
-from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
+from kreassign.twin.controller.described_configs import topic_configs
 from kreassign.twin.controller.topics import (
     CreatePartitions,
     CreateTopics,
     MorePartitions,
     TopicCreation,
-    TopicDeletion,
     TopicReference,
     WantedTopic,
 )
@@ -47,14 +46,14 @@ def _create_topics(request: Request) -> Message:
     - Quotas on how much may be created; policies of the operator's own.
     """
     wanted = tuple(_create_topics_wanted(topic) for topic in request.message.topics)
-    denied = frozenset(topic.name for topic in wanted if not _may_create(request, topic.name))
+    denied = frozenset(
+        topic.name
+        for topic in wanted
+        if not (request.allows(Operation.CREATE) or request.allows(Operation.CREATE, topic.name))
+    )
     command = CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
     answers = request.cluster.controller.create_topics(command)
     return _CREATE_TOPICS_RESPONSE(topics=[_create_topics_result(request, answer) for answer in answers])
-
-
-def _may_create(request: Request, topic: str) -> bool:
-    return request.allows(Operation.CREATE) or request.allows(Operation.CREATE, topic)
 
 
 def _create_topics_wanted(topic: Message) -> WantedTopic:
@@ -91,17 +90,16 @@ def _create_topics_result(request: Request, created: TopicCreation) -> Message:
         error_message=None,
         num_partitions=created.partition_count,
         replication_factor=created.replication_factor,
-        configs=[_created_config(config) for config in sorted(configs, key=lambda config: config.name)],
-    )
-
-
-def _created_config(config: DescribedConfig) -> Message:
-    return _CREATE_TOPICS_RESULT.CreatableTopicConfigs(
-        name=config.name,
-        value=config.value,
-        read_only=config.is_read_only,
-        config_source=config.source,
-        is_sensitive=config.is_sensitive,
+        configs=[
+            _CREATE_TOPICS_RESULT.CreatableTopicConfigs(
+                name=config.name,
+                value=config.value,
+                read_only=config.is_read_only,
+                config_source=config.source,
+                is_sensitive=config.is_sensitive,
+            )
+            for config in sorted(configs, key=lambda config: config.name)
+        ],
     )
 
 
@@ -128,7 +126,16 @@ def _delete_topics(request: Request) -> Message:
     answers = request.cluster.controller.delete_topics(
         _topic_references(request), request.message.timeout_ms, _deletion_denied(request)
     )
-    return _DELETE_TOPICS_RESPONSE(responses=[_delete_topics_result(one) for one in answers])
+    responses = [
+        _DELETE_TOPICS_RESPONSE.DeletableTopicResult(
+            name=deletion.name,
+            topic_id=deletion.topic_id or _NO_ID,
+            error_code=deletion.outcome.code,
+            error_message=deletion.outcome.message,
+        )
+        for deletion in answers
+    ]
+    return _DELETE_TOPICS_RESPONSE(responses=responses)
 
 
 def _topic_references(request: Request) -> tuple[TopicReference, ...]:
@@ -147,15 +154,6 @@ def _deletion_denied(request: Request) -> set[str]:
     return {
         topic for topic in named | request.cluster.metadata.topics.keys() if not request.allows(Operation.DELETE, topic)
     }
-
-
-def _delete_topics_result(deletion: TopicDeletion) -> Message:
-    return _DELETE_TOPICS_RESPONSE.DeletableTopicResult(
-        name=deletion.name,
-        topic_id=deletion.topic_id or _NO_ID,
-        error_code=deletion.outcome.code,
-        error_message=deletion.outcome.message,
-    )
 
 
 _CREATE_PARTITIONS_RESPONSE = api.CREATE_PARTITIONS.response
@@ -186,11 +184,12 @@ def _create_partitions(request: Request) -> Message:
         request.message.validate_only,
         request.message.timeout_ms,
     )
-    answers = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
+    refused = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
+    result = _CREATE_PARTITIONS_RESPONSE.CreatePartitionsTopicResult
     return _CREATE_PARTITIONS_RESPONSE(
         results=[
-            _create_partitions_result(*answer)
-            for answer in (*answers, *request.cluster.controller.create_partitions(command))
+            result(name=name, error_code=outcome.code, error_message=outcome.message)
+            for name, outcome in (*refused, *request.cluster.controller.create_partitions(command))
         ]
     )
 
@@ -199,12 +198,6 @@ def _create_partitions_wanted(topic: Message) -> MorePartitions:
     lists = topic.assignments
     assignments = None if lists is None else tuple(tuple(entry.broker_ids) for entry in lists)
     return MorePartitions(topic.name, topic.count, assignments)
-
-
-def _create_partitions_result(name: str, outcome: Outcome) -> Message:
-    return _CREATE_PARTITIONS_RESPONSE.CreatePartitionsTopicResult(
-        name=name, error_code=outcome.code, error_message=outcome.message
-    )
 
 
 HANDLERS = (

@@ -60,12 +60,19 @@ class Registered:
     broker_epoch: int = NO_EPOCH
 
 
+_ANOTHER_IS_REGISTERED = Outcome(
+    DUPLICATE_BROKER_REGISTRATION,
+    "Another broker is registered with that broker id. If the broker was recently restarted this should "
+    "self-resolve once the heartbeat manager expires the broker's session.",
+)
+
+
 def register(context: ControllerContext, registration: Registration) -> Decision[Registered]:
     """Take a broker in, fenced. Where it was in sync before, it no longer is; after a crash it may not lead either."""
     broker_id, metadata = registration.broker_id, context.metadata
     known = metadata.brokers.get(broker_id)
     if known is not None and registration.has_live_session:
-        return Decision((), Registered(_another_is_registered()))
+        return Decision((), Registered(_ANOTHER_IS_REGISTERED))
     was_clean = known is not None and known.broker_epoch == registration.previous_epoch
     changes = _leave_partitions(context, broker_id) if was_clean else _crashed(context, broker_id)
     epoch = metadata.offset
@@ -168,14 +175,6 @@ def _present(context: ControllerContext, topic_partition: TopicPartition) -> Par
     partition = context.metadata.partition(topic_partition)
     assert partition is not None
     return partition
-
-
-def _another_is_registered() -> Outcome:
-    return Outcome(
-        DUPLICATE_BROKER_REGISTRATION,
-        "Another broker is registered with that broker id. If the broker was recently restarted this should "
-        "self-resolve once the heartbeat manager expires the broker's session.",
-    )
 
 
 # Brokers report in which log directory they put their replicas (KIP-858).

@@ -126,19 +126,20 @@ def _describe_broker(
     context: ControllerContext, node_id: int, name: str, wanted: frozenset[str] | None
 ) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
     if not name:
-        common = context.metadata.configs.get(DEFAULT_BROKER, {})
-        return _FOUND, tuple(_common_config(key, value) for key, value in sorted(common.items()))
+        common = sorted(context.metadata.configs.get(DEFAULT_BROKER, {}).items())
+        synonyms = (Synonym(key, value, ConfigSource.DYNAMIC_DEFAULT_BROKER) for key, value in common)
+        return _FOUND, tuple(_shown(_broker_key(one.name), (one,)) for one in synonyms)
     if not name.removeprefix("-").isdigit():
         return Outcome(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"), ()
     if int(name) != node_id:
         text = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
         return Outcome(INVALID_REQUEST, text), ()
     own = context.metadata.configs.get(ConfigResource.broker(node_id), {})
-    common = context.metadata.configs.get(DEFAULT_BROKER, {})
+    of_all = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
     # Of some hundred keys clients mostly want two or three.
     always = (key for key in wanted or documented_keys("brokers") if _is_always_told(context, key))
-    names = sorted({*always, *own, *common, *static})
+    names = sorted({*always, *own, *of_all, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
 
 
@@ -157,10 +158,6 @@ def broker_setting(context: ControllerContext, node_id: int, name: str) -> str |
 def _broker_config(context: ControllerContext, node_id: int, name: str) -> DescribedConfig:
     key = _broker_key(name)
     return _shown(key, tuple(_broker_synonyms(context, node_id, (name,), key)))
-
-
-def _common_config(name: str, value: str) -> DescribedConfig:
-    return _shown(_broker_key(name), (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),))
 
 
 def _broker_key(name: str) -> Key:

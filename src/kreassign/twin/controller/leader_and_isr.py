@@ -67,9 +67,10 @@ class LeadersElected:
 def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision[LeadersElected]:
     """Hold elections. If every partition was asked for, those that need none are left out, but not their topics."""
     if has_expired(command.timeout_ms):
-        return _elections_refused(command, TIMED_OUT)
+        return Decision((), elections_refused(command, TIMED_OUT))
     if command.election_type not in list(ElectionType):
-        return _elections_refused(command, Outcome(INVALID_REQUEST, f"Unknown election type {command.election_type}"))
+        unknown = Outcome(INVALID_REQUEST, f"Unknown election type {command.election_type}")
+        return Decision((), elections_refused(command, unknown))
     election_type = ElectionType(command.election_type)
     records: list[PartitionChanged] = []
     answers = []
@@ -84,7 +85,7 @@ def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision
                 outcomes.append((index, outcome))
         answers.append(TopicOutcomes(topic, tuple(outcomes)))
     if len(records) > MAX_RECORDS:
-        return _elections_refused(command, TOO_LARGE)
+        return Decision((), elections_refused(command, TOO_LARGE))
     return Decision(tuple(records), LeadersElected(DONE, tuple(answers)))
 
 
@@ -145,12 +146,13 @@ def _every_partition(context: ControllerContext) -> tuple[tuple[str, tuple[int, 
     return tuple((topic.name, tuple(sorted(topic.partitions))) for topic in topics)
 
 
-def _elections_refused(command: ElectLeaders, outcome: Outcome) -> Decision[LeadersElected]:
+def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected:
+    """The answer that refuses the request and every partition that it names for the same reason."""
     answers = tuple(
         TopicOutcomes(topic, tuple((index, outcome) for index in partitions))
         for topic, partitions in command.topics or ()
     )
-    return Decision((), LeadersElected(outcome, answers))
+    return LeadersElected(outcome, answers)
 
 
 # AlterPartition: a leader proposes who is in sync, and the controller decides.

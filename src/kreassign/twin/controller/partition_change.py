@@ -153,7 +153,12 @@ def change_of(
     context: ControllerContext, partition: PartitionState, update: PartitionUpdate
 ) -> PartitionChanged | None:
     """The record of an update; None if it changes nothing."""
-    requested = _requested_lists(partition, update)
+    requested = MoveLists(
+        partition.replicas if update.replicas is None else update.replicas,
+        partition.isr if update.isr is None else update.isr,
+        partition.adding if update.adding is None else update.adding,
+        partition.removing if update.removing is None else update.removing,
+    )
     lists = completed_lists(context.rules.completion, requested) or requested
     elr = _eligible(context, partition, lists.isr, update.lost)
     candidates = _candidates(context, partition, lists, elr)
@@ -171,15 +176,6 @@ class _Settled:
     leader: int | None = None
     recovery: LeaderRecovery | None = None
     is_unclean: bool = False
-
-
-def _requested_lists(partition: PartitionState, update: PartitionUpdate) -> MoveLists:
-    return MoveLists(
-        partition.replicas if update.replicas is None else update.replicas,
-        partition.isr if update.isr is None else update.isr,
-        partition.adding if update.adding is None else update.adding,
-        partition.removing if update.removing is None else update.removing,
-    )
 
 
 def _eligible(

@@ -83,7 +83,11 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
     reached, whatever would write more fails.
     """
     if has_expired(command.timeout_ms):
-        return Decision((), ReassignmentsAltered(TIMED_OUT, _all_alike(command, TIMED_OUT)))
+        late = (
+            TopicOutcomes(entry.topic, tuple((target.partition, TIMED_OUT) for target in entry.targets))
+            for entry in command.topics
+        )
+        return Decision((), ReassignmentsAltered(TIMED_OUT, tuple(late)))
     records: list[PartitionChanged] = []
     answers = []
     for entry in command.topics:
@@ -108,13 +112,6 @@ def list_reassignments(
         wanted = _by_topic(metadata.reassigning)
     found = (TopicReassignments(topic, tuple(_ongoing(metadata, topic, partitions))) for topic, partitions in wanted)
     return tuple(topic for topic in found if topic.partitions)
-
-
-def _all_alike(command: AlterReassignments, outcome: Outcome) -> tuple[TopicOutcomes, ...]:
-    return tuple(
-        TopicOutcomes(entry.topic, tuple((target.partition, outcome) for target in entry.targets))
-        for entry in command.topics
-    )
 
 
 def _keep(result: PartitionChanged | Outcome, records: list[PartitionChanged]) -> Outcome:

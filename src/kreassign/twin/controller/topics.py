@@ -239,7 +239,8 @@ def create_topics(
         return Decision((), tuple(TopicCreation(name, whole) for name in names))
     records: list[Record] = []
     answers = []
-    similar = _similar_names(context.metadata.topics)
+    # By what metrics make of names, for which a dot is an underscore.
+    similar = {unified_name(name): name for name in context.metadata.topics if "." in name or "_" in name}
     for topic in allowed:
         result = _unfit_topic(context, topic, similar) or _create_topic(context, topic, random)
         if isinstance(result, Outcome):
@@ -292,11 +293,6 @@ def _asked_partitions(context: ControllerContext, topic: WantedTopic) -> int:
     if topic.assignments:
         return len(topic.assignments)
     return context.server.partition_count if topic.partition_count == BY_DEFAULT else max(0, topic.partition_count)
-
-
-def _similar_names(topics: Iterable[str]) -> dict[str, str]:
-    """Existing names by what metrics make of them, for which a dot is an underscore."""
-    return {unified_name(name): name for name in topics if "." in name or "_" in name}
 
 
 def _unfit_topic(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:

@@ -437,7 +437,7 @@ def fault_by_hand(text: str) -> PlannedFault:
 
 def recover(twin: Twin, text: str) -> None:
     """Let a fault be over, written as it was injected. Nothing happens where nothing is broken."""
-    fault = _fault(text)
+    fault = read_fault(f"{text}@0").fault
     fault.check(twin)
     fault.recover(twin)
 
@@ -505,7 +505,3 @@ def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
 def _has_time(text: str) -> bool:
     """Whether a fault's text says when; a path, which may have an @ too, stands before that and begins with a slash."""
     return "@" in text and "/" not in text.rpartition("@")[2] and text.rpartition("@")[2][:1].isdecimal()
-
-
-def _fault(text: str) -> Fault:
-    return read_fault(f"{text}@0").fault

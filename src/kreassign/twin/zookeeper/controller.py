@@ -543,7 +543,11 @@ class Delivery:
 
     def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
         """Build and send the requests of one batch; brokers that have just registered get everything first."""
-        alive = self._alive()
+        alive = tuple(
+            LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
+            for one in self._core.metadata.brokers.values()
+            if not one.fenced
+        )
         newcomers = self._newcomers(alive)
         if newcomers and len(newcomers) < len(alive):
             register_connection = build(self._controller.sender, self._everything(), alive)
@@ -572,10 +576,3 @@ class Delivery:
         for topic in self._core.metadata.topics.values():
             for partition in topic.partitions.values():
                 yield message_of(self._core.metadata, partition, self._controller.sender.controller_epoch)
-
-    def _alive(self) -> tuple[LiveBroker, ...]:
-        return tuple(
-            LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
-            for one in self._core.metadata.brokers.values()
-            if not one.fenced
-        )
