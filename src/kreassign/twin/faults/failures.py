@@ -35,6 +35,15 @@ def start_if_down(twin: Twin, broker: int) -> None:
         twin.start(broker)
 
 
+def restart(twin: Twin, broker: int) -> None:
+    """Shut a broker down in order and start it again; one that is down is started, one that hangs is killed first."""
+    if twin.processes.is_responsive(broker):
+        twin.stop(broker)
+    elif twin.processes.is_running(broker):
+        twin.crash(broker)
+    start_if_down(twin, broker)
+
+
 @dataclass(frozen=True, slots=True)
 class Crash:
     """A broker is killed; afterwards it is started again."""
@@ -184,11 +193,7 @@ def _need_dir(twin: Twin, broker: int, path: str) -> None:
 
 def _repair(twin: Twin, broker: int, path: str) -> None:
     twin.repair_log_dir(broker, path)
-    if twin.processes.is_responsive(broker):
-        twin.stop(broker)
-    elif twin.processes.is_running(broker):
-        twin.crash(broker)
-    start_if_down(twin, broker)
+    restart(twin, broker)
 
 
 @dataclass(frozen=True, slots=True)

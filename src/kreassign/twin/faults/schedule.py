@@ -48,6 +48,7 @@ from kreassign.twin.faults.failures import (
     Suspend,
     Unregister,
     need_broker,
+    restart,
 )
 from kreassign.twin.faults.operator import (
     CancelMoves,
@@ -440,16 +441,6 @@ def recover(twin: Twin, text: str) -> None:
     fault = read_fault(f"{text}@0").fault
     fault.check(twin)
     fault.recover(twin)
-
-
-def restart(twin: Twin, broker: int) -> None:
-    """Shut a broker down in order and start it again; one that is down is started, one that hangs is killed first."""
-    need_broker(twin, broker)
-    if twin.processes.is_responsive(broker):
-        twin.stop(broker)
-    elif twin.processes.is_running(broker):
-        twin.crash(broker)
-    twin.start(broker)
 
 
 class _Deed(NamedTuple):
