@@ -16,7 +16,6 @@ OPTIONS = {
     "kreassign cancel run-1": ("--now",),
     "kreassign snapshot": ("--rates-over",),
     "kreassign plan what-if": ("--factor",),
-    "kreassign plan grid": ("--factor",),
     "kreassign plan repair": ("--mend-racks", "--leave-racks", "--mend-factors", "--leave-factors"),
 }
 LINES = {f"{command} {option}": option for command, options in OPTIONS.items() for option in options}

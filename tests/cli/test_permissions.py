@@ -95,7 +95,6 @@ NEEDS = {
     "plan disks": plan("disks"),
     "plan drain-brokers": plan("drain-brokers 0"),
     "plan drain-dirs": plan("drain-dirs 0:/data/0/d0"),
-    "plan grid": plan("grid"),
     "plan import": plan("import plan.json", codes=(0, 2)),
     "plan leaders": plan("leaders"),
     "plan new-topic": plan("new-topic new --partitions 2 --replication-factor 2"),

@@ -515,7 +515,6 @@ def test_what_is_copied_between_racks_and_what_it_costs_is_told(cluster: Path) -
     [
         ("pareto", "plan pareto --snapshot {c} --out-dir plans"),
         ("pareto --out-dir {d}", "run {d}/a.json --dry-run --bootstrap-server HOST:PORT"),
-        ("grid --add-brokers 0,1 --traffic=1,2", "plan what-if --snapshot {c} --add-brokers 1 --traffic 2"),
         ("new-topic n --partitions 2 --replication-factor 2",
          "plan new-topic --snapshot {c} n --partitions 2 --replication-factor 2 --out placement.json"),
         ("partitions orders 9 --out {d}", "verify {d} --bootstrap-server HOST:PORT"),

@@ -1,11 +1,9 @@
-"""The planning commands that give several answers: `pareto`, `brokers-needed`, `fleet` and `grid`."""
+"""The planning commands that give several answers: `pareto`, `brokers-needed` and `fleet`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
-from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +11,24 @@ import click
 from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.options.plan import MOST_ADDED, MOST_TIMES, PlanOptions, comparing_options, growth_options
+from kreassign.cli.options.plan import PlanOptions, comparing_options, growth_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.plan_text import limit_lines, print_loads, shown_gap
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.streams import working
-from kreassign.model.documents import finite
 from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
-from kreassign.model.text import MOST_REPLICAS, format_amount, parse_whole, shortened
+from kreassign.model.text import format_amount
 from kreassign.operations import plan as operation
-from kreassign.operations.plan import Question, Reply, make_plans, table_inputs
+from kreassign.operations.plan import Reply, make_plans, table_inputs
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
-from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
+from kreassign.operations.plan_tasks import WhatIf, described
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results import Outcome
 from kreassign.planner.tasks.what_if import Choice, RightSize
 from kreassign.report.text import format_bytes, format_duration
-
-# The planning commands that give several answers: pareto, brokers-needed, fleet and grid.
 
 
 @click.command(
@@ -115,66 +110,16 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
 
     Exit code 1 if a cluster has no plan that keeps the rules; the others get theirs.
     """
-    task = Rebalance()
-    questions = [Question(one.cluster_id, task.name, one, task.pose(one).problem) for one in _fleet(options, snapshots)]
-    with working(f"searching {len(questions)} plans"):
-        replies = make_plans(questions, options.request)
+    clusters = list(_fleet(options, snapshots))
+    with working(f"searching {len(clusters)} plans"):
+        replies = make_plans(clusters, options.request)
     for reply in replies:
         if out_dir is not None and reply.outcome is not None:
-            _write(out_dir / f"{reply.name}.json", reply.outcome)
-    _show("cluster", replies, options.output_format)
+            _write(out_dir / f"{reply.cluster_id}.json", reply.outcome)
+    _show(replies, options.output_format)
     if options.output_format == "text":
-        _print_next(out_dir, [reply.name for reply in replies if reply.outcome is not None])
+        _print_next(out_dir, [reply.cluster_id for reply in replies if reply.outcome is not None])
     context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
-
-
-_added = partial(parse_whole, most=MOST_ADDED)
-_replicas = partial(parse_whole, least=1, most=MOST_REPLICAS)
-
-
-def _factor(text: str) -> float:
-    if not 0 <= (found := finite(text)) <= MOST_TIMES:
-        raise ValueError(f"{shortened(text)} is not in the range from 0 to {MOST_TIMES}")
-    return found
-
-
-def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
-    def parse(_: click.Context, __: click.Parameter, text: str) -> tuple[Any, ...]:
-        try:
-            return tuple(kind(part) for part in text.split(",")) if text else ()
-        except ValueError as error:
-            raise click.BadParameter(f"{shortened(text)!r} is not a list of numbers such as 1,2: {error}") from error
-
-    return parse
-
-
-@click.command(
-    epilog=examples(
-        "kreassign plan grid --snapshot cluster.json.gz --add-brokers 0,1,2 --traffic 1,1.5",
-    )
-)
-@click.option("--add-brokers", "added", callback=_values(_added), default="0", show_default=True, metavar="N,…",
-              help="Numbers of brokers to add.")  # fmt: skip
-@click.option("--replication-factor", "factors", callback=_values(_replicas), default="", metavar="N,…",
-              help="Replication factors.  [default: as it is]")  # fmt: skip
-@click.option("--traffic", callback=_values(_factor), default="1", show_default=True, metavar="K,…",
-              help="Multiply all rates by K.")  # fmt: skip
-@comparing_options
-def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:
-    """Plan for every combination of other circumstances, and compare the plans."""
-    inputs = options.inputs()
-    options.request.check_loads(inputs)
-    cells = [WhatIf(more, (), copies, times) for more, copies, times in product(added, factors or (None,), traffic)]
-    questions = [
-        Question(described(cell.circumstances(inputs)), cell.name, inputs, cell.pose(inputs).problem) for cell in cells
-    ]
-    with working(f"searching {len(questions)} plans"):
-        replies = make_plans(questions, options.request)
-    if options.output_format == "text":
-        print_loads(console(), inputs.loads, options.max_load_age_s)
-    _show("circumstances", replies, options.output_format)
-    if options.output_format == "text":
-        _print_one_of(cells[-1])
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
@@ -196,23 +141,6 @@ def _print_next(out_dir: Path | None, names: list[str]) -> None:
         print_next(next_command(*typed_words(), "--out-dir", "plans"))
     elif names:
         print_next(next_command("run", out_dir / f"{names[0]}.json", "--dry-run", takes=CLUSTER))
-
-
-_OF_THE_GRID = ("--add-brokers", "--replication-factor", "--traffic")
-
-
-def _print_one_of(cell: WhatIf) -> None:
-    """How one of these plans is seen as a whole: the last one, which differs most from the cluster as it is."""
-    words = iter(typed_words())
-    kept = []
-    for word in words:
-        if word in _OF_THE_GRID:
-            next(words, None)
-        elif word.partition("=")[0] not in _OF_THE_GRID:
-            kept.append("what-if" if word == "grid" else word)
-    given = (cell.added, cell.replication_factor, cell.traffic)
-    chosen = [part for name, value in zip(_OF_THE_GRID, given, strict=True) if value for part in (name, f"{value:g}")]
-    print_next(next_command(*kept, *chosen))
 
 
 def _write(path: Path, outcome: Outcome) -> None:
@@ -269,18 +197,18 @@ def _size_document(found: RightSize) -> dict[str, Any]:
     }
 
 
-def _show(title: str, replies: list[Reply], output_format: str) -> None:
+def _show(replies: list[Reply], output_format: str) -> None:
     if output_format == "json":
-        print_json({"plans": [_reply_fields(title, reply) for reply in replies]})
+        print_json({"plans": [_reply_fields(reply) for reply in replies]})
         return
     columns = ("partitions", "copied", "above the bound", "leaders", "brokers off target", "doubtful loads")
-    table = Table(title, *columns, box=None)
+    table = Table("cluster", *columns, box=None)
     for reply in replies:
-        table.add_row(reply.name, *_cells(reply))
+        table.add_row(reply.cluster_id, *_cells(reply))
     console().print(table)
     for reply in replies:
         if reply.refusal is not None:
-            click.echo(f"{reply.name}: no plan: {reply.refusal}")
+            click.echo(f"{reply.cluster_id}: no plan: {reply.refusal}")
 
 
 def _cells(reply: Reply) -> tuple[str, ...]:
@@ -299,13 +227,13 @@ def _doubtful(outcome: Outcome) -> str:
     return "-" if loads is None else f"{loads.doubtful_count} of {loads.partitions}"
 
 
-def _reply_fields(title: str, reply: Reply) -> dict[str, Any]:
+def _reply_fields(reply: Reply) -> dict[str, Any]:
     if reply.outcome is None:
-        return {title: reply.name, "refusal": reply.refusal}
+        return {"cluster": reply.cluster_id, "refusal": reply.refusal}
     totals: Totals = reply.outcome.facts.totals
     loads = reply.outcome.facts.loads
     return {
-        title: reply.name,
+        "cluster": reply.cluster_id,
         "plan_id": reply.outcome.facts.plan_id,
         "partitions": len(reply.outcome.plan),
         "moved_bytes": totals.moved_bytes,

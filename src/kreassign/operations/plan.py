@@ -29,7 +29,7 @@ from kreassign.model.load import LOCAL_SPARK, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.text import format_amount
 from kreassign.operations.plan_inputs import Inputs
-from kreassign.operations.plan_tasks import Task, WhatIf, described
+from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf, described
 from kreassign.operations.snapshot_files import SPARK_LOG, spark_jobs
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
@@ -135,20 +135,10 @@ class Alternatives:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """One problem of many: what it is called, where it comes from, and what the facts say of the task."""
-
-    name: str
-    task: str
-    inputs: Inputs
-    problem: Problem
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Reply:
-    """The outcome of one question, or in words why there is none."""
+    """The plan for one cluster of many, or in words why there is none."""
 
-    name: str
+    cluster_id: str
     outcome: Outcome | None
     refusal: str | None = None
 
@@ -175,22 +165,23 @@ def make_plan(
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error
 
 
-def make_plans(questions: Sequence[Question], request: PlanRequest = PLAIN) -> list[Reply]:
-    """Many plans at once, each problem solved as a whole; doubtful loads keep only their own cluster from a plan."""
-    refusals = [_refusal(question.inputs, request) for question in questions]
-    asked = [question for question, refusal in zip(questions, refusals, strict=True) if refusal is None]
-    posed = [ignore_dead_brokers(question.problem) for question in asked]
+def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list[Reply]:
+    """Rebalance many clusters at once, each as a whole; doubtful loads keep only their own cluster from a plan."""
+    task = Rebalance()
+    refusals = [_refusal(inputs, request) for inputs in clusters]
+    asked = [inputs for inputs, refusal in zip(clusters, refusals, strict=True) if refusal is None]
+    posed = [ignore_dead_brokers(task.pose(inputs).problem) for inputs in asked]
     problems = [request.budgeted(problem) for problem, _ in posed]
     answers = request.search.solve_all(problems)
     replies = (
-        Reply(question.name, None, answer)
+        Reply(inputs.cluster_id, None, answer)
         if isinstance(answer, str)
-        else Reply(question.name, outcome_of(problem, answer, _origin(question.inputs, question.task, request, left)))
-        for question, problem, (_, left), answer in zip(asked, problems, posed, answers, strict=True)
+        else Reply(inputs.cluster_id, outcome_of(problem, answer, _origin(inputs, task.name, request, left)))
+        for inputs, problem, (_, left), answer in zip(asked, problems, posed, answers, strict=True)
     )
     return [
-        next(replies) if refusal is None else Reply(question.name, None, refusal)
-        for question, refusal in zip(questions, refusals, strict=True)
+        next(replies) if refusal is None else Reply(inputs.cluster_id, None, refusal)
+        for inputs, refusal in zip(clusters, refusals, strict=True)
     ]
 
 

@@ -121,7 +121,7 @@ def test_the_facts_beside_the_plan_say_the_same_as_the_json_and_as_python(tmp_pa
     assert (python.doubtful, python.reasons) == (facts.loads.doubtful, facts.loads.reasons)
 
 
-@pytest.mark.parametrize("task", [(), ("pareto",), ("grid",), ("brokers-needed", "--goals-file")])
+@pytest.mark.parametrize("task", [(), ("pareto",), ("brokers-needed", "--goals-file")])
 def test_whoever_requires_load_gets_no_plan_from_doubtful_ones(tmp_path: Path, task: tuple[str, ...]) -> None:
     data = tables(tmp_path, DIRTY)
     goals = tmp_path / "goals.toml"
@@ -219,14 +219,12 @@ def test_cpu_that_brokers_measured_is_told_in_its_unit_and_what_is_estimated_bes
 def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> None:
     data, goals = tables(tmp_path, DIRTY), tmp_path / "goals.toml"
     goals.write_text('[capacity]\ndisk = "1GB"\n')
-    for task in ("pareto", "brokers-needed", "grid"):
+    for task in ("pareto", "brokers-needed"):
         lines = plan(task, "--data", data, "--goals-file", goals).stdout.splitlines()
         assert "doubtful loads: 4 of 10 partitions: 1 gaps, 2 short, 1 unknown" in lines[:3]
     for task in ("pareto", "brokers-needed"):
         told = json.loads(plan(task, "--data", data, "--goals-file", goals, "--format", "json").stdout)
         assert told["loads"]["reasons"] == {"gaps": 1, "short": 2, "unknown": 1}
-    (cell,) = json.loads(plan("grid", "--data", data, "--format", "json").stdout)["plans"]
-    assert cell["doubtful_loads"] == 4
     choice = kreassign.pareto(data)
     assert loads_of(choice.outcome(choice.choices[0])).doubtful_count == 4
 

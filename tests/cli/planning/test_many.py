@@ -65,22 +65,6 @@ def test_without_clusters_there_is_nothing_to_plan() -> None:
     assert "--data DIR or snapshot files" in found.output
 
 
-def test_a_grid_has_a_plan_for_every_combination(fleet: list[Path]) -> None:
-    choices = ("--add-brokers", "0,2", "--replication-factor", "2,3")
-    found = plan("grid", "--snapshot", fleet[0], *choices, "--format", "json")
-    assert found.exit_code == 0, found.output
-    rows = json.loads(found.stdout)["plans"]
-    names = (
-        "replication factor 2",
-        "replication factor 3",
-        "2 more brokers, replication factor 2",
-        "2 more brokers, replication factor 3",
-    )
-    assert tuple(row["circumstances"] for row in rows) == names
-    assert rows[1]["moved_bytes"] > rows[0]["moved_bytes"]
-    assert plan("grid", "--snapshot", fleet[0], "--replication-factor", "two").exit_code == 2
-
-
 def test_one_plan_in_parts_is_the_same_every_time_and_legal(fleet: list[Path]) -> None:
     found = [plan("rebalance", "--snapshot", fleet[0], "--parts", "3").stdout for _ in range(2)]
     assert found[0] == found[1]

@@ -89,7 +89,6 @@ TASKS = (
     "new-topic new --partitions 3 --replication-factor 1",
     "partitions t 9",
     "pareto",
-    "grid --add-brokers 1,2",
 )
 
 

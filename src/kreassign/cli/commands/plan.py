@@ -12,7 +12,7 @@ from kreassign.cli.options.plan import PlanOptions, circumstance_options, parse_
 from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
-from kreassign.cli.plan_alternatives import brokers_needed, fleet, grid, pareto
+from kreassign.cli.plan_alternatives import brokers_needed, fleet, pareto
 from kreassign.cli.plan_placements import CHECK, check, new_topic, partitions, savings_text
 from kreassign.cli.plan_text import ShownPlan, show_plan
 from kreassign.cli.streams import uncollected, working
@@ -139,7 +139,6 @@ plan.add_command(partitions)
 plan.add_command(pareto)
 plan.add_command(brokers_needed)
 plan.add_command(fleet)
-plan.add_command(grid)
 
 
 def topic_options(command: Command) -> Command:
