@@ -27,6 +27,8 @@ Messages say what happened, to what, and what to do next. The drop-in tools keep
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 
@@ -182,3 +184,15 @@ class DataError(KreassignError):
 
 class InvariantBroken(AssertionError):
     """Something that cannot be, is: a bug of ours. Never caught."""
+
+
+@contextmanager
+def requires(what: str, package: str, extra: str) -> Iterator[None]:
+    """Around imports of packages that an extra brings: raise KreassignError, which names the extra, if one is missing.
+
+    `what` is what needs them.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise KreassignError(f"{what} needs {package} ({error}): pip install 'kreassign[{extra}]'") from error

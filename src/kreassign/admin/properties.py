@@ -33,7 +33,7 @@ class MalformedPropertiesError(ValueError):
 
 def parse_properties(text: str) -> dict[str, str]:
     """Keys and values, the last of each key, as Java reads them. MalformedPropertiesError if the text is none."""
-    import javaproperties  # noqa: PLC0415 - slow to load, and most commands have no such file
+    import javaproperties
 
     try:
         return dict(javaproperties.loads(text))

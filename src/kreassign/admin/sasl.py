@@ -24,10 +24,9 @@ from kreassign.admin.settings import (
     TokenFile,
     UnsecuredToken,
 )
-from kreassign.admin.tls import java_stores_module
 from kreassign.admin.tokens import EndpointClient, Fetch, Token, TokenSource, token_from_file, unsecured_token
 from kreassign.clock import Clock
-from kreassign.errors import KreassignError, OutcomeUnknown, Unauthenticated, Unreachable
+from kreassign.errors import OutcomeUnknown, Unauthenticated, Unreachable, requires
 from kreassign.model.error_codes import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
 from kreassign.model.text import printable
 from kreassign.wire import api
@@ -122,29 +121,17 @@ def _fetch(oauth: OAuth, host: str, clock: Clock) -> Fetch:
         case TokenFile():
             return lambda _timeout_s: token_from_file(tokens, clock)
         case MskIam():
-            return _signer()(tokens, host, clock)
+            with requires("a login at Amazon MSK", "AWS's signer", "msk"):
+                from kreassign.admin.msk import signed_tokens
+            return signed_tokens(tokens, host, clock)
         case _:
             return lambda _timeout_s: unsecured_token(tokens, clock)
 
 
 def _kerberos() -> Callable[[Kerberos, str], Mechanism]:
-    try:
-        from kreassign.admin.kerberos import Gssapi  # noqa: PLC0415 - gssapi is an extra, and slow to load
-    except ImportError as error:
-        raise _not_installed("sasl.mechanism=GSSAPI", "kerberos", error) from None
+    with requires("sasl.mechanism=GSSAPI", "python-gssapi", "kerberos"):
+        from kreassign.admin.kerberos import Gssapi
     return Gssapi
-
-
-def _signer() -> Callable[[MskIam, str, Clock], Fetch]:
-    try:
-        from kreassign.admin.msk import signed_tokens  # noqa: PLC0415 - AWS's libraries are an extra, and slow to load
-    except ImportError as error:
-        raise _not_installed("a login at Amazon MSK", "msk", error) from None
-    return signed_tokens
-
-
-def _not_installed(what: str, extra: str, error: ImportError) -> KreassignError:
-    return KreassignError(f"{what} needs what is not installed ({error}): pip install 'kreassign[{extra}]'")
 
 
 def _log_in(
@@ -184,7 +171,7 @@ class _Password:
     """PLAIN and SCRAM, by kafka.net's mechanisms."""
 
     def __init__(self, sasl: Sasl) -> None:
-        from kafka.net.sasl import get_sasl_mechanism  # noqa: PLC0415 - slow to load, and few connections need it
+        from kafka.net.sasl import get_sasl_mechanism
 
         self._name = sasl.mechanism
         self._is_scram = sasl.mechanism.startswith("SCRAM")
@@ -302,7 +289,9 @@ def _certificate_principal(tls: Tls) -> str | None:
     """The name in the certificate that is shown, as Java writes it (RFC 2253); none is shown without a key store."""
     if tls.certificate_chain is None:
         return ANONYMOUS
+    from kreassign.admin.java_stores import subject_of
+
     try:
-        return f"User:{java_stores_module().subject_of(tls.certificate_chain)}"
+        return f"User:{subject_of(tls.certificate_chain)}"
     except ValueError:
         return None

@@ -13,7 +13,6 @@ import tempfile
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kreassign.admin.settings import TLS_VERSIONS, Secret, Tls
@@ -142,22 +141,16 @@ def _is_pem(properties: Mapping[str, str], store: str) -> bool:
     return kind == "PEM"
 
 
-def java_stores_module() -> ModuleType:
-    """The module that reads certificates."""
-    from kreassign.admin import java_stores  # noqa: PLC0415 - slow to load, and few clients have certificates
-
-    return java_stores
-
-
 def _java_store(properties: Mapping[str, str], store: str, content: bytes) -> JavaStore:
-    found: JavaStore = java_stores_module().JavaStore(
+    from kreassign.admin.java_stores import JavaStore
+
+    return JavaStore(
         name=f"ssl.{store}.location {properties[f'ssl.{store}.location']}",
         property=f"ssl.{store}",
         content=content,
         password=_secret(properties, f"ssl.{store}.password"),
         key_password=_secret(properties, "ssl.key.password") if store == "keystore" else None,
     )
-    return found
 
 
 def _secret(properties: Mapping[str, str], key: str) -> Secret | None:

@@ -21,7 +21,7 @@ from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.text import format_amount
 from kreassign.operations import plan as operation
-from kreassign.operations.plan import Reply, make_plans, table_inputs
+from kreassign.operations.plan import Reply, make_plans
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf, described
@@ -128,11 +128,10 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
     elif options.data is None:
         raise click.UsageError("specify --data DIR or snapshot files")
     else:
-        tables = table_inputs()
-        yield from (
-            replace(options, cluster=cluster).inputs()
-            for cluster in tables.planned_clusters(tables.tables_at(options.data, options.as_of))
-        )
+        from kreassign.operations.table_inputs import clusters_of_tables
+
+        for cluster in clusters_of_tables(options.data, options.as_of):
+            yield replace(options, cluster=cluster).inputs()
 
 
 def _print_next(out_dir: Path | None, names: list[str]) -> None:

@@ -60,7 +60,7 @@ def _run(words: list[str]) -> None:
 
 
 def _perform_through_zookeeper(address: str, request: Request) -> None:
-    from kreassign.kafka_tools import zookeeper  # noqa: PLC0415 - slow to load, and few need it
+    from kreassign.kafka_tools import zookeeper
 
     zookeeper.perform(address, request, SystemClock())
 
@@ -81,7 +81,7 @@ def _perform(client: ToolClient, request: Request) -> None:
         case CancelAllRequest():
             cancel_all(client, request, clock)
         case ProgressRequest():
-            from kreassign.kafka_tools.reassign import progress  # noqa: PLC0415 - slow to load, and few need it
+            from kreassign.kafka_tools.reassign import progress
 
             progress.progress(client, request, clock)
         case _:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
@@ -428,3 +429,11 @@ class SparkOptions:
 
 
 LOCAL_SPARK = SparkOptions()
+
+SPARK_LOG = "spark.log"
+"""The name of the file beside the tables to which Spark logs."""
+
+
+def spark_log(data: Path | str | None) -> Path:
+    """The file to which Spark logs: in `data`, or in the working directory if data has an address or there is none."""
+    return (data if isinstance(data, Path) else Path()) / SPARK_LOG

@@ -34,7 +34,6 @@ from kreassign.operations import rollback as rollbacks
 from kreassign.operations import run as runs
 from kreassign.operations import run_journals
 from kreassign.operations import run_journals as forgetting
-from kreassign.operations.plan import table_inputs
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
@@ -321,8 +320,9 @@ def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -
         case Path() if not snapshot.is_dir():
             return inputs_of_snapshot_file(snapshot, policy)
         case _:
-            found: Inputs = table_inputs().inputs_of_tables(snapshot, None, policy, as_of=as_of)
-            return found
+            from kreassign.operations.table_inputs import inputs_of_tables
+
+            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

@@ -20,14 +20,13 @@ from tempfile import gettempdir
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, DataError, InputError
+from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
-from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
-from kreassign.operations.snapshot_files import spark_jobs, spark_log
 from kreassign.pipeline.ingest.exporters import BadRow, Origin, Parsed, Reading, is_metric, metric_rows, of_brokers
 from kreassign.pipeline.ingest.imported_samples import (
     Judge,
@@ -268,8 +267,10 @@ def stream_metrics(
     files of the tables become one per table and date; `warn` hears where that failed. Raises InputError, also where
     records of the topic may not be read, ClusterError, DataError, and KreassignError without PySpark.
     """
-    jobs = spark_jobs("reading a topic of metrics")
-    stream = jobs.metric_stream
+    with requires("reading a topic of metrics", "PySpark", "spark"):
+        from kreassign.pipeline.ingest import metric_stream as stream
+        from kreassign.pipeline.spark_session import is_connect, spark_session
+
     file = source.command_config
     client = {} if file is None else by_reference(read_properties(file), file)
     topic = stream.MetricTopic(
@@ -286,12 +287,10 @@ def stream_metrics(
             treated[treatment] += records
         compaction.after(next(batches))
 
-    if jobs.spark_session.is_connect(spark_options.master):
+    if is_connect(spark_options.master):
         raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")
     _check_permission(source)
-    with jobs.spark_session.spark_session(
-        spark_log(data), spark_options, name="kreassign stream-metrics", jars=files
-    ) as spark:
+    with spark_session(spark_log(data), spark_options, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
         stream.run(rows, topic, data, tell, once=once)
     return treated

@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.errors import IllegalPlan, InputError, InvariantBroken
+from kreassign.errors import IllegalPlan, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, read_configs
@@ -25,12 +24,11 @@ from kreassign.executor.runner import Replanned
 from kreassign.executor.throttle_ledger import throttle_keys
 from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
-from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.text import format_amount
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf, described
-from kreassign.operations.snapshot_files import SPARK_LOG, spark_jobs
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.problem.build import ReplicaRow, columns_of, problem_from
@@ -42,16 +40,6 @@ from kreassign.planner.tasks import fit_in, ignore_dead_brokers, leaders_only, r
 from kreassign.planner.tasks.what_if import ANY_RATE, Choice, RightSize, what_if
 from kreassign.planner.tasks.what_if import brokers_needed as right_size
 from kreassign.planner.tasks.what_if import pareto as pareto_choices
-
-# What plans from tables, loaded when there are tables to plan from: they are slow to load, and a file needs none.
-
-
-def table_inputs() -> ModuleType:
-    """From tables to a problem."""
-    from kreassign.operations import table_inputs as found  # noqa: PLC0415 - slow to load, and a file needs no tables
-
-    return found
-
 
 NO_BUDGET = Budget()
 
@@ -77,10 +65,11 @@ class Search:
         """The plans for several problems, each as a whole; one that has none does not keep the others from theirs."""
         if not self.on_spark:
             return [attempt(problem) for problem in problems]
-        jobs = spark_jobs("planning on Spark")
-        with jobs.spark_session.spark_session(self.log_file, self.spark_options, name="kreassign plan") as spark:
-            found: list[Answer] = jobs.spark_session.map_on_executors(spark, attempt, problems)
-        return found
+        with requires("planning on Spark", "PySpark", "spark"):
+            from kreassign.pipeline.spark_session import map_on_executors, spark_session
+
+        with spark_session(self.log_file, self.spark_options, name="kreassign plan") as spark:
+            return map_on_executors(spark, attempt, problems)
 
 
 LOCAL = Search()

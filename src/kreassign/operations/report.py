@@ -16,7 +16,7 @@ from typing import Any
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
-from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan
+from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan, requires
 from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
 from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded
 from kreassign.executor.history.audit_trail import AuditTrail, audit_trail, timeline
@@ -27,7 +27,7 @@ from kreassign.executor.runner import Runner
 from kreassign.executor.state import MoveRecord, RunView, left_by_destination
 from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
 from kreassign.model.authorization import missing_permission
-from kreassign.model.load import LOCAL_SPARK, SparkOptions
+from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import run_journals
@@ -36,7 +36,6 @@ from kreassign.operations.plan_files import PlanFile, facts_path
 from kreassign.operations.run import RunRequest
 from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
-from kreassign.operations.snapshot_files import spark_jobs, spark_log
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
@@ -247,9 +246,12 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
     trails = [audit_trail(read_events(journal)) for journal in journals]
     for one in trails:
         write_audit_trail(one, data)
-    jobs = spark_jobs("an audit")
-    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
-        tables = jobs.run_audit.write_run_audit(spark, data)
+    with requires("an audit", "PySpark", "spark"):
+        from kreassign.pipeline.run_audit import write_run_audit
+        from kreassign.pipeline.spark_session import spark_session
+
+    with spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+        tables = write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
     return [row | origin_of(runs[row["run_id"]]) for row in found]
@@ -293,15 +295,18 @@ def read_records(
     Warns of topics that this client may not see, which are not read. Raises InputError, also where it may not read
     those that it sees, before Spark is started.
     """
-    jobs = spark_jobs("an audit")
+    with requires("an audit", "PySpark", "spark"):
+        from kreassign.pipeline import data_audit
+        from kreassign.pipeline.spark_session import spark_session
+
     taken_ms = SystemClock().now_ms()
     names = _to_read(client, request.topics, warn)
-    partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
+    partitions = [data_audit.AuditedPartition(*facts) for facts in _partitions(client, names)]
     file = request.command_config
     properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
-    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths) as spark:
-        found: int = jobs.data_audit.read_records(
+    with spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths) as spark:
+        found = data_audit.read_records(
             spark,
             data,
             request.label,
@@ -320,10 +325,12 @@ def labels_of_readings(data: Path | str) -> tuple[str, ...]:
 
 def compare_readings(before: str, after: str, data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
     """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
-    jobs = spark_jobs("an audit")
-    with jobs.spark_session.spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
-        rows: list[Row] = jobs.data_audit.compare_readings(spark, data, before, after)
-    return rows
+    with requires("an audit", "PySpark", "spark"):
+        from kreassign.pipeline import data_audit
+        from kreassign.pipeline.spark_session import spark_session
+
+    with spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+        return data_audit.compare_readings(spark, data, before, after)
 
 
 def _run_row(run: RunHistory) -> Row:

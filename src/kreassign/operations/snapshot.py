@@ -22,7 +22,7 @@ from kreassign.model.cluster import ResourceType
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
-from kreassign.operations.snapshot_files import table_files, write_snapshot
+from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.ingest.snapshots import Observation, ObservedOffsets, snapshot_tables, whole_columns
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, snapshot_of
 
@@ -71,8 +71,10 @@ def store_snapshot(
     if outputs.file is not None:
         whole = whole_columns_of(client, seen, clock, outputs.measure_for_s, warn)
     if outputs.data is not None:
+        from kreassign.pipeline.tables.parquet import write_rows  # noqa: PLC0415 - slow to load, and a file needs none
+
         for table, rows in snapshot_tables(seen):
-            table_files().write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)
+            write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)
     if outputs.file is not None:
         write_snapshot(outputs.file, whole)
     return seen

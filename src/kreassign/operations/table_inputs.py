@@ -21,11 +21,6 @@ from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner.problem.build import ReplicaColumns, problem_from, with_cores
 from kreassign.planner.problem.policy import PlanPolicy
 
-__all__ = [
-    "inputs_of_tables",
-    "planned_clusters",
-]
-
 
 def inputs_of_tables(
     data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
@@ -62,6 +57,11 @@ def inputs_of_tables(
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
     whence = Whence(columns.cluster_id, columns.snapshot_id, taken_ms, is_cpu_measured=columns.is_cpu_measured)
     return posed_inputs(problem, whence, policy, loads, topic_ids)
+
+
+def clusters_of_tables(data: Path | str, as_of: AsOf | None) -> tuple[str, ...]:
+    """Ids of the clusters that a load has planned for: the last load, or that of `as_of`. Raises DataError."""
+    return planned_clusters(tables_at(data, as_of))
 
 
 def _log_dir(row: Row) -> SnapshotLogDir:

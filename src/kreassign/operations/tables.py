@@ -10,13 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from kreassign.clock import SystemClock
-from kreassign.errors import DataError
-from kreassign.model.load import LOCAL_SPARK, AsOf, LoadBefore, LoadNumber, LoadSummary, PartitionLoad, SparkOptions
-from kreassign.operations.snapshot_files import spark_jobs, spark_log
+from kreassign.errors import DataError, requires
+from kreassign.model.load import (
+    LOCAL_SPARK,
+    AsOf,
+    LoadBefore,
+    LoadNumber,
+    LoadSummary,
+    PartitionLoad,
+    SparkOptions,
+    spark_log,
+)
 from kreassign.pipeline.load.rules import load_accounts, quality_lines
 from kreassign.pipeline.load.summary import (
     LoadColumns,
@@ -101,15 +108,26 @@ def load(
     `load_hours: 3 of 20 tasks`, twice a second and from another thread. Returns how many partitions have which
     kind of rates, and which verdict. Raises DataError for tables that are missing, KreassignError without PySpark.
     """
-    jobs = spark_jobs("the load job")
+    with requires("the load job", "PySpark", "spark"):
+        from kreassign.pipeline.load.job import rows_to_read, run_load
+        from kreassign.pipeline.spark_session import SMALL_ROWS, pages_of, spark_session
+
     now_ms = SystemClock().now_ms()
-    is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.spark_session.SMALL_ROWS
-    with jobs.spark_session.spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
-        if pages := jobs.spark_session.pages_of(spark):
+    is_small = rows_to_read(data, is_full=is_full) <= SMALL_ROWS
+    with spark_session(spark_log(data), spark_options, is_small=is_small) as spark:
+        if pages := pages_of(spark):
             say(f"Spark's pages: {pages}")
-        how = {"horizon_days": horizon_days, "window_days": window_days, "now_ms": now_ms, "is_full": is_full}
-        with _watched(jobs.spark_session, spark, watch) as on_begin:
-            jobs.job.run_load(spark, data, say, **how, on_begin=on_begin)
+        with _watched(spark, watch) as on_begin:
+            run_load(
+                spark,
+                data,
+                lambda step: say(str(step)),
+                horizon_days=horizon_days,
+                window_days=window_days,
+                now_ms=now_ms,
+                is_full=is_full,
+                on_begin=on_begin,
+            )
     for sentence in backtest_results(data):
         say(sentence)
     for line in quality_lines(read_rows(data, LOAD_QUALITY)) if quality else ():
@@ -118,10 +136,10 @@ def load(
 
 
 @contextmanager
-def _watched(
-    watching: ModuleType, session: Any, watch: Callable[[str], None] | None
-) -> Iterator[Callable[[Table], None]]:
+def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Callable[[Table], None]]:
     """Tell what goes on; yields whom to tell of each table that is begun."""
+    from kreassign.pipeline.spark_session import watched
+
     doing = "snapshots"
 
     def begin(table: Table) -> None:
@@ -131,7 +149,7 @@ def _watched(
     if watch is None:
         yield begin
         return
-    with watching.watched(session, lambda tasks: watch(f"{doing}: {tasks}")):
+    with watched(session, lambda tasks: watch(f"{doing}: {tasks}")):
         yield begin
 
 

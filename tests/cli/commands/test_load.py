@@ -8,19 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import kreassign.pipeline
 from kreassign.cli.main import kreassign as command
 from tests.approved import approve
 from tests.pipeline.clusters import fill
 
 
 def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in sys.modules if name.startswith("kreassign.pipeline.")]:
-        monkeypatch.delitem(sys.modules, name)
-    for name in ("job", "spark_modules"):
-        monkeypatch.delattr(kreassign.pipeline, name, raising=False)
+    monkeypatch.delitem(sys.modules, "kreassign.pipeline.load.job", raising=False)
     monkeypatch.setitem(sys.modules, "pyspark", None)  # as if it were not installed
-    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     result = CliRunner().invoke(command, ["load", "--data", str(tmp_path)])
     assert result.exit_code == 1
     assert result.stderr.startswith("error: the load job needs PySpark")

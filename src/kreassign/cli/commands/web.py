@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,17 +12,10 @@ from kreassign.cli.options.run_id import state_dir_option
 from kreassign.cli.options.values import ReadBy, optional_data_option
 from kreassign.cli.output import examples
 from kreassign.cli.profiles import config_path, shared_in
-from kreassign.errors import InputError, KreassignError
+from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.operations.run_journals import NamedCluster
 from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
-
-Serve = Callable[[WebSettings, Callable[[str], None]], None]
-serve: Serve | None
-try:
-    from kreassign.web.server import serve
-except ModuleNotFoundError:  # the packages of an extra
-    serve = None
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -96,8 +88,8 @@ def web(
         )
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    if serve is None:
-        raise KreassignError("the page needs more packages: pip install 'kreassign[web]'")
+    with requires("the page", "Starlette", "web"):
+        from kreassign.web.server import serve
     serve(settings, lambda address: click.echo(f"serving {address} (Ctrl-C ends)"))
 
 

@@ -36,13 +36,12 @@ from kreassign.cli.output import format_option, markdown_format_option, warn
 from kreassign.cli.profiles import was_typed
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
-from kreassign.model.load import AsOf, SparkOptions
+from kreassign.model.load import AsOf, SparkOptions, spark_log
 from kreassign.model.plan_facts import RackPrices, joined_prices, parse_price
 from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
-from kreassign.operations.plan import LOCAL, PlanRequest, Search, table_inputs
+from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf
-from kreassign.operations.snapshot_files import spark_log
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
@@ -118,14 +117,14 @@ class PlanOptions:
             return inputs_of_snapshot_file(self.snapshot, self.policy())
         if self.data is None or "--bootstrap-server" in typed:
             return self._live_inputs()
+        from kreassign.operations.table_inputs import inputs_of_tables
+
         try:
-            made = table_inputs().inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
+            return inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
         except DataError:
             if self.bootstrap_server is None or typed or self.as_of is not None:
                 raise
             return self._live_inputs()
-        found: Inputs = made
-        return found
 
     def _live_inputs(self) -> Inputs:
         if self.bootstrap_server is None:
