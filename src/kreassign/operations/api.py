@@ -24,21 +24,16 @@ from kreassign.model.load import MEASURED_S, AsOf, SparkOptions
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import parse_amount
-from kreassign.operations import doctor as diagnoses
 from kreassign.operations import plan as planning
-from kreassign.operations import plan_tasks as places
-from kreassign.operations import report as audits
-from kreassign.operations import report as rehearsals
-from kreassign.operations import report as reports
-from kreassign.operations import rollback as rollbacks
+from kreassign.operations import plan_tasks, report, run_journals
 from kreassign.operations import run as runs
-from kreassign.operations import run_journals
-from kreassign.operations import run_journals as forgetting
+from kreassign.operations.doctor import diagnose_cluster
+from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
 from kreassign.operations.report import Rehearsal, Speeds
-from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
+from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.run_journals import Forgotten, default_state_dir, find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
@@ -75,7 +70,7 @@ def plan(
     task: Task | None = None,
     *,
     policy: PlanPolicy = ANY_POLICY,
-    request: planning.PlanRequest = planning.PLAIN,
+    request: PlanRequest = PLAIN,
     as_of: AsOf | None = None,
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
@@ -89,9 +84,7 @@ def plan(
     return planning.make_plan(_inputs(snapshot, policy, as_of), task or Rebalance(), request)
 
 
-def pareto(
-    snapshot: Snapshot, *, policy: PlanPolicy = ANY_POLICY, request: planning.PlanRequest = planning.PLAIN
-) -> planning.Alternatives:
+def pareto(snapshot: Snapshot, *, policy: PlanPolicy = ANY_POLICY, request: PlanRequest = PLAIN) -> Alternatives:
     """Several plans to choose from, of which none beats another. Raises as `plan` does."""
     return planning.pareto(_inputs(snapshot, policy), request)
 
@@ -102,7 +95,7 @@ def brokers_needed(
     *,
     at_most: float = 0.7,
     policy: PlanPolicy = ANY_POLICY,
-    request: planning.PlanRequest = planning.PLAIN,
+    request: PlanRequest = PLAIN,
 ) -> RightSize:
     """How many brokers like these the load needs, each using at most this fraction of its limits.
 
@@ -124,17 +117,17 @@ def place_topic(
 
     `expected` is what each will hold, or the name of a topic that it will be like. Raises InputError, Infeasible.
     """
-    return places.place_topic(_inputs(snapshot, policy), policy, topic, partitions, replication_factor, expected)
+    return plan_tasks.place_topic(_inputs(snapshot, policy), policy, topic, partitions, replication_factor, expected)
 
 
 def place_partitions(snapshot: Snapshot, topic: str, total: int, *, policy: PlanPolicy = ANY_POLICY) -> Placement:
     """The same for more partitions of a topic: its `new_partitions`, for `create_partitions`. Raises InputError."""
-    return places.place_partitions(_inputs(snapshot, policy), topic, total)
+    return plan_tasks.place_partitions(_inputs(snapshot, policy), topic, total)
 
 
 def plan_page(plan: Path | str) -> str:
     """The page of the plan in this file, whose facts file is beside it. Raises InputError without that."""
-    return reports.plan_page(read_plan_file(Path(plan)), Path(plan).name)
+    return report.plan_page(read_plan_file(Path(plan)), Path(plan).name)
 
 
 def rehearse(
@@ -144,7 +137,7 @@ def rehearse(
     throttle: Throttle = None,
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: Pace = NO_LIMITS,
-    speeds: Speeds = rehearsals.TYPICAL,
+    speeds: Speeds = report.TYPICAL,
     faults: Sequence[str] = (),
 ) -> Rehearsal:
     """The same run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
@@ -153,7 +146,7 @@ def rehearse(
     is not what the plan needs, InputError for a fault that it cannot have.
     """
     request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace)
-    return rehearsals.rehearse(request, snapshot, speeds, faults=faults_of(faults))
+    return report.rehearse(request, snapshot, speeds, faults=faults_of(faults))
 
 
 def run(
@@ -218,7 +211,7 @@ def rollback(
     Raises InputError, IllegalPlan, ClusterError.
     """
     request = RollbackRequest(run_id, _rates(throttle), guards, pace)
-    return rollbacks.roll_back(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
+    return roll_back(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 
 def verify(
@@ -237,7 +230,7 @@ def doctor(cluster: AdminClient, *, state_dir: Path | None = None, measure_for_s
     How fast disks fill and whether copies get on is measured for so many seconds, or not told.
     """
     where = state_dir or default_state_dir()
-    return diagnoses.diagnose_cluster(cluster, where, measure_for_s=measure_for_s).issues
+    return diagnose_cluster(cluster, where, measure_for_s=measure_for_s).issues
 
 
 def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
@@ -288,12 +281,12 @@ def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | N
 
     Raises InputError when it has nothing to restore there, or a process executes it.
     """
-    return forgetting.forget_brokers(find_journal(state_dir or default_state_dir(), run_id), brokers)
+    return run_journals.forget_brokers(find_journal(state_dir or default_state_dir(), run_id), brokers)
 
 
 def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
     """Set a journal aside that cannot be read, so that new runs can begin; where it is now. Raises InputError."""
-    _, kept = forgetting.forget_journal(find_journal(state_dir or default_state_dir(), run_id))
+    _, kept = run_journals.forget_journal(find_journal(state_dir or default_state_dir(), run_id))
     return kept
 
 
@@ -305,12 +298,12 @@ def audit(
     Each row has `findings`, in sentences. Raises InputError, DataError; KreassignError without PySpark.
     """
     where = state_dir or default_state_dir()
-    return audits.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, SparkOptions(master))
+    return report.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, SparkOptions(master))
 
 
 def report_page(run_id: str, data: Path | str | None = None, *, state_dir: Path | None = None) -> str:
     """A page about a run, in HTML, with the snapshots in `data`, if any, before and after it. Raises InputError."""
-    return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
+    return report.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
 
 def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -> Inputs:
