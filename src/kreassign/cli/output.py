@@ -9,12 +9,13 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TextIO, TypeVar
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.table import Column, Table
 from rich.text import Text
 
 from kreassign.cli.streams import unwrapped
@@ -87,6 +88,26 @@ def console(*, stderr: bool = False) -> Console:
     stream = unwrapped(sys.stderr if stderr else sys.stdout)
     plain = PlainConsole(stream)
     return plain if plain.is_terminal else PlainConsole(stream, width=160)
+
+
+def text_table(
+    columns: Iterable[Column], rows: Iterable[Iterable[RenderableType]], *, has_titles: bool = True
+) -> Table:
+    """Rows below the titles of their columns, without lines between them: every table of the command line."""
+    table = Table(*columns, box=None, pad_edge=False, show_header=has_titles)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def names(*titles: str) -> list[Column]:
+    """Columns of names and words, which may take several lines."""
+    return [Column(title, overflow="fold") for title in titles]
+
+
+def figures(*titles: str) -> list[Column]:
+    """Columns of figures, which stay on one line and end at the right."""
+    return [Column(title, justify="right", no_wrap=True) for title in titles]
 
 
 def warn(text: str) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.plan import PlanOptions, comparing_options, growth_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
-from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.output import console, examples, figures, names, print_json, text_table
 from kreassign.cli.plan_text import limit_lines, print_loads, shown_gap
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.streams import working
@@ -134,12 +134,12 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
             yield replace(options, cluster=cluster).inputs()
 
 
-def _print_next(out_dir: Path | None, names: list[str]) -> None:
+def _print_next(out_dir: Path | None, plans: list[str]) -> None:
     """How one of these plans is executed, or how they are written first."""
     if out_dir is None:
         print_next(next_command(*typed_words(), "--out-dir", "plans"))
-    elif names:
-        print_next(next_command("run", out_dir / f"{names[0]}.json", "--dry-run", takes=CLUSTER))
+    elif plans:
+        print_next(next_command("run", out_dir / f"{plans[0]}.json", "--dry-run", takes=CLUSTER))
 
 
 def _write(path: Path, outcome: Outcome) -> None:
@@ -159,16 +159,14 @@ def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
 
 
 def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("plan", "goal", "copied", "widest miss", "time", "leaders"):
-        table.add_column(title, justify="left" if title in {"plan", "goal"} else "right")
-    for choice in choices:
-        time = format_duration(choice.seconds) if is_timed else "-"
-        miss = f"{choice.imbalance:.1%}"
-        table.add_row(
-            choice.id, choice.asked_for, format_bytes(choice.moved_bytes), miss, time, str(choice.leader_changes)
+    rows = (
+        (
+            choice.id, choice.asked_for, format_bytes(choice.moved_bytes), f"{choice.imbalance:.1%}",
+            format_duration(choice.seconds) if is_timed else "-", str(choice.leader_changes),
         )
-    return table
+        for choice in choices
+    )  # fmt: skip
+    return text_table([*names("plan", "goal"), *figures("copied", "widest miss", "time", "leaders")], rows)
 
 
 def _uncounted(found: RightSize) -> Iterator[str]:
@@ -200,11 +198,8 @@ def _show(replies: list[Reply], output_format: str) -> None:
     if output_format == "json":
         print_json({"plans": [_reply_fields(reply) for reply in replies]})
         return
-    columns = ("partitions", "copied", "above the bound", "leaders", "brokers off target", "doubtful loads")
-    table = Table("cluster", *columns, box=None)
-    for reply in replies:
-        table.add_row(reply.cluster_id, *_cells(reply))
-    console().print(table)
+    titles = ("cluster", "partitions", "copied", "above the bound", "leaders", "brokers off target", "doubtful loads")
+    console().print(text_table(names(*titles), ((reply.cluster_id, *_cells(reply)) for reply in replies)))
     for reply in replies:
         if reply.refusal is not None:
             click.echo(f"{reply.cluster_id}: no plan: {reply.refusal}")

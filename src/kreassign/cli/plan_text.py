@@ -16,10 +16,10 @@ from typing import Any
 
 import click
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
 from kreassign.cli.next_command import CLUSTER, next_command, print_next
-from kreassign.cli.output import MARKDOWN, console, print_json
+from kreassign.cli.output import MARKDOWN, console, figures, names, print_json, text_table
 from kreassign.cli.profiles import typed_words
 from kreassign.clock import SystemClock
 from kreassign.model.load import ForecastBasis, LoadBasis
@@ -116,28 +116,23 @@ def narrow_table(rows: Sequence[Row], mean: GoalMean) -> Table:
     cells = [(str(one.broker), _amount(mean, one.before), f"→ {_amount(mean, one.after)}", *one.copied) for one in rows]
     width = sum(max(map(len, column)) for column in zip(titles, *cells, strict=True)) + _GAP * len(titles)
     longest = min(LONGEST_BAR, WIDTH - width)
-    table = Table(box=None, pad_edge=False)
-    for title in titles:
-        table.add_column(title, justify="left" if title == "after" else "right", no_wrap=True)
-        if title == "after" and longest >= SHORTEST_BAR:
-            table.add_column("", no_wrap=True)
-    most = max((_most(one, goal) for one in rows), default=0.0)
-    for one, (broker, before, after, *copied) in zip(rows, cells, strict=True):
-        bar = (_bar(one.before[goal], one.after[goal], most, longest),) if longest >= SHORTEST_BAR else ()
-        table.add_row(broker, before, after, *bar, *copied)
-    return table
+    columns = [*figures(*titles[:2]), Column(titles[2], no_wrap=True), *figures(*titles[3:])]
+    if longest >= SHORTEST_BAR:
+        columns.insert(3, Column(no_wrap=True))
+        most = max((_most(one, goal) for one in rows), default=0.0)
+        bars = [_bar(one.before[goal], one.after[goal], most, longest) for one in rows]
+        cells = [(*one[:3], bar, *one[3:]) for one, bar in zip(cells, bars, strict=True)]
+    return text_table(columns, cells)
 
 
 def wide_table(rows: Sequence[Row], means: Sequence[GoalMean]) -> Table:
     """One row per broker with every goal before and after."""
-    table = Table(box=None, pad_edge=False)
     titles = (f"{one.goal} {when}" for one in means for when in ("before", "after"))
-    for title in ("broker", *titles, *(COPIED if rows and rows[0].copied else ())):
-        table.add_column(title, justify="right", no_wrap=True)
-    for one in rows:
-        loads = [_amount(mean, when) for mean in means for when in (one.before, one.after)]
-        table.add_row(str(one.broker), *loads, *one.copied)
-    return table
+    cells = (
+        (str(one.broker), *(_amount(mean, when) for mean in means for when in (one.before, one.after)), *one.copied)
+        for one in rows
+    )
+    return text_table(figures("broker", *titles, *(COPIED if rows and rows[0].copied else ())), cells)
 
 
 def _bar(before: float, after: float, most: float, longest: int) -> str:
@@ -471,24 +466,20 @@ def _time_text(prediction: Prediction) -> str:
 
 def goals_table(found: Evaluation) -> Table:
     """The least and the most loaded broker of each goal, before and after."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("goal")
-    for title in ("min/avg before", "after", "max/avg before", "after"):
-        table.add_column(title, justify="right")
-    for index, name in enumerate(found.goals):
-        before, after = (spread_of(found, index, before=when) for when in (True, False))
-        table.add_row(name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in (before, after)))
-    return table
+    spreads = ([spread_of(found, index, before=when) for when in (True, False)] for index in range(len(found.goals)))
+    rows = (
+        (name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in spread))
+        for name, spread in zip(found.goals, spreads, strict=True)
+    )
+    columns = [*names("goal"), *figures("min/avg before", "after", "max/avg before", "after")]
+    return text_table(columns, rows)
 
 
 def _losses(facts: PlanFacts) -> Table:
     """For each goal the worst that the loss of one more broker or rack would bring, before the plan and after it."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("one more loss", "worst before", "worst after"):
-        table.add_column(title)
-    for goal in dict.fromkeys(one.goal for one in facts.losses):
-        table.add_row(goal, *(_loss(one) for one in facts.losses if one.goal == goal))
-    return table
+    goals = dict.fromkeys(one.goal for one in facts.losses)
+    rows = ((goal, *(_loss(one) for one in facts.losses if one.goal == goal)) for goal in goals)
+    return text_table(names("one more loss", "worst before", "worst after"), rows)
 
 
 def _loss(worst: WorstLoss) -> str:
@@ -516,14 +507,11 @@ def _print_directories(terminal: Console, outcome: Outcome) -> None:
         if (before := held.get(replica.broker)) is not None and before != target:
             given[replica.broker, before] += fact.size_bytes
             taken[replica.broker, target] += fact.size_bytes
-    table = Table(box=None, pad_edge=False)
-    table.add_column("broker", justify="right")
-    table.add_column("log directory", overflow="fold")
-    for title in ("gives", "takes"):
-        table.add_column(title, justify="right", no_wrap=True)
     found = sorted(given.keys() | taken.keys(), key=lambda one: (-given[one] - taken[one], one))
-    for broker, path in found[:SHOWN_DIRS]:
-        table.add_row(str(broker), path, format_bytes(given[broker, path]), format_bytes(taken[broker, path]))
-    if len(found) > SHOWN_DIRS:
-        table.add_row("", f"and {len(found) - SHOWN_DIRS} more")
-    terminal.print(table)
+    rows = [
+        (str(broker), path, format_bytes(given[broker, path]), format_bytes(taken[broker, path]))
+        for broker, path in found[:SHOWN_DIRS]
+    ]
+    more = [("", f"and {len(found) - SHOWN_DIRS} more")] if len(found) > SHOWN_DIRS else []
+    columns = [*figures("broker"), *names("log directory"), *figures("gives", "takes")]
+    terminal.print(text_table(columns, [*rows, *more]))

@@ -17,12 +17,12 @@ import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.pace import rates_text
-from kreassign.cli.output import console, print_json
+from kreassign.cli.output import console, figures, print_json, text_table
 from kreassign.errors import ExecutionError
 from kreassign.executor.eta import CALCULATING, HAS_ENDED, Estimate, Interval
 from kreassign.executor.events import Request
@@ -237,22 +237,25 @@ def _busiest(brokers: Sequence[BrokerProgress]) -> list[BrokerProgress]:
 
 def _brokers(shown: Sequence[BrokerProgress], hidden: int) -> Table:
     """What brokers receive and send, and of which throttle."""
-    table = Table(box=None, pad_edge=False, show_footer=bool(hidden))
-    for title in ("  broker", "in", "", "out", "", "throttle"):
-        footer = f"  and {hidden} more" if title == "  broker" and hidden else ""
-        table.add_column(title, footer, justify="left" if not title or "broker" in title else "right", no_wrap=True)
-    for one in shown:
-        limit = one.throttle_bytes_per_s
-        table.add_row(
-            f"  {one.broker}", format_rate(one.written_bytes_per_s), _use(one.written_bytes_per_s, limit),
-            format_rate(one.read_bytes_per_s), _use(one.read_bytes_per_s, limit),
-            "none" if limit is None else format_rate(limit),
-        )  # fmt: skip
-    return table
+    rows: list[tuple[RenderableType, ...]] = [
+        (
+            f"  {one.broker}", format_rate(one.written_bytes_per_s), _use(one.written_bytes_per_s, one),
+            format_rate(one.read_bytes_per_s), _use(one.read_bytes_per_s, one),
+            "none" if one.throttle_bytes_per_s is None else format_rate(one.throttle_bytes_per_s),
+        )
+        for one in shown
+    ]  # fmt: skip
+    more = [(f"  and {hidden} more",)] if hidden else []
+    columns = [
+        Column("  broker", no_wrap=True), *figures("in"), Column(no_wrap=True), *figures("out"), Column(no_wrap=True),
+        *figures("throttle"),
+    ]  # fmt: skip
+    return text_table(columns, [*rows, *more])
 
 
-def _use(rate: float | None, limit: int | None) -> ProgressBar | str:
+def _use(rate: float | None, broker: BrokerProgress) -> ProgressBar | str:
     """How much of its throttle a broker uses, as a bar."""
+    limit = broker.throttle_bytes_per_s
     return ProgressBar(total=float(limit), completed=min(rate or 0.0, limit), width=10) if limit else ""
 
 
@@ -261,24 +264,22 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
 
     On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
     """
-    table = Table(box=None, pad_edge=False, show_header=False)
     has_bytes = width >= WIDTH_WITH_BYTES
     ordered = sorted(progress.moves, key=_interest)
     whole = f"{live_state_text(progress, is_short=True)} {progress.finished_count}/{progress.move_count}"
-    names = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
+    moves = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
     left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
-    bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *names)))))
-    for column in ("name", "bar", "percent", *(("bytes",) if has_bytes else ()), "rate", "eta"):
-        table.add_column(
-            column,
-            justify="left" if column in {"name", "bar"} else "right",
-            no_wrap=True,
-            max_width=max(SHORTEST_NAME, left - bar_width) if column == "name" else None,
-        )
-    rows = [(whole, _cells(progress.overall)), *zip(names, map(_cells_of, ordered), strict=False)]
-    for name, (estimate, percent, size, rate, eta) in rows:
+    bar_width = max(SHORTEST_BAR, min(LONGEST_BAR, left - max(map(len, (whole, *moves)))))
+    columns = [
+        Column(no_wrap=True, max_width=max(SHORTEST_NAME, left - bar_width)), Column(no_wrap=True),
+        *figures("", *(("",) if has_bytes else ()), "", ""),
+    ]  # fmt: skip
+    rows: list[tuple[RenderableType, ...]] = []
+    cells = [(whole, _cells(progress.overall)), *zip(moves, map(_cells_of, ordered), strict=False)]
+    for name, (estimate, percent, size, rate, eta) in cells:
         bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=bar_width)
-        table.add_row(name, bar, percent, *((size,) if has_bytes else ()), rate, eta)
+        rows.append((name, bar, percent, *((size,) if has_bytes else ()), rate, eta))
+    table = text_table(columns, rows, has_titles=False)
     hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
     told = progress.end is not None or progress.why_no_end in progress.outlook

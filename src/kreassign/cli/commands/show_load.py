@@ -19,7 +19,7 @@ from rich.table import Table
 
 from kreassign.cli.next_command import DATA, next_command, print_next
 from kreassign.cli.options.values import OUTPUT_FILE, ReadBy, WholeRange, data_option, parse_as_of
-from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.output import console, examples, figures, names, print_json, text_table
 from kreassign.model.load import (
     AsOf,
     Doubtful,
@@ -27,7 +27,6 @@ from kreassign.model.load import (
     LoadBefore,
     LoadSummary,
     LoadTotals,
-    MeasuredBroker,
     PartitionLoad,
     TopicLoad,
     Window,
@@ -94,15 +93,16 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
 def _totals(found: LoadSummary) -> Table:
     totals, ahead = found.totals, found.outlook
     horizon = [] if ahead is None else [f"in {ahead.horizon_days:g} days", "95% interval"]
-    table = _table("", "now", "last week", *horizon, "partitions")
     size, rate = (None, None) if ahead is None else (ahead.size_bytes, ahead.write_bytes_per_s)
     counts = (format_count(totals.known_size_count), format_count(totals.known_rate_count))
-    table.add_row("size", format_bytes(totals.size_bytes), "-", *_expected(found, size, format_bytes), counts[0])
-    if totals.replica_bytes is not None:
-        table.add_row("replicas", format_bytes(totals.replica_bytes))
-    rates = (totals.write_bytes_per_s, totals.recent_write_bytes_per_s)
-    table.add_row("write rate", *map(format_rate, rates), *_expected(found, rate, format_rate), counts[1])
-    return table
+    replicas = [] if totals.replica_bytes is None else [("replicas", format_bytes(totals.replica_bytes))]
+    rates = map(format_rate, (totals.write_bytes_per_s, totals.recent_write_bytes_per_s))
+    rows = (
+        ("size", format_bytes(totals.size_bytes), "-", *_expected(found, size, format_bytes), counts[0]),
+        *replicas,
+        ("write rate", *rates, *_expected(found, rate, format_rate), counts[1]),
+    )
+    return text_table([*names(""), *figures("now", "last week", *horizon, "partitions")], rows)
 
 
 def _expected(found: LoadSummary, one: Expected | None, text: Callable[[float | None], str]) -> tuple[str, ...]:
@@ -141,41 +141,42 @@ def _print_table(terminal: Console, table: Table, rows: tuple[object, ...]) -> N
         terminal.print(table)
 
 
-def _table(title: str, *figures: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    # A name may take several lines; a figure never does.
-    table.add_column(title, overflow="fold")
-    for figure in figures:
-        table.add_column(figure, justify="right", no_wrap=True)
-    return table
-
-
 def _partitions(title: str, partitions: Iterable[PartitionLoad]) -> Table:
-    table = _table(title, "write rate", "p95", "busiest hour (UTC)", "size")
-    for one in partitions:
-        peak = "-" if one.peak_hour is None else f"{one.peak_hour:02}:00 {format_rate(one.peak_write_bytes_per_s)}"
-        rates = (format_rate(one.write_bytes_per_s), format_rate(one.p95_write_bytes_per_s))
-        table.add_row(str(one), *rates, peak, format_bytes(one.size_bytes))
-    return table
+    rows = (
+        (
+            str(one), format_rate(one.write_bytes_per_s), format_rate(one.p95_write_bytes_per_s),
+            "-" if one.peak_hour is None else f"{one.peak_hour:02}:00 {format_rate(one.peak_write_bytes_per_s)}",
+            format_bytes(one.size_bytes),
+        )
+        for one in partitions
+    )  # fmt: skip
+    return text_table([*names(title), *figures("write rate", "p95", "busiest hour (UTC)", "size")], rows)
 
 
 def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
-    table = _table(title, "write rate", "size", "partitions with a rate")
-    for one in topics:
-        rate, size = format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes)
-        table.add_row(one.topic, rate, size, f"{format_count(one.known_count)} of {format_count(one.partition_count)}")
-    return table
+    rows = (
+        (
+            one.topic, format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes),
+            f"{format_count(one.known_count)} of {format_count(one.partition_count)}",
+        )
+        for one in topics
+    )  # fmt: skip
+    return text_table([*names(title), *figures("write rate", "size", "partitions with a rate")], rows)
 
 
 def _print_brokers(terminal: Console, found: LoadSummary) -> None:
     """What brokers measured of themselves, where they did."""
     brokers = found.measured_brokers
-    table = _table("brokers", "in", "out", "cpu", "at most", "cpu full at", "disk", "measured")
-    for one in brokers:
-        rates = (format_rate(one.bytes_in_per_s), format_rate(one.bytes_out_per_s))
-        cpu = (_share(one.cpu_share), _share(one.peak_cpu_share), format_rate(one.cpu_capacity_bytes_per_s))
-        table.add_row(str(one.broker), *rates, *cpu, format_bytes(one.disk_bytes), _measured(one))
-    _print_table(terminal, table, brokers)
+    rows = (
+        (
+            str(one.broker), format_rate(one.bytes_in_per_s), format_rate(one.bytes_out_per_s), _share(one.cpu_share),
+            _share(one.peak_cpu_share), format_rate(one.cpu_capacity_bytes_per_s), format_bytes(one.disk_bytes),
+            f"{format_count(one.hour_count)} h, {one.measured_share:.0%}",
+        )
+        for one in brokers
+    )  # fmt: skip
+    titles = ("in", "out", "cpu", "at most", "cpu full at", "disk", "measured")
+    _print_table(terminal, text_table([*names("brokers"), *figures(*titles)], rows), brokers)
     if more := found.measured_broker_count - len(brokers):
         terminal.print(f"and {format_count(more)} more, with less to do")
     ratios = [one.replication_out_ratio for one in brokers if one.replication_out_ratio is not None]
@@ -188,11 +189,6 @@ def _share(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
 
 
-def _measured(broker: MeasuredBroker) -> str:
-    """In how many hours, and which part of them."""
-    return f"{format_count(broker.hour_count)} h, {broker.measured_share:.0%}"
-
-
 def _print_doubtful(terminal: Console, found: Doubtful) -> None:
     terminal.print()
     if not found.count:
@@ -201,11 +197,12 @@ def _print_doubtful(terminal: Console, found: Doubtful) -> None:
     shares = ((found.size_share, "size"), (found.write_share, "write rate"))
     told = " and ".join(f"{share:.1%} of the {what}" for share, what in shares if share is not None)
     terminal.print(f"doubtful: {format_count(found.count)} partitions" + (f", {told}" if told else ""))
-    table = _table("doubtful partitions", "write rate", "size")
-    table.add_column("why")
-    for one in found.first:
-        table.add_row(str(one), format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes), one.doubt)
-    terminal.print(table)
+    rows = (
+        (str(one), format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes), one.doubt or "")
+        for one in found.first
+    )
+    columns = [*names("doubtful partitions"), *figures("write rate", "size"), *names("why")]
+    terminal.print(text_table(columns, rows))
     if more := found.count - len(found.first):
         terminal.print(f"and {format_count(more)} more; --format csv has all")
 

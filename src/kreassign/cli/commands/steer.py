@@ -13,7 +13,6 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from rich.table import Table
 
 from kreassign.cli.next_command import CLUSTER, STATE, next_command, print_next
 from kreassign.cli.options.pace import (
@@ -27,7 +26,16 @@ from kreassign.cli.options.pace import (
 )
 from kreassign.cli.options.run_id import run_id_argument, state_dir_option
 from kreassign.cli.options.values import BROKER_ID
-from kreassign.cli.output import console, counted, examples, form_of_documents, format_option, print_json
+from kreassign.cli.output import (
+    console,
+    counted,
+    examples,
+    form_of_documents,
+    format_option,
+    names,
+    print_json,
+    text_table,
+)
 from kreassign.cli.run_text import (
     JsonView,
     document,
@@ -122,12 +130,13 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
     if not read:
         console().print(f"no runs in {state_dir}")
         return
-    table = Table("run", "cluster", "state", "started", "moves", "copied", box=None, pad_edge=False)
-    for found, active in runs:
-        table.add_row(found.run_id, found.cluster_id, state_text(found, is_active=active), _moment(found.started_ms),
-                      str(len(found.moves)), format_bytes(found.bytes_copied))  # fmt: skip
-    if runs:
-        console().print(table)
+    rows = [
+        (found.run_id, found.cluster_id, state_text(found, is_active=active), _moment(found.started_ms),
+         str(len(found.moves)), format_bytes(found.bytes_copied))
+        for found, active in runs
+    ]  # fmt: skip
+    if rows:
+        console().print(text_table(names("run", "cluster", "state", "started", "moves", "copied"), rows))
     for one in unreadable:
         console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
 
