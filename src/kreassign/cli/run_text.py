@@ -265,7 +265,7 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
     On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
     """
     has_bytes = width >= WIDTH_WITH_BYTES
-    ordered = sorted(progress.moves, key=_interest)
+    ordered = sorted(progress.moves, key=lambda move: (INTEREST.index(move.status), *move.topic_partition))
     whole = f"{live_state_text(progress, is_short=True)} {progress.finished_count}/{progress.move_count}"
     moves = [f"  {move.topic_partition} → {_added(move)}" for move in ordered[:lines]]
     left = width - WIDTH_OF_FIGURES + (0 if has_bytes else WIDTH_OF_BYTES)
@@ -275,7 +275,8 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
         *figures("", *(("",) if has_bytes else ()), "", ""),
     ]  # fmt: skip
     rows: list[tuple[RenderableType, ...]] = []
-    cells = [(whole, _cells(progress.overall)), *zip(moves, map(_cells_of, ordered), strict=False)]
+    figures_of = (_cells(move.estimate, move.status) for move in ordered)
+    cells = [(whole, _cells(progress.overall)), *zip(moves, figures_of, strict=False)]
     for name, (estimate, percent, size, rate, eta) in cells:
         bar = ProgressBar(total=1.0, completed=estimate.fraction or 0.0, width=bar_width)
         rows.append((name, bar, percent, *((size,) if has_bytes else ()), rate, eta))
@@ -331,17 +332,9 @@ def _between(end: Interval) -> str:
     return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
 
 
-def _interest(move: MoveProgress) -> tuple[int, str, int]:
-    return INTEREST.index(move.status), *move.topic_partition
-
-
 def _added(move: MoveProgress) -> str:
     adding = Reassignment(move.original, move.target).adding_in_order
     return ",".join(map(str, adding)) or "another log directory"
-
-
-def _cells_of(move: MoveProgress) -> tuple[Estimate, str, str, str, str]:
-    return _cells(move.estimate, move.status)
 
 
 def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[Estimate, str, str, str, str]:

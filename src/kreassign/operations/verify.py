@@ -60,7 +60,8 @@ class Verification:
 def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
     cluster, plan, facts = client.describe_cluster(), file.plan, file.facts
-    configs = () if ignore_throttles else _no_throttles(plan, cluster.broker_ids)
+    keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
+    configs = tuple(ConfigValue(key, None) for key in keys)
     topic_ids = facts.topic_ids if facts is not None and facts.cluster_id == cluster.cluster_id else {}
     return _verified(
         client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
@@ -88,10 +89,6 @@ def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, 
 def _verified(client: AdminClient, expected: Expectations) -> Verification:
     facts = requests.read_facts(client, expected)
     return Verification(expected, facts, compare(expected, facts))
-
-
-def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
-    return tuple(ConfigValue(key, None) for key in throttle_keys(plan.topics, brokers))
 
 
 # A placement that is kept in files: does the cluster drift from it, and what to write there.

@@ -180,7 +180,10 @@ def flow_matrix(flows: Iterable[Flow], says: str) -> Chart | None:
         rows,
         columns,
         tuple(tuple(cells.get((row, column)) for column in columns) for row in rows),
-        tuple(tuple(_text(cells.get((row, column), 0.0)) for column in columns) for row in rows),
+        tuple(
+            tuple(format_bytes(flow) if (flow := cells.get((row, column))) else "" for column in columns)
+            for row in rows
+        ),
     )
     busiest = (max(sent, key=lambda one: sent[one]), max(received, key=lambda one: received[one]))
     most = (
@@ -204,10 +207,6 @@ def _name(broker: int, ranked: Ranked) -> str:
 
 def _names(ranked: Ranked) -> tuple[str, ...]:
     return (*map(str, ranked.shown), *((ranked.name_of_others,) if ranked.others else ()))
-
-
-def _text(size: float) -> str:
-    return format_bytes(size) if size else ""
 
 
 def _flow_table(total: Mapping[tuple[int, int], float]) -> Table:

@@ -215,7 +215,10 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
         head.append(f"- Doubtful loads: {facts.loads.doubtful_count} of {facts.loads.partitions} partitions")
     head += _remaining(facts)
     head += ["", *_brokers(facts)]
-    rows = [_partition(one, targets) for one in _ranked(facts.partitions, targets)]
+    largest = sorted(
+        facts.partitions, key=lambda one: (-one.size_bytes * len(copies(one, targets)), one.topic_partition)
+    )
+    rows = [_partition(one, targets) for one in largest]
     columns = ("partition", "from", "to", "copied", "why")
     return _folded("\n".join(head), _counted(len(rows), "partition"), columns, rows)
 
@@ -247,10 +250,6 @@ def _remaining(facts: PlanFacts) -> list[str]:
     return [f"- Remains: {escaped(one)}" for one in facts.remaining[:10]] + (
         [f"- Remains: {len(facts.remaining) - 10} more"] if len(facts.remaining) > 10 else []
     )
-
-
-def _ranked(partitions: Sequence[PlannedPartition], targets: Targets) -> list[PlannedPartition]:
-    return sorted(partitions, key=lambda one: (-one.size_bytes * len(copies(one, targets)), one.topic_partition))
 
 
 def _partition(one: PlannedPartition, targets: Targets) -> tuple[str, ...]:

@@ -304,7 +304,8 @@ def checks_of(run: RunRecord, after: SnapshotRows | None) -> tuple[Check, ...]:
 def _cluster_checks(run: RunRecord, after: SnapshotRows | None) -> tuple[Check, ...]:
     """The checks that need a snapshot which was begun after the run had ended."""
     is_later = after is not None and run.ended_ms is not None and after.taken_ms >= run.ended_ms
-    found = _partitions(after) if after and is_later else None
+    rows = after.partitions if after and is_later else None
+    found = None if rows is None else {TopicPartition(row["topic"], row["partition"]): row for row in rows}
     return tuple(_cluster_check(statement, complaint, run, found) for statement, complaint in _CLUSTER_CHECKS)
 
 
@@ -366,10 +367,6 @@ def _wrong_leader(move: MoveRecord, row: Row) -> str | None:
 
 def _still_moving(_: MoveRecord, row: Row) -> str | None:
     return "is still being reassigned" if row["adding"] or row["removing"] else None
-
-
-def _partitions(snapshot: SnapshotRows) -> dict[TopicPartition, Row]:
-    return {TopicPartition(row["topic"], row["partition"]): row for row in snapshot.partitions}
 
 
 _CLUSTER_CHECKS: tuple[tuple[str, _Complaint], ...] = (

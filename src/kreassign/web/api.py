@@ -98,11 +98,7 @@ def _checked(name: str, value: Json, kind: Any) -> Json:
     # Python's True is an int.
     if origin is None and isinstance(value, kind) and (kind is bool) == isinstance(value, bool):
         return value
-    raise InputError(f"the field {name!r} is {shortened(json.dumps(value))}, which is no {_said(kind)}")
-
-
-def _said(kind: Any) -> str:
-    return _PLAIN.get(kind, "list")
+    raise InputError(f"the field {name!r} is {shortened(json.dumps(value))}, which is no {_PLAIN.get(kind, 'list')}")
 
 
 def _hints(kind: Any) -> dict[str, Any]:

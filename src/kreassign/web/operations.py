@@ -254,6 +254,7 @@ class Streams:
         """The answer that streams a run; `follower` makes what follows it. Raises HttpError where too many are open."""
         if self.count >= MOST_STREAMS:
             raise HttpError(503, "too many streams", f"{MOST_STREAMS} streams are open; close others first")
+        # `content` must be one function for all requests: one made for each would follow the run once for each.
         key = (run_id, content)
         followed = self._followed.setdefault(key, Followed(partial(follower, run_id), content))
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -67,7 +66,7 @@ from kreassign.operations.run_journals import (
     is_active,
     this_operator,
 )
-from kreassign.report.text import format_bytes, format_rate
+from kreassign.report.text import format_bytes, format_rate, format_time
 
 # `kreassign status`: how far a run is or how it ended, from its journal. Asks no cluster.
 
@@ -131,7 +130,7 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
         console().print(f"no runs in {state_dir}")
         return
     rows = [
-        (found.run_id, found.cluster_id, state_text(found, is_active=active), _moment(found.started_ms),
+        (found.run_id, found.cluster_id, state_text(found, is_active=active), format_time(found.started_ms),
          str(len(found.moves)), format_bytes(found.bytes_copied))
         for found, active in runs
     ]  # fmt: skip
@@ -139,10 +138,6 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
         console().print(text_table(names("run", "cluster", "state", "started", "moves", "copied"), rows))
     for one in unreadable:
         console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
-
-
-def _moment(at_ms: int) -> str:
-    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 # `kreassign watch`: follows a run live from its journal, from any terminal. Asks no cluster.

@@ -96,13 +96,13 @@ def web(
 def _clusters() -> tuple[NamedCluster, ...]:
     """The clusters that have names. Raises InputError."""
     return tuple(
-        NamedCluster(name, shared.get("bootstrap-server"), _folder(shared.get("state-dir")))
+        NamedCluster(
+            name,
+            shared.get("bootstrap-server"),
+            None if (folder := shared.get("state-dir")) is None else Path(folder).resolve(),
+        )
         for name, shared in shared_in(config_path()).items()
     )
-
-
-def _folder(text: str | None) -> Path | None:
-    return None if text is None else Path(text).resolve()
 
 
 def _token(file: Path | None) -> Token | None:
