@@ -353,8 +353,9 @@ def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> No
     """
     del debug  # read by LazyGroup.invoke
     if context.invoked_subcommand is None:
-        home = importlib.import_module("kreassign.cli.commands.cluster")
-        home.show_home_of(profile_in_force(cluster, tuple(COMMANDS), has_address=False))
+        from kreassign.cli.commands.cluster import show_home_of
+
+        show_home_of(profile_in_force(cluster, tuple(COMMANDS), has_address=False))
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -33,10 +32,9 @@ def written(document: Mapping[str, Any], form: str | None) -> str:
     if form == "csv":
         return _csv(document)
     if form == "yaml":
-        # Slow to load, and few ask for it.
-        text: str = import_module("yaml").safe_dump(
-            json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True
-        )
+        import yaml
+
+        text: str = yaml.safe_dump(json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True)
         return text.rstrip("\n")
     return json.dumps(document, indent=2, ensure_ascii=False)
 
