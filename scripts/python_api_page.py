@@ -38,7 +38,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Check": ("verify", "doctor", "audit", "read_records", "ReadingRequest", "compare_readings"),
     "Go on without a journal": ("forget_brokers", "forget_journal"),
     "Pages": ("plan_page", "report_page", "load_page"),
-    "Tables": ("compact_tables", "convert_tables", "define_tables", "DefinitionForm"),
+    "Tables": ("compact_tables", "define_tables", "DefinitionForm"),
     "The twin": ("serve_twin",),
 }  # fmt: skip
 """Every name that is offered, once."""

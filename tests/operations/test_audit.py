@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import DataError
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
-from kreassign.operations.report import audit_runs, write_audit_trail
+from kreassign.operations.report import write_audit_trail
 from kreassign.pipeline.tables.audit_schemas import (
     RUN_CALLS,
     RUN_COPY_PROGRESS,
@@ -36,21 +35,3 @@ def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tm
     assert [(row["adding"], row["rearranging"]) for _, row in sorted(moves.items())] == [([2], []), ([], [])]
     counts = [len(read_rows(tmp_path / "data", table)) for table in (RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_CALLS)]
     assert counts == [len(told.copy_progress), len(told.eta_history), len(told.calls)]
-
-
-FORMER = {table.former_name: table for table in RUN_TABLES if table.former_name is not None}
-
-
-@pytest.mark.parametrize("former", FORMER)
-def test_a_table_by_its_name_of_an_older_version_is_refused_and_nothing_is_written(former: str, tmp_path: Path) -> None:
-    (tmp_path / former).mkdir()
-    with pytest.raises(DataError) as refused:
-        audit_runs([tmp_path / "no-journal.sqlite"], tmp_path)
-    told = str(refused.value)
-    assert f"the table {former} of an older kreassign, which is {FORMER[former].name} now" in told
-    assert "remove it and run `kreassign audit run` again" in told
-    assert [path.name for path in tmp_path.iterdir()] == [former]
-
-
-def test_the_tables_that_had_other_names_are_known() -> None:
-    assert set(FORMER) == {"run_arrivals", "run_promises", "run_verdicts"}

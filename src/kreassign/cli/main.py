@@ -147,9 +147,6 @@ COMMANDS = {
     "import-samples": LazyCommand("kreassign.cli.commands.tables:import_samples", "Import samples of your own."),
     "stream-metrics": LazyCommand("kreassign.cli.commands.tables:stream_metrics", "Stream a Kafka topic of metrics."),
     "compact": LazyCommand("kreassign.cli.commands.tables:compact", "Compact table files; delete expired ones."),
-    "convert-tables": LazyCommand(
-        "kreassign.cli.commands.tables:convert_tables", "Convert tables of an older kreassign."
-    ),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
     "show-load": LazyCommand("kreassign.cli.commands.show_load:show_load_command", "Show what the last load says."),
     "define-tables": LazyCommand(
@@ -194,7 +191,7 @@ PURPOSES = {
     "Restart and remove brokers": ("maintenance", "decommission"),
     "Collect data and compute load": (
         "collect", "import-metrics", "import-samples", "stream-metrics", "load", "show-load", "compact",
-        "convert-tables", "define-tables",
+        "define-tables",
     ),
     "Try it, and set it up": ("twin", "completion"),
 }  # fmt: skip

@@ -39,7 +39,7 @@ from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.parquet import read_rows, refuse_former, write_rows
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
 from kreassign.report.plan_page import render_plan
 from kreassign.report.records import RunRecord, RunTrail, SnapshotRows
@@ -239,10 +239,8 @@ class Reading:
 def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
     """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
-    Writes what the journals have into the tables of runs first. Raises JournalDamaged, and DataError, before anything
-    is written, for a directory with tables by the names of an older kreassign.
+    Writes what the journals have into the tables of runs first. Raises JournalDamaged.
     """
-    refuse_former(data, RUN_TABLES)
     trails = [audit_trail(read_events(journal)) for journal in journals]
     for one in trails:
         write_audit_trail(one, data)

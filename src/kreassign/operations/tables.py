@@ -1,4 +1,4 @@
-"""Keep the tables of a directory: compute and show the load per partition, compact, convert, and define for catalogs.
+"""Keep the tables of a directory: compute and show the load per partition, compact, and define for catalogs.
 
 To show the load takes no Spark, and changes nothing.
 """
@@ -40,7 +40,6 @@ from kreassign.pipeline.load.summary import (
 from kreassign.pipeline.tables.access import dbt_sources, ddl
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.commits import compact, expire, repair, vacuum
-from kreassign.pipeline.tables.convert import Converted, convert
 from kreassign.pipeline.tables.parquet import Load, TablesAt, has_table, last_load, read_rows, tables_at, tables_of
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY, METRIC_TABLES, TABLES, Table, date_of
 from kreassign.report.page import render_load
@@ -55,7 +54,6 @@ __all__ = [
     "DefinitionForm",
     "LoadNumber",
     "compact_tables",
-    "convert_tables",
     "define_tables",
     "load",
     "load_page",
@@ -166,18 +164,6 @@ def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator
         vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
-
-
-def convert_tables(data: Path | str) -> Iterator[Converted]:
-    """Make Delta tables of the folders of Parquet files that an older kreassign wrote; those that there were.
-
-    DataError for an address: they are converted where they are files, and then copied.
-    """
-    if not isinstance(data, Path):
-        raise DataError(f"{data} is an address; convert the tables in a directory, and copy it there")
-    for table in ALL_TABLES:
-        if (converted := convert(data, table)) is not None:
-            yield converted
 
 
 # The tables for others' catalogs: statements of SQL, and sources of dbt.

@@ -261,11 +261,13 @@ def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSe
     assert not (tmp_path / "load_model").exists()
 
     spark.range(3).write.parquet(str(tmp_path / "samples"))
-    with pytest.raises(DataError, match=r"samples holds Parquet files without a log.*kreassign convert-tables"):
+    with pytest.raises(
+        DataError, match=r"\.parquet belongs to no table: .*/samples has no _delta_log; .*kreassign collect"
+    ):
         run_load(spark, tmp_path, lambda _: None)
     shutil.rmtree(tmp_path / "samples")
     write_rows(tmp_path, replace(SAMPLES, columns=SAMPLES.columns[:3], key=()), [], file_stem="a")
-    with pytest.raises(DataError, match=r"samples in .* lacks the columns partition, leader, .*kreassign collect"):
+    with pytest.raises(DataError, match=r"samples in .* lacks the columns topic_id, partition, leader, .*kreassign collect"):
         run_load(spark, tmp_path, lambda _: None)
 
 

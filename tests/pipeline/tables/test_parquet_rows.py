@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +9,6 @@ import pytest
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import partition_rows, sample_rows, snapshot_tables
-from kreassign.pipeline.tables.audit_schemas import RUN_ETA_HISTORY
 from kreassign.pipeline.tables.delta import new_name
 from kreassign.pipeline.tables.parquet import has_table, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, QUARANTINE, SAMPLES, STRING, Column, Row, Table
@@ -77,17 +76,18 @@ def test_a_file_that_was_damaged_or_lost_is_told_with_what_to_do(tmp_path: Path)
         read_rows(tmp_path, SAMPLES)
 
 
-def test_files_without_a_log_are_told_with_the_command_that_converts_them(tmp_path: Path) -> None:
-    (tmp_path / "samples" / "date=2025-01-01").mkdir(parents=True)
-    (tmp_path / "samples" / "date=2025-01-01" / "a.parquet").touch()
-    told = rf"{tmp_path}/samples holds Parquet files without a log.*kreassign convert-tables --data {tmp_path}"
+def test_a_file_in_a_folder_without_a_log_is_refused_by_name(tmp_path: Path) -> None:
+    write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
+    shutil.rmtree(tmp_path / "samples" / "_delta_log")
+    (file,) = (tmp_path / "samples").rglob("*.parquet")
     for attempt in (
         lambda: read_rows(tmp_path, SAMPLES),
         lambda: has_table(tmp_path, SAMPLES),
-        lambda: write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a"),
+        lambda: write_rows(tmp_path, SAMPLES, a_sample(), file_stem="b"),
     ):
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=rf"{file} belongs to no table: .*/samples has no _delta_log; restore that"):
             attempt()
+    assert list((tmp_path / "samples").rglob("*.parquet")) == [file]
 
 
 def test_a_row_that_does_not_fit_the_schema_is_a_bug_and_writes_nothing(tmp_path: Path) -> None:
@@ -106,28 +106,19 @@ def test_null_is_allowed_where_the_schema_says_so(tmp_path: Path) -> None:
     assert [row["topic_id"] for row in read_rows(tmp_path, PARTITIONS)] == [None, None]
 
 
-def test_a_table_with_the_name_of_an_older_version_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "run_promises").mkdir()
-    with pytest.raises(DataError, match=r"the table run_promises of an older kreassign, which is run_eta_history now"):
-        read_rows(tmp_path, RUN_ETA_HISTORY)
-
-
-def test_columns_that_changed_are_refused_and_ones_that_are_new_are_added(tmp_path: Path) -> None:
+def test_a_table_with_other_columns_is_refused(tmp_path: Path) -> None:
     label, note = Column("label", STRING, "label"), Column("note", STRING, "a note", nullable=True)
-    older, newer, other = (
-        Table("notes", "Notes.", "kreassign note", ("label",), columns)
-        for columns in ((label,), (label, note), (label, replace(note, nullable=False)))
+    short, long = (
+        Table("notes", "Notes.", "kreassign note", ("label",), columns) for columns in ((label,), (label, note))
     )
-    write_rows(tmp_path, older, [{"label": "a"}], file_stem="a")
-    assert read_rows(tmp_path, newer) == [{"label": "a", "note": None}]
+    write_rows(tmp_path, short, [{"label": "a"}], file_stem="a")
     for attempt in (
-        lambda: read_rows(tmp_path, other),
-        lambda: write_rows(tmp_path, other, [{"label": "b", "note": "x"}], file_stem="b"),
+        lambda: read_rows(tmp_path, long),
+        lambda: write_rows(tmp_path, long, [{"label": "b", "note": "x"}], file_stem="b"),
     ):
         with pytest.raises(DataError, match=r"table notes in .* lacks the columns note .*kreassign note"):
             attempt()
-    write_rows(tmp_path, newer, [{"label": "b", "note": "x"}], file_stem="b")
-    assert read_rows(tmp_path, newer) == [{"label": "a", "note": None}, {"label": "b", "note": "x"}]
+    assert read_rows(tmp_path, short) == [{"label": "a"}]
 
 
 @pytest.mark.parametrize("name", ["with space", "a#b?c&d=e", "größe", "[x]"])

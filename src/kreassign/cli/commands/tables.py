@@ -1,6 +1,6 @@
 """What fills and keeps the tables of a directory: samples of a cluster, measures from files and from a topic, loads.
 
-`kreassign collect`, `import-metrics`, `import-samples`, `stream-metrics`, `compact`, `convert-tables` and `load`.
+`kreassign collect`, `import-metrics`, `import-samples`, `stream-metrics`, `compact` and `load`.
 """
 
 from __future__ import annotations
@@ -205,26 +205,6 @@ def compact(data: Path | str, keep_days: float | None) -> None:
         click.echo(
             f"{done.table}: {done.merged} files merged, {done.expired} expired, {done.vacuumed} deleted{missing}"
         )
-    print_next(next_command("load", takes=DATA))
-
-
-@click.command("convert-tables", epilog=examples("kreassign convert-tables --data ./data"))
-@data_option
-def convert_tables(data: Path | str) -> None:
-    """Convert tables of an older kreassign.
-
-    Makes Delta tables of the folders of Parquet files in DIR. Files stay where they are. It may be killed at any time;
-    run it again to continue. Tables that `kreassign load` makes are removed: run it afterwards.
-    """
-    converted = False
-    for done in tables.convert_tables(data):
-        converted = True
-        what = f"{done.rows} rows in {done.files} files" if done.files else "removed; the next load makes it"
-        click.echo(f"{done.table}: {what}")
-        for each in done.skipped:
-            click.echo(f"warning: {each}: it stays outside of the table", err=True)
-    if not converted:
-        click.echo(f"{data} has no table to convert")
     print_next(next_command("load", takes=DATA))
 
 

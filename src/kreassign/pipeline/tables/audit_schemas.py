@@ -175,7 +175,6 @@ RUN_COPY_PROGRESS = Table(
         Column("done_bytes", BIGINT, "bytes of the replica so far"),
         _THROTTLE,
     ),
-    former_name="run_arrivals",
     partition_by=_BY_RUN,
 )
 RUN_ETA_HISTORY = Table(
@@ -190,7 +189,6 @@ RUN_ETA_HISTORY = Table(
         _optional("partition", INT, "number of the partition; NULL for all moves together"),
         Column("eta_s", DOUBLE, "estimated seconds until the end"),
     ),
-    former_name="run_promises",
     partition_by=_BY_RUN,
 )
 RUN_CALLS = Table(
@@ -225,7 +223,6 @@ RUN_GUARD_BREACHES = Table(
         Column("from_ms", BIGINT, "when it was reported first"),
         _optional("until_ms", BIGINT, "when it was no longer reported; NULL if that is not in the journal"),
     ),
-    former_name="run_verdicts",
     partition_by=_BY_RUN,
 )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
-from deltalake.schema import Schema
 from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import fs
 
@@ -159,7 +158,7 @@ def has_log(data_dir: DataDir, table: Table) -> bool:
             return DeltaTable.is_deltatable(table_uri(data_dir, table), options(data_dir))
     if (local / table.name / LOG_FOLDER).is_dir():
         return True
-    refuse_unconverted(data_dir, table)
+    _refuse_files_without_log(data_dir, table)
     return False
 
 
@@ -186,7 +185,7 @@ def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
 
 
 def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
-    """The table as it is, for a commit; made if it is missing, and with the columns that are new to it."""
+    """The table as it is, for a commit; made if it is missing. DataError where it has other columns."""
     if not has_log(data_dir, table):
         where = table_uri(data_dir, table)
         if isinstance(data_dir, Path):
@@ -206,7 +205,7 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
             if not has_log(data_dir, table):  # else another process made it at the same time
                 raise
     log = open_log(data_dir, table)
-    _add_columns(log)
+    refuse_wrong_columns(log)
     return log
 
 
@@ -363,8 +362,7 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
     try:
         yield
     except TableNotFoundError as error:
-        refuse_unconverted(data_dir, table)
-        refuse_former(data_dir, [table])
+        _refuse_files_without_log(data_dir, table)
         raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`") from error
     except CommitFailedError as error:
         raise DataError(
@@ -377,34 +375,17 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
         raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error
 
 
-def refuse_unconverted(data_dir: DataDir, table: Table) -> None:
-    """Raise DataError for Parquet files without a log, as an older kreassign wrote them."""
+def _refuse_files_without_log(data_dir: DataDir, table: Table) -> None:
+    """Raise DataError for a Parquet file in the folder of a table that has no log."""
     local = local_place(data_dir)
-    if local is not None and has_files_without_log(local, table):
+    if local is None or (local / table.name / LOG_FOLDER).is_dir():
+        return
+    folder = local / table.name
+    if (file := next(visible_files(folder, "*.parquet"), None)) is not None:
         raise DataError(
-            f"{local / table.name} holds Parquet files without a log, as an older kreassign wrote them; "
-            f"run `kreassign convert-tables --data {data_dir}` once"
+            f"{file} belongs to no table: {folder} has no {LOG_FOLDER}; restore that from a copy, or move the folder "
+            f"away and run `{table.made_by}`"
         )
-
-
-def refuse_former(data_dir: DataDir, tables: Iterable[Table]) -> None:
-    """Raise DataError if one of them is there by the name that an older kreassign gave it, with what to do.
-
-    Nothing reads such a table any more: without this its rows would be missing, and nobody would be told.
-    """
-    local = local_place(data_dir)
-    for table in tables if local is not None else ():
-        if local is not None and table.former_name is not None and (local / table.former_name).is_dir():
-            raise DataError(
-                f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; "
-                f"remove it and run `{table.made_by}` again"
-            )
-
-
-def has_files_without_log(data_dir: Path, table: Table) -> bool:
-    """Whether there are Parquet files and no log."""
-    folder = data_dir / table.name
-    return not (folder / LOG_FOLDER).is_dir() and any(visible_files(folder, "*.parquet"))
 
 
 def visible_files(folder: Path, pattern: str = "*") -> Iterator[Path]:
@@ -442,32 +423,15 @@ def _refuse_features(log: TableLog) -> None:
         )
 
 
-def wrong_columns(log: TableLog) -> list[str]:
-    """The columns that the table lacks although they are never NULL, or has in another type."""
-    found = pa.schema(log.delta.schema().to_arrow())
-    return [
-        column.name
-        for column in log.table.columns
-        if (column.name not in found.names and not column.nullable)
-        or (column.name in found.names and found.field(column.name).type != ARROW_TYPES[column.type])
-    ]
-
-
 def refuse_wrong_columns(log: TableLog) -> None:
-    """Raise DataError unless the table has its columns, but for such that may be NULL."""
-    if wrong := wrong_columns(log):
+    """Raise DataError unless the table has all its columns, in their types."""
+    found = {field.name: field.type for field in pa.schema(log.delta.schema().to_arrow())}
+    wrong = [column.name for column in log.table.columns if found.get(column.name) != ARROW_TYPES[column.type]]
+    if wrong:
         raise DataError(
             f"table {log.table.name} in {log.data_dir} lacks the columns {', '.join(wrong)} of this version of "
             f"kreassign, or has them in another type; make it again with `{log.table.made_by}`"
         )
-
-
-def _add_columns(log: TableLog) -> None:
-    refuse_wrong_columns(log)
-    known = {field.name for field in log.delta.schema().fields}
-    new = [field for field in log_schema(log.table) if field.name not in known]
-    if new:
-        log.delta.alter.add_columns(list(Schema.from_arrow(pa.schema(new)).fields))
 
 
 def stats_of(metadata: pq.FileMetaData) -> dict[str, Any]:

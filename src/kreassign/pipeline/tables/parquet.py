@@ -44,7 +44,6 @@ from kreassign.pipeline.tables.delta import (
     new_name,
     no_longer_kept,
     open_log,
-    refuse_former,
     refuse_wrong_columns,
     storage,
     told,
@@ -74,13 +73,11 @@ __all__ = [
     "read_columns",
     "read_rows",
     "read_table",
-    "refuse_former",
     "rows_in",
     "tables_at",
     "tables_of",
     "usable_files",
     "why_not",
-    "write_files",
     "write_rows",
 ]
 
@@ -113,7 +110,7 @@ Where = DataDir | TablesAt
 class Load:
     """A load that was finished: its number, counted from 1, when it was begun, and the versions of tables by name.
 
-    `ids` are those of the tables on which the next load stands; an older kreassign did not keep them.
+    `ids` are those of the tables on which the next load stands.
     """
 
     number: int
@@ -138,7 +135,7 @@ def loads_of(data_dir: DataDir) -> list[Load]:
             number,
             found[0]["load_ms"],
             {row["table_name"]: row["version"] for row in found},
-            {row["table_name"]: row["table_id"] for row in found if row.get("table_id") is not None},
+            {row["table_name"]: row["table_id"] for row in found if row["table_id"] is not None},
         )
         for number, found in sorted(own.items())
     ]
@@ -240,12 +237,13 @@ def _load_rows(path: str, system: fs.FileSystem, data_dir: DataDir, name: str) -
 
 
 def _has_values(found: pa.Table, column: Column) -> bool:
-    """Whether there is such a column, with values where none may be missing; one that may be NULL may be missing."""
-    if (places := found.schema.get_all_field_indices(column.name)) and len(places) == 1:
-        values = found.column(places[0])
-        kind = pa.string() if values.type in (pa.string_view(), pa.large_string()) else values.type
-        return bool(kind == ARROW_TYPES[column.type]) and (column.nullable or not values.null_count)
-    return column.nullable and not places
+    """Whether there is one such column, with values where none may be missing."""
+    places = found.schema.get_all_field_indices(column.name)
+    if len(places) != 1:
+        return False
+    values = found.column(places[0])
+    kind = pa.string() if values.type in (pa.string_view(), pa.large_string()) else values.type
+    return bool(kind == ARROW_TYPES[column.type]) and (column.nullable or not values.null_count)
 
 
 def _utc(time_ms: int) -> str:
@@ -266,7 +264,7 @@ def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_ste
     """
     found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    files = write_files(data_dir, table, found, file_stem)
+    files = _write_files(data_dir, table, found, file_stem)
     if not files:
         return log.version
     part = table.partition_by
@@ -282,10 +280,10 @@ def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identit
     """
     found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    return commit_once(log, write_files(data_dir, table, found, identity), identity, number)
+    return commit_once(log, _write_files(data_dir, table, found, identity), identity, number)
 
 
-def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
+def _write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
     """Write a file for each value of the partitioning; they are nobody's before they are committed."""
     part = table.partition_by
     if not rows.num_rows:

@@ -75,8 +75,8 @@ _BY_OPEN = Partitioning("open", "is_open")
 class Table:
     """One table: a Delta table in the folder named like it.
 
-    `made_by` is the command that writes it, `key` the columns that identify a row, `former_name` what an older version
-    called it, `partition_by` what groups its files.
+    `made_by` is the command that writes it, `key` the columns that identify a row, `partition_by` what groups its
+    files.
     """
 
     name: str
@@ -84,7 +84,6 @@ class Table:
     made_by: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
-    former_name: str | None = None
     partition_by: Partitioning | None = None
 
     @property
