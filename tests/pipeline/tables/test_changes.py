@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pyarrow.parquet as pq
 import pytest
 
+from kreassign.errors import DataError
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.commits import Changes, changes_between, compact, expire
-from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.commits import added_since, compact, expire
+from kreassign.pipeline.tables.delta import DataFile, open_log
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 from tests.pipeline.clusters import sample_round
@@ -23,17 +26,15 @@ def add_round(data: Path, taken_ms: int) -> int:
     return write_rows(data, SAMPLES, sample_rows(seen), file_stem=seen.file_stem)
 
 
-def changes(data: Path, after: int) -> Changes:
-    found = changes_between(data, SAMPLES, after, open_log(data, SAMPLES).version)
-    assert found is not None
-    return found
+def changes(data: Path, after: int) -> tuple[DataFile, ...]:
+    return added_since(open_log(data, SAMPLES), after)
 
 
-def times_in(data: Path, found: Changes) -> list[int]:
+def times_in(data: Path, found: Sequence[DataFile]) -> list[int]:
     """When the rounds were taken whose rows are in the added files; each as often as it is there."""
-    files = [data / SAMPLES.name / file.path for file in found.added]
+    files = [data / SAMPLES.name / file.path for file in found]
     rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
-    assert sum(file.row_count for file in found.added) == len(rows)
+    assert sum(file.row_count for file in found) == len(rows)
     return sorted(row["taken_ms"] for row in rows if (row["topic"], row["partition"]) == first_of(rows))
 
 
@@ -48,9 +49,8 @@ def test_rounds_that_were_compacted_among_themselves_are_read_from_the_file_that
     compact(tmp_path, SAMPLES)
     add_round(tmp_path, DAY_MS + 5000)
     found = changes(tmp_path, before)
-    assert len(found.added) == 2
+    assert len(found) == 2
     assert times_in(tmp_path, found) == [DAY_MS + 1000 * second for second in range(6)]
-    assert found.deleted == ()
 
 
 def test_rounds_that_were_compacted_with_older_ones_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_rounds_that_were_compacted_with_older_ones_are_read_as_they_were_writte
     add_round(tmp_path, DAY_MS + 2000)
     compact(tmp_path, SAMPLES)
     found = changes(tmp_path, before)
-    assert len(found.added) == 2
+    assert len(found) == 2
     assert times_in(tmp_path, found) == [DAY_MS + 1000, DAY_MS + 2000]
 
 
@@ -71,14 +71,39 @@ def test_rounds_that_expired_since_were_never_added(tmp_path: Path) -> None:
     expire(tmp_path, SAMPLES, "1970-01-03")
     found = changes(tmp_path, before)
     assert times_in(tmp_path, found) == [2 * DAY_MS]
-    assert len(found.deleted) == 1
 
 
-def test_a_commit_that_the_log_no_longer_has_makes_the_changes_unknown(tmp_path: Path) -> None:
+def test_a_log_that_was_cleaned_no_longer_tells_the_changes(tmp_path: Path) -> None:
+    """The package `deltalake` cleans it by itself, once a checkpoint is a week old."""
+    before = add_round(tmp_path, DAY_MS)
+    for second in range(1, 12):
+        add_round(tmp_path, DAY_MS + 1000 * second)
+    log = tmp_path / SAMPLES.name / "_delta_log"
+    for file in log.iterdir():
+        os.utime(file, (1, 1))
+    add_round(tmp_path, 2 * DAY_MS)
+    assert not (log / f"{before + 1:020}.json").exists()
+    with pytest.raises(DataError, match=rf"samples .* since version {before}: .* 7 days; run `kreassign load --full"):
+        changes(tmp_path, before)
+
+
+def test_a_lost_file_of_the_table_is_left_to_its_reader(tmp_path: Path) -> None:
     before = add_round(tmp_path, DAY_MS)
     last = add_round(tmp_path, DAY_MS + 1000)
-    (tmp_path / SAMPLES.name / "_delta_log" / f"{last:020}.json").unlink()
-    assert changes_between(tmp_path, SAMPLES, before, last) is None
+    (file,) = changes(tmp_path, before)
+    (tmp_path / SAMPLES.name / file.path).unlink()
+    assert changes(tmp_path, before) == (file,)
+    assert changes(tmp_path, last) == ()
+
+
+def test_a_round_compacted_with_older_ones_and_vacuumed_is_unknown(tmp_path: Path) -> None:
+    before = add_round(tmp_path, DAY_MS)
+    add_round(tmp_path, DAY_MS + 1000)
+    (file,) = changes(tmp_path, before)
+    compact(tmp_path, SAMPLES)
+    (tmp_path / SAMPLES.name / file.path).unlink()
+    with pytest.raises(DataError, match=r"no longer tells what was added"):
+        changes(tmp_path, before)
 
 
 def test_a_compaction_that_does_not_say_of_which_part_a_file_was_is_not_trusted(tmp_path: Path) -> None:
@@ -110,8 +135,7 @@ def test_whatever_was_compacted_and_expired_meanwhile_each_added_round_is_there_
             first_kept = chance.choice(rounds) // DAY_MS * DAY_MS
             expire(tmp_path, SAMPLES, f"1970-01-{1 + first_kept // DAY_MS:02}")
     for number, version in enumerate(versions):
-        found = changes_between(tmp_path, SAMPLES, version, open_log(tmp_path, SAMPLES).version)
-        if found is not None and found.added:
+        if found := changes(tmp_path, version):
             added = rounds[number + 1 :]
             times = times_in(tmp_path, found)
             assert set(times) >= {each for each in added if each >= first_kept}

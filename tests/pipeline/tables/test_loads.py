@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,10 @@ def removed(data: Path, table: Table) -> None:
     shutil.rmtree(data / table.name)
 
 
+def stood_on(data: Path) -> list[LoadedTable]:
+    return [LoadedTable(table, open_log(data, table).version, 1) for table in STOOD_ON]
+
+
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
@@ -125,9 +130,9 @@ def test_a_load_stands_only_on_the_tables_that_the_one_before_knew(
     tmp_path: Path, table: Table, spoil: Callable[[Path, Table], None], told: str
 ) -> None:
     """Else it would take what is new from numbers of versions that mean nothing, and leave rows out without a word."""
-    for number in range(2):
-        write_rows(tmp_path, table, [row(table)], file_stem=str(number))
-    publish(tmp_path, 1000, [LoadedTable(table, open_log(tmp_path, table).version, 1)], None)
+    for each, number in product(STOOD_ON, range(2)):
+        write_rows(tmp_path, each, [row(each)], file_stem=str(number))
+    publish(tmp_path, 1000, stood_on(tmp_path), None)
     before = last_load(tmp_path)
     assert before is not None
     # What others do meanwhile is no matter.
@@ -136,7 +141,7 @@ def test_a_load_stands_only_on_the_tables_that_the_one_before_knew(
     assert standing_on(tmp_path, before) is before
     assert is_as_known(tmp_path, before, table)
 
-    publish(tmp_path, 2000, [LoadedTable(table, open_log(tmp_path, table).version, 1)], before)
+    publish(tmp_path, 2000, stood_on(tmp_path), before)
     before = last_load(tmp_path)
     assert before is not None
     spoil(tmp_path, table)

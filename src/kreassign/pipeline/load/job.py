@@ -63,15 +63,25 @@ from kreassign.pipeline.load.rules import (
     quality_rows,
 )
 from kreassign.pipeline.tables.commits import (
+    ALL_AGAIN,
     LoadedTable,
-    changes_between,
+    added_since,
     is_as_known,
     publish,
     standing_on,
     time_of_load,
 )
 from kreassign.pipeline.tables.delta import DataDir, DataFile, TableLog, has_log, log_to_write, open_log, undo_after
-from kreassign.pipeline.tables.parquet import Load, Skipped, TablesAt, last_load, usable_files, why_not, write_rows
+from kreassign.pipeline.tables.parquet import (
+    Load,
+    Skipped,
+    TablesAt,
+    is_of_loads,
+    last_load,
+    usable_files,
+    why_not,
+    write_rows,
+)
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
     BROKER_LOADS,
@@ -216,18 +226,15 @@ def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
             if reason := why_not(data_dir, log.table, file.path):
                 raise DataError(
                     f"table {log.table.name} of load {before.number}: {log.place_of(file)} {reason}; put it back from "
-                    "a copy, or run `kreassign load --full`, which reads all samples that there are and nothing else"
+                    f"a copy, or {ALL_AGAIN}"
                 )
 
 
 def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tuple[TableLog, Sequence[DataFile]]]:
-    logs = {
-        table: open_log(data_dir, table, before.versions[table.name])
-        for table in (OPEN_SAMPLES, LOAD_HOURS)
-        if table.name in before.versions
-    }
-    for table, log in logs.items():
-        yield log, log.files() if table is OPEN_SAMPLES else _recent(log, window_days)
+    left_open = open_log(data_dir, OPEN_SAMPLES, before.versions[OPEN_SAMPLES.name])
+    yield left_open, left_open.files()
+    hours = open_log(data_dir, LOAD_HOURS, before.versions[LOAD_HOURS.name])
+    yield hours, _recent(hours, window_days)
 
 
 def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
@@ -295,7 +302,7 @@ class Job:
     def store_on(self, rows: DataFrame, table: Table) -> Stored:
         """Add rows to what the loads before have closed, in place of those that were open (`is_open`)."""
         self.begin(table)
-        base = None if self.before is None else self.before.versions.get(table.name)
+        base = None if self.before is None else self.before.versions[table.name]
         replaced = None if base is None else (OPEN,)
         return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
 
@@ -343,8 +350,8 @@ def run_load(
     there is no such load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last
     `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. `on_begin` hears of each
     table before it is made. DataError when a table is missing, has no good row or is not the one that the last load
-    knew, when what that one left cannot be read, when the clock went back, or when another load was finished meanwhile:
-    then nothing of this one is seen.
+    knew, when what that one left cannot be read, when what came since is no longer known, when the clock went back,
+    when a table would have a key twice, or when another load was finished meanwhile: then nothing of this one is seen.
     """
     begun = last_load(data_dir)
     before = _before(data_dir, begun, is_full=is_full)
@@ -373,6 +380,7 @@ def run_load(
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     _add_quality(job, begun)
+    require_unique_keys(spark, data_dir, job.made, before)
     publish(data_dir, now_ms, job.made, begun)
 
 
@@ -381,10 +389,10 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     if not has_log(data_dir, SAMPLES):
         return 0
     before, log = _before(data_dir, last_load(data_dir), is_full=is_full), open_log(data_dir, SAMPLES)
-    new = _files_since(before, log)
-    versions = {} if before is None else before.versions
-    kept = sum(row_count(data_dir, each, versions[each.name]) for each in _KEPT if each.name in versions)
-    return kept + sum(file.row_count for file in (log.files() if new is None else new))
+    if before is None:
+        return sum(file.row_count for file in log.files())
+    kept = sum(row_count(data_dir, each, before.versions[each.name]) for each in (LOAD_HOURS, OPEN_SAMPLES))
+    return kept + sum(file.row_count for file in added_since(log, before.versions[SAMPLES.name]))
 
 
 def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | None:
@@ -453,9 +461,6 @@ def _tell_metrics(job: Job, log: TableLog, counts: Mapping[str, int], skipped: t
     job.judged.extend(_skipped(METRICS, skipped))
 
 
-_KEPT = (LOAD_HOURS, OPEN_SAMPLES)
-
-
 @dataclass(frozen=True, slots=True)
 class NewSamples:
     """The samples that no load has read, up to a version of their table; and those that the last load left open.
@@ -472,21 +477,16 @@ class NewSamples:
 
 def _new_samples(job: Job) -> NewSamples:
     log = source_log(job.data_dir, SAMPLES)
-    new = _files_since(job.before, log)
-    usable, skipped = some_usable(log, log.files()) if new is None else usable_files(log, new)
-    left, rows = None, sum(file.row_count for file in usable)
-    if new is not None and job.before is not None:
-        left = read_table(job.spark, TablesAt(job.data_dir, job.before.versions), OPEN_SAMPLES)
-        rows += row_count(job.data_dir, OPEN_SAMPLES, job.before.versions[OPEN_SAMPLES.name])
+    if job.before is None:
+        usable, skipped = some_usable(log, log.files())
+        left, left_count = None, 0
+    else:
+        versions = job.before.versions
+        usable, skipped = usable_files(log, added_since(log, versions[SAMPLES.name]))
+        left = read_table(job.spark, TablesAt(job.data_dir, versions), OPEN_SAMPLES)
+        left_count = row_count(job.data_dir, OPEN_SAMPLES, versions[OPEN_SAMPLES.name])
+    rows = left_count + sum(file.row_count for file in usable)
     return NewSamples(rows_of(job.spark, log, usable), log.version, rows, tuple(skipped), left)
-
-
-def _files_since(before: Load | None, log: TableLog) -> Sequence[DataFile] | None:
-    """The files that were added since the load before; None if all are to be read, for the log no longer says which."""
-    if before is None or SAMPLES.name not in before.versions:
-        return None
-    changes = changes_between(log.data_dir, SAMPLES, before.versions[SAMPLES.name], log.version)
-    return None if changes is None else changes.added
 
 
 def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFrame]:
@@ -570,6 +570,42 @@ def _add_quality(job: Job, before: Load | None) -> None:
     rows = list(quality_rows(job.now_ms, job.judged))
     version = write_rows(job.data_dir, LOAD_QUALITY, rows, file_stem=str(job.now_ms))
     job.made.append(LoadedTable(LOAD_QUALITY, version, len(rows)))
+
+
+def require_unique_keys(
+    spark: SparkSession, data_dir: DataDir, made: Iterable[LoadedTable], before: Load | None
+) -> None:
+    """Raise DataError where two rows of a table that a load made have the same key; `before` is what it stands on.
+
+    But for `open_samples`, which holds samples as they were read: one that was stored twice is there twice.
+    """
+    checked = [each for each in made if is_of_loads(each.table) and each.table is not OPEN_SAMPLES]
+    each_twice = [
+        _rows_to_check(spark, data_dir, each, before)
+        .groupBy(*each.table.key)
+        .count()
+        .where("count > 1")
+        .select(sql.lit(each.table.name).alias("name"), sql.to_json(sql.struct(*each.table.key)).alias("key"), "count")
+        for each in checked
+    ]
+    twice = reduce(DataFrame.unionAll, each_twice).first() if each_twice else None
+    if twice is not None:
+        raise DataError(
+            f"table {twice['name']} in {data_dir} would have {twice['count']} rows of {twice['key']}: nothing of this "
+            f"load is seen; {ALL_AGAIN}"
+        )
+
+
+def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, before: Load | None) -> DataFrame:
+    """The rows of a table among which a key may be twice: of `load_hours` those of the hours that this load wrote."""
+    log = open_log(data_dir, each.table, each.version)
+    if before is None or each.table is not LOAD_HOURS:
+        return rows_of(spark, log, log.files())
+    known = {file.path for file in open_log(data_dir, each.table, before.versions[each.table.name]).files()}
+    written = rows_of(spark, log, [file for file in log.files() if file.path not in known])
+    hours = [row[0] for row in written.select("hour_ms").distinct().collect()]
+    files = log.files(time="hour_ms", begin_ms=min(hours, default=0), end_ms=max(hours, default=0) + 1)
+    return rows_of(spark, log, files).where(sql.col("hour_ms").isin(hours))
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

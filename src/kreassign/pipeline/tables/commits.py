@@ -64,6 +64,9 @@ from kreassign.pipeline.tables.schemas import (
 # `standing_on`.
 
 STOOD_ON = (SAMPLES, LOAD_HOURS, OPEN_SAMPLES, QUARANTINE, LOAD_QUALITY)
+ALL_AGAIN = "run `kreassign load --full`, which reads all samples that there are and nothing else"
+"""What to do where a load cannot stand on the one before. It reads all samples and drops all hours, both or neither:
+closed hours would count the same samples a second time, and hours of samples that expired would be lost unasked."""
 CLOCK_MS = 3_600_000
 """Clocks are put right by less than this all the time; the rules of samples forgive them as much."""
 _IDENTITY = "load"
@@ -87,24 +90,26 @@ def standing_on(data_dir: DataDir, before: Load) -> Load:
     cannot be told from the numbers of versions, and rows would be left out without a word.
     """
     for table in STOOD_ON:
-        if table.name in before.versions and (wrong := _why_another(data_dir, before, table)):
+        if wrong := _why_another(data_dir, before, table):
             raise DataError(
                 f"table {table.name} in {data_dir} is not the one that load {before.number} knew: {wrong}; put it "
-                "back, or run `kreassign load --full`, which reads all samples that there are and nothing else"
+                f"back, or {ALL_AGAIN}"
             )
     return before
 
 
 def is_as_known(data_dir: DataDir, before: Load, table: Table) -> bool:
     """Whether a table is the one that the load before knew, so that the number of its version means something."""
-    return table.name in before.versions and _why_another(data_dir, before, table) is None
+    return _why_another(data_dir, before, table) is None
 
 
 def _why_another(data_dir: DataDir, before: Load, table: Table) -> str | None:
+    if table.name not in before.versions:
+        return "that load does not name it"
     if not has_log(data_dir, table):
         return "it is gone"
     log, version = open_log(data_dir, table), before.versions[table.name]
-    if before.ids.get(table.name, log.table_id) != log.table_id:
+    if before.ids.get(table.name) != log.table_id:
         return "it was made again since"
     if log.version < version:
         return f"it is at version {log.version}, and was at {version}: an older copy was put in its place"
@@ -161,7 +166,7 @@ def _utc(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-# Files that commits added to a table and deleted from it, between two versions. Compaction does neither.
+# Files that commits added to a table after a version. Compaction adds nothing.
 
 _AT_ONCE = 16
 """Commits read side by side: an object store takes its time for each, and a day of rounds is thousands."""
@@ -169,27 +174,16 @@ _AT_ONCE = 16
 _Action = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The files that hold what was added to a table between two versions, and the paths of those that were deleted.
+def added_since(log: TableLog, version: int) -> tuple[DataFile, ...]:
+    """The files that hold the rows added to a table after a version; none of them holds an older row.
 
     Rows that were compacted with others that were added, and with no others, are in the file that came of it.
+    DataError when the log no longer has one of the commits, or a file that was compacted with older ones is gone.
     """
-
-    added: tuple[DataFile, ...]
-    deleted: tuple[str, ...]
-
-
-def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> Changes | None:
-    """What the commits after one version, until another, added and deleted.
-
-    None when the log no longer has one of these commits, or a file that was added is no longer there.
-    """
-    system, root = storage(data_dir, table)
+    system, root = storage(log.data_dir, log.table)
     added: dict[str, DataFile] = {}
-    deleted: list[str] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        commits = pool.map(lambda version: commit_of(system, root, version), range(after + 1, until + 1))
+        commits = pool.map(lambda number: commit_of(system, root, number), range(version + 1, log.version + 1))
         try:
             for commit in commits:
                 _compact(added, commit)
@@ -198,15 +192,22 @@ def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> 
                         file = _file(action["add"])
                         added[file.path] = file
                     elif action.get("remove", {}).get("dataChange"):
-                        path = unquote(action["remove"]["path"])
-                        if added.pop(path, None) is None:
-                            deleted.append(path)
-        except FileNotFoundError:
-            return None
-    infos = system.get_file_info([f"{root}{path}" for path in added])
+                        added.pop(unquote(action["remove"]["path"]), None)
+        except FileNotFoundError as error:
+            raise DataError(_no_longer_known(log, version)) from error
+    # Of the table's own files the reader says which are lost; others were vacuumed.
+    replaced = added.keys() - {file.path for file in log.files()}
+    infos = system.get_file_info([f"{root}{path}" for path in replaced])
     if any(info.type is not fs.FileType.File for info in infos):
-        return None
-    return Changes(tuple(added.values()), tuple(deleted))
+        raise DataError(_no_longer_known(log, version))
+    return tuple(added.values())
+
+
+def _no_longer_known(log: TableLog, version: int) -> str:
+    return (
+        f"table {log.table.name} in {log.data_dir} no longer tells what was added to it since version {version}: its "
+        f"log and the files that compaction replaced are kept for {KEEP_DAYS} days; {ALL_AGAIN}"
+    )
 
 
 def _compact(added: dict[str, DataFile], commit: Iterable[_Action]) -> None:

@@ -81,7 +81,7 @@ def source_log(data_dir: DataDir, table: Table) -> TableLog:
     return log
 
 
-def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], tuple[Skipped, ...]]:
+def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
     """Of some files of a table those that can be read, and those that cannot; DataError when none can be."""
     usable, skipped = usable_files(log, files)
     if files and not usable:
@@ -89,7 +89,7 @@ def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile
             f"no file of table {log.table.name} in {log.data_dir} can be read: {skipped[0]}; "
             f"make it again with `{log.table.made_by}`"
         )
-    return usable, tuple(skipped)
+    return usable, skipped
 
 
 def row_count(data_dir: DataDir, table: Table, version: int) -> int:
