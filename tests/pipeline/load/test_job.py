@@ -271,6 +271,11 @@ def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSe
         run_load(spark, tmp_path, lambda _: None)
 
 
+def test_a_step_names_topics_that_are_not_in_the_snapshot() -> None:
+    step = StepCount(METRICS, 9, unknown_topics={"gone": 3, "a": 1, "b": 1, "c": 1})
+    assert str(step) == "metrics: 9 rows; 6 of topics that are not in the snapshot: gone, a, b and 1 more"
+
+
 def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
     for file in (tmp_path / "samples").rglob("2*.parquet"):

@@ -14,7 +14,9 @@ from kreassign.pipeline.load.measured import (
     metric_counts,
     metric_hours,
     metric_sums,
+    unknown_topics,
     with_measured,
+    with_topic_names,
 )
 from kreassign.pipeline.load.rules import AFTER_GAP, FIRST, METRIC_HOUR_RULES, TWICE, WENT_BACK
 from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS, METRICS, Row
@@ -145,6 +147,18 @@ def test_every_reading_is_counted_once_and_says_what_is_not_measured(spark: Spar
     assert hours == [(1, 0, 1.0, 30.0), (1, 2 * HOUR_MS, 1.0, 10.0), (1, 3 * HOUR_MS, 1.0, 60.0)]
     # Good ones that are not counted for another reason stand for the time before them: five that are in the hours.
     assert counts[READINGS] - sum(counts[rule.reason] for rule in METRIC_HOUR_RULES) == 5
+
+
+def test_topics_are_found_by_the_scope_of_their_metrics(spark: SparkSession) -> None:
+    topics = ("shop.orders.v1", "shop_orders_v1", None, "orders_v1", "plain_name", "gone", "gone")
+    rows = [metric(1, "bytes_out_per_s", topic, None, BEGIN_MS + place, 1.0) for place, topic in enumerate(topics)]
+    values = [tuple(row[name] for name in METRICS.column_names) for row in rows]
+    snapshot = [("c", "shop.orders.v1"), ("other", "orders.v1"), ("c", "plain_name"), ("c", "plain_name")]
+    partitions = spark.createDataFrame(snapshot, "cluster_id string, topic string")
+    named = with_topic_names(spark.createDataFrame(values, struct_type(METRICS)), partitions)
+    found = [row["topic"] for row in named.orderBy("taken_ms").collect()]
+    assert found == ["shop.orders.v1", "shop.orders.v1", None, "orders_v1", "plain_name", "gone", "gone"]
+    assert list(unknown_topics(metric_sums(named), partitions).items()) == [("gone", 2), ("orders_v1", 1)]
 
 
 # Read bytes per second, basis, error, and the part of the hours that was measured.

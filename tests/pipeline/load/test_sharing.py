@@ -61,3 +61,17 @@ def test_the_finer_the_metric_the_less_is_off() -> None:
         means[level] = float(np.mean([np.abs(found.rates - truth) / truth for found, truth, _ in worlds]))
     assert means["partition"] == pytest.approx(0, abs=1e-12)
     assert means["topic"] < 0.06 < means["broker"] < 1
+
+
+def test_bytes_of_unknown_topics_are_not_dealt_out() -> None:
+    """Topics 0 and 1 are led by broker 1, which told 90 bytes of topic 7, and 100 in all."""
+    led = Led(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]), np.array([30.0, 10.0]))
+    told = Told(
+        np.array([1, 1, 2]),
+        np.array([7, NO_TOPIC, 7]),
+        np.full(3, NO_PARTITION),
+        np.array([90.0, 100.0, 5.0]),
+        np.ones(3),
+    )
+    found = share_out(led, told)
+    assert found.rates.tolist() == pytest.approx([7.5, 2.5])

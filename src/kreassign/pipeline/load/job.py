@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import islice
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +48,9 @@ from kreassign.pipeline.load.measured import (
     metric_counts,
     metric_hours,
     metric_sums,
+    unknown_topics,
     with_measured,
+    with_topic_names,
 )
 from kreassign.pipeline.load.partition_loads import WINDOW_DAYS
 from kreassign.pipeline.load.rates import PARTITION_KEY
@@ -56,6 +59,7 @@ from kreassign.pipeline.load.rules import (
     HOUR_CLOSED,
     METRIC_HOUR_RULES,
     NO_PARTITION,
+    NO_TOPIC,
     SAME_KEY,
     SAME_TIME,
     Judged,
@@ -246,12 +250,16 @@ def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
     return hours.files(time="hour_ms", begin_ms=min(begun) - window_days * DAY_S * 1000)
 
 
+_NAMED = 3
+"""How many topics a step names."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepCount:
     """Rows of a table that a step read or made.
 
     `bad` were set aside with a reason; `late` are kept with a reason, but do not count: duplicates. `skipped` are files
-    that could not be read.
+    that could not be read, `unknown_topics` topics that the snapshot does not have, with their rows.
     """
 
     table: Table
@@ -259,11 +267,19 @@ class StepCount:
     bad: int = 0
     late: int = 0
     skipped: tuple[Skipped, ...] = ()
+    unknown_topics: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         bad = f", {self.bad} bad (see table {QUARANTINE.name})" if self.bad else ""
         late = f", {self.late} late or twice" if self.late else ""
-        return f"{self.table.name}: {self.good} rows{bad}{late}{self._files()}"
+        return f"{self.table.name}: {self.good} rows{bad}{late}{self._topics()}{self._files()}"
+
+    def _topics(self) -> str:
+        if not self.unknown_topics:
+            return ""
+        names = ", ".join(islice(self.unknown_topics, _NAMED))
+        others = f" and {len(self.unknown_topics) - _NAMED} more" if len(self.unknown_topics) > _NAMED else ""
+        return f"; {sum(self.unknown_topics.values())} of topics that are not in the snapshot: {names}{others}"
 
     def _files(self) -> str:
         if not self.skipped:
@@ -414,7 +430,8 @@ def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
     """Table `load_model` as stored, with what brokers measured, if they did. `hours` say who led a partition when."""
-    measured = _measured(job, hours)
+    partitions = snapshots.judged[PARTITIONS].good
+    measured = _measured(job, hours, partitions)
     if measured is None:
         return job.write(plain, LOAD_MODEL)
     plain.persist(StorageLevel.DISK_ONLY)
@@ -426,7 +443,7 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
     return loads
 
 
-def _measured(job: Job, hours: DataFrame) -> DataFrame | None:
+def _measured(job: Job, hours: DataFrame, partitions: DataFrame) -> DataFrame | None:
     """Table `metric_hours` as stored, of the last days of the hours; None where there are no metrics of them."""
     if not has_log(job.data_dir, METRICS):
         return None
@@ -442,19 +459,23 @@ def _measured(job: Job, hours: DataFrame) -> DataFrame | None:
         job.judged.extend(_skipped(METRICS, skipped))
         return None
     rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
-    sums = metric_sums(rows).persist(StorageLevel.DISK_ONLY)
+    sums = metric_sums(with_topic_names(rows, partitions)).persist(StorageLevel.DISK_ONLY)
     try:
-        _tell_metrics(job, log, metric_counts(sums), tuple(skipped))
+        _tell_metrics(job, log, metric_counts(sums), unknown_topics(sums, partitions), tuple(skipped))
         return job.write(metric_hours(sums), METRIC_HOURS)
     finally:
         sums.unpersist()
 
 
-def _tell_metrics(job: Job, log: TableLog, counts: Mapping[str, int], skipped: tuple[Skipped, ...]) -> None:
+def _tell_metrics(
+    job: Job, log: TableLog, counts: Mapping[str, int], unknown: Mapping[str, int], skipped: tuple[Skipped, ...]
+) -> None:
     """Tell what became of the metrics of the last days."""
     late = counts[SAME_KEY]
-    job.note(StepCount(METRICS, counts[READINGS] - late, late=late, skipped=skipped), log.version)
-    job.judged.append(Judged(METRICS.name, GOOD, None, counts[READINGS] - late))
+    step = StepCount(METRICS, counts[READINGS] - late, late=late, skipped=skipped, unknown_topics=unknown)
+    job.note(step, log.version)
+    job.judged.append(Judged(METRICS.name, GOOD, None, step.good))
+    job.judged.append(Judged(METRICS.name, Treatment.COUNTED, NO_TOPIC, sum(unknown.values())))
     job.judged.extend(
         Judged(METRICS.name, rule.treatment, rule.reason, counts[rule.reason]) for rule in METRIC_HOUR_RULES
     )

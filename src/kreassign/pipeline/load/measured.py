@@ -49,6 +49,8 @@ from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_H
 #                 less its partitions that are told; to the others that the broker led, by what was written to them
 #     broker      that of the broker, less what is told of its topics and partitions; to the others, likewise
 #
+# What a broker told of a topic of which it led no known partition is nobody's: it is never dealt out to others.
+#
 # Where nothing was written it is shared out evenly. `spread` is how far the part of a partition may be off, as a share
 # of it: `SPREADS` says how much more or less than the others with which it shares a metric a partition may be read. It
 # shrinks as its part of the whole grows: a partition that is alone in what is measured has it exactly.
@@ -117,6 +119,7 @@ def share_out(led: Led, told: Told) -> Shares:
     rates, spread = np.full(count, np.nan), np.full(count, np.nan)
     basis, measured = np.full(count, NOTHING, np.int64), np.zeros(count)
     weights = led.written + 1e-9
+    nobodys = _of_nobody(led, told)
     for level, keys, metric in _levels(led, told):
         found = _sums(keys, metric)
         is_open = np.isnan(rates)
@@ -124,7 +127,8 @@ def share_out(led: Led, told: Told) -> Shares:
         taken = np.bincount(groups, np.where(is_open, 0.0, rates))[groups]
         part = weights / np.maximum(np.bincount(groups, np.where(is_open, weights, 0.0))[groups], 1e-300)
         takes = is_open & found.is_told
-        rates[takes] = (np.maximum(found.rates - taken, 0.0) * part)[takes]
+        others = taken + nobodys if level == BROKER else taken
+        rates[takes] = (np.maximum(found.rates - others, 0.0) * part)[takes]
         spread[takes] = (SPREADS[level] * (1 - part))[takes]
         basis[takes], measured[takes] = level, found.told[takes]
     return Shares(rates, basis, spread, measured)
@@ -152,6 +156,21 @@ def _levels(led: Led, told: Told) -> Iterator[tuple[int, Ints, tuple[Ints, Told]
     yield TOPIC, led.topics, (one.topics, one)
     one = told.where((told.topics == NO_TOPIC) & ~is_of_cluster)
     yield BROKER, led.leaders, (one.brokers, one)
+
+
+def _of_nobody(led: Led, told: Told) -> Floats:
+    """By partition, what its leader told of topics of which it led no partition."""
+    of_topics = told.where((told.partitions == NO_PARTITION) & (told.topics != NO_TOPIC) & (told.brokers != NO_BROKER))
+    keys = _key(of_topics.topics, of_topics.brokers)
+    is_nobodys = ~np.isin(keys, _key(led.topics, led.leaders))
+    each, places = np.unique(keys[is_nobodys], return_index=True)
+    rates = _sums(each, (keys[is_nobodys], of_topics.where(is_nobodys))).rates
+    leaders, of_leaders = np.unique(led.leaders, return_inverse=True)
+    brokers = of_topics.brokers[is_nobodys][places]
+    is_leader = np.isin(brokers, leaders)
+    at = np.searchsorted(leaders, brokers[is_leader])
+    nobodys: Floats = np.bincount(at, rates[is_leader], len(leaders)).astype(np.float64)
+    return nobodys[of_leaders]
 
 
 def _key(first: Ints, second: Ints) -> Ints:
@@ -230,6 +249,26 @@ def metric_sums(metrics: DataFrame) -> DataFrame:
         sql.count("*").alias(READINGS),
         *(sql.count(sql.when(sql.col("reason") == each.reason, 1)).alias(each.reason) for each in METRIC_HOUR_RULES),
     )
+
+
+def with_topic_names(metrics: DataFrame, partitions: DataFrame) -> DataFrame:
+    """Rows of table `metrics` with the names of topics that the snapshot has, where they are written as Kafka's scopes.
+
+    In the scope of a metric Kafka writes `shop_orders` for `shop.orders`. It refuses a topic whose name differs from
+    another one's by that alone, so the name is found again.
+    """
+    names = partitions.select("cluster_id", sql.col("topic").alias("full_name")).distinct()
+    scopes = names.withColumn("topic", sql.translate("full_name", ".", "_")).where("topic != full_name")
+    found = metrics.join(sql.broadcast(scopes), on=["cluster_id", "topic"], how="left")
+    return found.withColumn("topic", sql.coalesce("full_name", "topic")).select(*metrics.columns)
+
+
+def unknown_topics(sums: DataFrame, partitions: DataFrame) -> dict[str, int]:
+    """Topics of `metric_sums` that the snapshot does not have, with their readings; most readings first."""
+    names = partitions.select("cluster_id", "topic").distinct()
+    others = sums.where("topic IS NOT NULL").join(names, on=["cluster_id", "topic"], how="left_anti")
+    counted = others.groupBy("topic").agg(sql.sum(READINGS).alias(READINGS)).orderBy(sql.desc(READINGS), "topic")
+    return {row["topic"]: row[READINGS] for row in counted.collect()}
 
 
 def metric_hours(sums: DataFrame) -> DataFrame:

@@ -185,6 +185,7 @@ ROW_RULES = (
 
 SAME_KEY = "another row has the same key"
 NO_PARTITION = "its partition is not in the snapshot"
+NO_TOPIC = "its topic is not in the snapshot"
 HOUR_CLOSED = "its hour is closed"
 KEY_RULES = (
     *(
@@ -216,6 +217,13 @@ KEY_RULES = (
         "taken_ms is before the first hour of its partition that the last load left open",
         "hours are closed two hours after; it stays in the table, and `kreassign load --full` counts it",
         Treatment.LATE,
+    ),
+    Rule(
+        METRIC_HOURS,
+        NO_TOPIC,
+        "no row of partitions of the latest snapshot has its cluster_id and topic, also with underscores for dots",
+        "the topic was deleted, or has another name; what was measured of it is not shared out to other topics",
+        Treatment.COUNTED,
     ),
 )
 """Rules of declared keys, told in words: `checks.py` computes them."""
