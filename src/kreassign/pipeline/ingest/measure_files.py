@@ -68,11 +68,8 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Read
 
 
 def _seconds(number: float, *, is_open_metrics: bool) -> float:
-    return number if is_open_metrics or _reads_as_seconds(number) else number / 1000
-
-
-def _reads_as_seconds(number: float) -> bool:
-    return _READS_AS_SECONDS.start <= number < _READS_AS_SECONDS.stop
+    reads_as_seconds = _READS_AS_SECONDS.start <= number < _READS_AS_SECONDS.stop
+    return number if is_open_metrics or reads_as_seconds else number / 1000
 
 
 def read_answer(document: Any) -> Iterator[Reading | BadRow]:
@@ -233,7 +230,8 @@ def parse(content: bytes) -> Parsed:
             found.extend(_read(document))
         except InputError as error:
             refused.append(error)
-            found.append(BadRow(f"document {number}", str(error), _as_text(document)))
+            written = document.text if isinstance(document, _CutOff) else json.dumps(document)
+            found.append(BadRow(f"document {number}", str(error), written))
     if refused and len(found) == len(refused):
         raise refused[0]
     return parsed(found)
@@ -266,10 +264,6 @@ def _documents(text: str) -> Iterator[Any]:
             document = _CutOff(rest[:length], repr(error))
         yield document
         place += length
-
-
-def _as_text(document: Any) -> str:
-    return document.text if isinstance(document, _CutOff) else json.dumps(document)
 
 
 def _decoded(content: bytes) -> str:

@@ -398,18 +398,18 @@ def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, Iterable[Ro
 
 
 def throttle_rows(collected: CollectedRound) -> list[Row]:
-    """Rows of table `throttles`: only what somebody set."""
+    """Rows of table `throttles`: only what somebody set.
+
+    An empty list of replicas throttles nothing; Kafka shows it where a list was set and emptied.
+    """
     head = {"cluster_id": collected.samples.cluster_id, "taken_ms": collected.samples.taken_ms}
     return [
-        head | {"resource_type": resource.type.name.lower(), "resource": resource.name, "name": name, "value": value}
+        head
+        | {"resource_type": resource.type.name.lower(), "resource": resource.name, "name": name, "value": entry.value}
         for resource, entries in collected.throttles.items()
-        for name, value in _set_values(entries)
+        for name, entry in sorted(entries.items())
+        if entry.value and entry.source in _SET
     ]
-
-
-def _set_values(entries: Mapping[str, ConfigEntry]) -> Iterator[tuple[str, str]]:
-    # An empty list of replicas throttles nothing; Kafka shows it where a list was set and emptied.
-    return ((name, entry.value) for name, entry in sorted(entries.items()) if entry.value and entry.source in _SET)
 
 
 # A whole snapshot, in columns.

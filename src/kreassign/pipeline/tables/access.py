@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from kreassign.errors import InputError
 from kreassign.model.text import shortened
-from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, OPEN_SAMPLES, QUARANTINE, Column, Partitioning, Table
+from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, OPEN_SAMPLES, QUARANTINE, Column, Table
 
 # Folders of tables: only their owner may enter them, whatever the umask says.
 #
@@ -219,14 +219,11 @@ def _dbt_table(table: Table, location: str) -> Iterator[str]:
         if tests:
             yield f"            data_tests: [{', '.join(tests)}]"
 
-    if table.partition_by is not None:
-        yield f"          - name: {_text(table.partition_by.name)}"
-        yield f"            data_type: {_text(_PART_TYPES[table.partition_by.is_date].lower())}"
-        yield f"            description: {_text(_part_comment(table.partition_by))}"
-
-
-def _part_comment(part: Partitioning) -> str:
-    return f"{'UTC date of ' if part.is_date else ''}`{part.column}`, by which the files are partitioned"
+    if (part := table.partition_by) is not None:
+        comment = f"{'UTC date of ' if part.is_date else ''}`{part.column}`, by which the files are partitioned"
+        yield f"          - name: {_text(part.name)}"
+        yield f"            data_type: {_text(_PART_TYPES[part.is_date].lower())}"
+        yield f"            description: {_text(comment)}"
 
 
 def _unique_together(table: Table) -> Iterator[str]:

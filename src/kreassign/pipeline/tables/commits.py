@@ -297,18 +297,15 @@ def _merge(log: TableLog, source: pa.Table, key: Sequence[str]) -> int:
     time = _time_column(log.table)
     bounds = pc.min_max(source[time]).as_py()
     # The bounds let the log pass over files; in parentheses, since `IS NOT DISTINCT FROM` takes all that follows.
+    nullable = {column.name for column in log.table.columns if column.nullable}
     same = (
-        f"(old.{name} IS NOT DISTINCT FROM new.{name})" if _is_nullable(log.table, name) else f"old.{name} = new.{name}"
+        f"(old.{name} IS NOT DISTINCT FROM new.{name})" if name in nullable else f"old.{name} = new.{name}"
         for name in key
     )
     predicate = " AND ".join([f"old.{time} BETWEEN {bounds['min']} AND {bounds['max']}", *same])
     merging = log.delta.merge(source, predicate, source_alias="new", target_alias="old")
     added: int = merging.when_not_matched_insert_all().execute()["num_target_rows_inserted"]
     return added
-
-
-def _is_nullable(table: Table, name: str) -> bool:
-    return next(column.nullable for column in table.columns if column.name == name)
 
 
 def _time_column(table: Table) -> str:

@@ -270,7 +270,7 @@ def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_ste
     part = table.partition_by
     if part is not None and not part.is_date:
         return commit(log, files, replace=True, parts=sorted(set(_part_values(part, found).to_pylist())))
-    return commit(log, files, removed=_of_stem(log, file_stem))
+    return commit(log, files, removed=[file for file in log.files() if is_of_stem(file, file_stem)])
 
 
 def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identity: str, number: int) -> bool:
@@ -333,11 +333,6 @@ def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, valu
 def _sync(file: Path) -> None:
     with file.open("rb") as stream:
         os.fsync(stream.fileno())
-
-
-def _of_stem(log: TableLog, stem: str) -> list[DataFile]:
-    """The files that `write_rows` made under this stem."""
-    return [file for file in log.files() if is_of_stem(file, stem)]
 
 
 def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:

@@ -70,13 +70,14 @@ def _paths(schema: pa.Schema) -> list[str]:
 def _table(columns: SnapshotColumns) -> pa.Table:
     names = [topic.name for topic in columns.head.topics]
     replicas, future = columns.replicas, columns.future_brokers
+    plain_lists = {"isr": columns.isr, "adding": columns.adding, "removing": columns.removing}
     arrays = {
         "topic": _coded(names, columns.topics),
         "partition": _ints(columns.numbers),
         "leader": _ints(columns.leaders),
         "leader_epoch": _ints(columns.leader_epochs),
         "replicas": _lists(replicas.offsets, _ints(replicas.values)),
-        **{name: _lists(one.offsets, _ints(one.values)) for name, one in _plain_lists(columns).items()},
+        **{name: _lists(one.offsets, _ints(one.values)) for name, one in plain_lists.items()},
         "log_dirs": _lists(replicas.offsets, _coded(columns.paths, columns.log_dirs)),
         "sizes_bytes": _lists(replicas.offsets, _known(columns.sizes_bytes)),
         "future_brokers": _lists(future.offsets, _ints(future.values)),
@@ -86,10 +87,6 @@ def _table(columns: SnapshotColumns) -> pa.Table:
         "write_bytes_per_s": _filled(columns.write_bytes_per_s, ~np.isnan(columns.write_bytes_per_s)),
     }
     return pa.Table.from_arrays([arrays[name] for name in _COLUMNS], names=list(_COLUMNS))
-
-
-def _plain_lists(columns: SnapshotColumns) -> dict[str, Lists]:
-    return {"isr": columns.isr, "adding": columns.adding, "removing": columns.removing}
 
 
 def _ints(values: Ids) -> pa.Array:
