@@ -1,4 +1,4 @@
-"""Executing a plan: a pure machine, a journal that remembers, and a runner that does what the machine orders."""
+"""Execution of a plan: a machine that decides, a journal that records, and a runner that acts."""
 
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.history.run_history import MoveHistory, RunHistory, read_history

@@ -1,7 +1,7 @@
-"""Read brokers that are to be taken out of service, cordon them, and name the steps that every way out shares.
+"""Read brokers that are to be taken out of service, and define the cordon and the steps that both ways share.
 
 `decommission.py` and `maintenance.py` decide from `Readings`: what the cluster says of the brokers, read through the
-port. `Cordon`, `Await`, `Blocked` and `Finished` are the steps that both have. All but `read_brokers` is pure.
+port. `Cordon`, `Await`, `Blocked` and `Finished` are the steps that both have. Only `read_brokers` asks the cluster.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kreassign.model.authorization import error_text, missing_permission
 #     /d1, one of two    →  refused: it could not be put back, for Kafka 4.3.1 takes `*` only by itself
 #     *, or all of them  →  stays as it is    →  `*` is taken back, other values stay: they were not ours
 #
-# So nothing but the value itself is needed to undo it, by whomever. `*` also closes directories that are added later.
+# So the value itself is enough to undo the cordon, for any operator. `*` also closes directories that are added later.
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 ALL_LOG_DIRS = "*"
@@ -53,7 +53,7 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
     return is_our_cordon(value) or (bool(working) and all(one.is_cordoned for one in working))
 
 
-# What the cluster says of the brokers.
+# Readings: what the cluster says of the brokers.
 
 
 class BrokerPort(Protocol):
@@ -204,7 +204,7 @@ def _with_own(found: BrokerReading, configs: _Configs, log_dirs: _LogDirs) -> Br
     return replace(found, cordon=CordonReading(entry is not None, own, dirs), copies=copies)
 
 
-# Steps, and how brokers and partitions are named in them.
+# The shared steps, and the names of brokers and partitions in them.
 
 NAMED = 5
 

@@ -1,8 +1,8 @@
-"""Decide what to do next to decommission brokers, from what the cluster says of them. Pure.
+"""Decide what to do next to decommission brokers, from what the cluster says of them.
 
-Nothing else is remembered: after a crash, on another machine or for another operator, the cluster is read and the
-answer is the same. Each step changes what is read, so that it is not taken twice. The first row that holds of any of
-the brokers:
+Nothing else is stored: after a crash, on another machine or for another operator, the cluster is read and the answer
+is the same. Each step changes what the next reading shows, so no step is taken twice. The first row that holds for any
+of the brokers decides:
 
     there are replicas of topics that this client may not see →  `Blocked`
     it is live, can be cordoned, and is not                  →  `Cordon`; `Blocked` where that could not be undone

@@ -1,8 +1,8 @@
-"""Estimate when a copy is there and when a run ends, or say why that is unknown. Pure.
+"""Estimate when a copy is there and when a run ends, or say why that is unknown.
 
 A copy of s bytes that proceeds at r bytes/s while producers add w bytes/s to its leader takes **t = s / (r - w)**. A
-run ends when its busiest broker is done, which is given as an interval. Without anything to measure, or where what is
-left does not shrink, there is no estimate but a sentence with the reason.
+run ends when its busiest broker is done, which is given as an interval. Without a measurement, or where what is
+left does not shrink, the result is a sentence with the reason in place of an estimate.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.executor.state import ENDED, MoveRecord, MoveStatus, Phase, RunView, WindDown
 from kreassign.model.text import format_amount
 
-# One copy, or several as one: t = s / (r - w), for what is left shrinks only by the difference. r and w are measured
-# over a sliding window, so the estimate follows throttles that change and traffic that comes and goes. When there is
-# nothing to measure with, or what is left does not shrink, it is None: never a guess.
+# ETA of one copy, or of several as one: t = s / (r - w), because what is left shrinks only by the difference. r and w
+# are measured over a sliding window, so the estimate follows changes of throttles and traffic. Without a measurement,
+# or if what is left does not shrink, the estimate is None, never a guess.
 
 WINDOW_MS = 15_000
 """Long enough to even out Kafka's throttle, which lets data through in bursts; short enough to follow a change."""
@@ -117,13 +117,13 @@ def _eta(left_bytes: int | None, rate: float | None, writes: float | None) -> fl
     return left_bytes / (rate - writes)
 
 
-# The end of a whole run, as an interval: from what each broker still has to send and to receive.
+# ETA of a run, as an interval: from what each broker still has to send and to receive.
 #
-# A run ends when its busiest broker is done: pacing sees to it that this one always has enough to do, also of the
-# moves that wait. So its end is what counts, t = s / (r - w): s is all that it has still to send (or to receive),
-# moves not yet started included, r what it has sent lately and w what producers added to that meanwhile. What other
-# brokers have left by then goes at the full rate. The earliest end supposes that every broker reaches the best rate
-# that any has reached, or the throttle; the latest, that the busiest one is as slow as in its slowest quarter lately.
+# A run ends when its busiest broker is done, because pacing always gives that broker enough to do, waiting moves
+# included. Its end is t = s / (r - w): s is all that it still has to send (or to receive), with moves not yet started,
+# r what it has sent lately, and w what producers added to that meanwhile. What other brokers have left by then goes at
+# the full rate. The earliest end assumes that every broker reaches the best rate that any has reached, or the throttle;
+# the latest, that the busiest broker is as slow as in its slowest quarter lately.
 
 INTERVAL_WINDOW_MS = 60_000
 """Rates of brokers are measured over so long: several windows of Kafka's throttle."""
@@ -268,10 +268,10 @@ def _side_rate(samples: Sequence[ProgressSample]) -> float | None:
     return max(0.0, (last.done_bytes - first.done_bytes) * 1000 / (last.at_ms - first.at_ms))
 
 
-# Why the end of a run is unknown: one sentence, from its state and from what was measured.
+# The reason why the ETA of a run is unknown: one sentence, from its state and its measurements.
 #
-# What keeps copies from going on comes before what keeps them from being measured. That a process is stopped, or
-# gone, is in no journal: who looks at a run from outside says it instead (`Progress.without_end`).
+# Reasons that stop copies come before reasons that stop measurements. No journal says that its process is stopped or
+# gone: whoever reads a run from outside adds that (`Progress.without_end`).
 
 CALCULATING = "calculating"
 """With this begins what is only a matter of seconds."""

@@ -1,6 +1,6 @@
-"""What can happen to a run: facts in the past tense, each with the time it happened. Pure values.
+"""Events of a run: facts in the past tense, each with the time it happened.
 
-The journal is a list of these (but for `TimePassed`) and nothing else; `machine.py` says what follows from each.
+The journal is a list of events (except `TimePassed`) and nothing else; `machine.py` says what follows from each.
 A class that is changed or renamed breaks old journals: add fields with defaults, add classes.
 
 `at_ms` is milliseconds since the epoch by the run's own time, which goes on evenly: it begins as the wall clock's with

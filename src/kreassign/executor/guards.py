@@ -1,4 +1,4 @@
-"""Judge the health of the cluster and of the moves: guards that may hold or cancel a run. Pure.
+"""Judge the health of the cluster and of the moves: guards that may hold or cancel a run.
 
 `GuardName` lists the guards and `Reaction` what a breach leads to, with `DEFAULTS`. `Health` is one inspection of the
 cluster. `evaluate` gives a `Verdict` per guard that is breached: a sentence with what was seen, and one with what to
@@ -18,7 +18,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 
-# The guards, and what each does when it is breached.
+# The guards, and the reaction to a breach of each.
 
 
 class GuardName(StrEnum):
@@ -79,7 +79,7 @@ def reactions(chosen: Iterable[GuardSetting]) -> dict[GuardName, Reaction]:
     return {setting.guard: setting.reaction for setting in chosen if setting.reaction is not Reaction.OFF}
 
 
-# One inspection of the cluster: values, and how they come from its answers.
+# One inspection of the cluster, as values made of its answers.
 
 NAMED = 20
 """So many troubled partitions are named; the rest is counted."""
@@ -184,7 +184,7 @@ def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassi
     return move.adding if move is not None else ()
 
 
-# What each guard says of an inspection.
+# The verdict of each guard on an inspection.
 
 STALL_MS = 600_000
 """A move without any progress for so long is reported with its story."""

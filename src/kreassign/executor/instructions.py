@@ -1,4 +1,4 @@
-"""What a run has to do next: instructions. `runner.py` executes them; each ends in one event."""
+"""Instructions of a run: what to do next. `runner.py` executes them; each ends in one event."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Two tables decide the next step from what the cluster says and what was written down. The record is kept beside
 offsets that the group `kreassign-maintenance` commits, so that runs of any machine are held off a broker that cannot
-be cordoned (before Kafka 4.3). Pure, but for `read_maintenance_record` and `InMaintenance`, which ask the cluster.
+be cordoned (before Kafka 4.3). Only `read_maintenance_record` and `InMaintenance` ask the cluster.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC, Group
 from kreassign.executor.lease.record import text_of_pieces
 from kreassign.model import Partition, TopicPartition
 
-# Which brokers are in maintenance, and in which order the lists were from which they do not lead any more. Pure.
+# The record of maintenance: brokers, and the original order of the replica lists that they led.
 #
-# The cluster itself does not tell either: an order that was changed looks like any other. So it is written down before
-# it is changed, with what it is changed to; a list that is neither of both was changed by somebody else, and is left
-# alone.
+# The cluster shows neither: a changed order looks like any other. So the order is recorded before it is changed, with
+# the order that it is changed to. A list that has neither of both was changed by others, and is left alone.
 
 Lists = Mapping[TopicPartition, tuple[int, ...]]
 _FORM = 1
@@ -124,7 +123,7 @@ def parse_record(text: str) -> MaintenanceRecord:
         raise ValueError(str(error)) from error
 
 
-# Maintenance of brokers as two tables: for what the cluster says and what was written down, what to do next.
+# Two tables of maintenance: the next step, from what the cluster says and what the record holds.
 #
 # Enter, from the top, the first that holds:
 #
@@ -153,8 +152,8 @@ def parse_record(text: str) -> MaintenanceRecord:
 #     it is written down                                         →  `Forget`
 #     otherwise                                                  →  `Finished`
 #
-# A partition that is being reassigned is left alone, for another order would override its move; so are those that a run
-# of this machine is still to move. Their leaders go when the broker shuts down in order.
+# A partition that is being reassigned is left alone, because another order would override its move. So are partitions
+# that a run of this machine is still to move. Their leaders go when the broker shuts down in order.
 
 SHOWN = 20
 NO_MAINTENANCE = MaintenanceRecord()

@@ -41,7 +41,7 @@ from kreassign.model import (
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 
-# Everything that speaks against executing a plan. Pure.
+# Violations: everything that forbids executing a plan.
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,9 @@ def _way_out(ongoing: OngoingReassignment) -> str:
 
 # Throttles and reassignments of others: a run must not start on top of them.
 #
-# It would take their throttle for what was there before, and restore it when they have long removed it; or it would
-# change the rate at which their moves go. Which of both, or neither, only the operator knows. So it is shown, and
-# refused until the operator has said what it is.
+# A run would take their throttle for the original value, and restore it when they have long removed it; or it would
+# change the rate of their moves. Which of both, or neither, only the operator knows. So throttles and moves of others
+# are shown, and the run is refused until the operator chooses.
 
 NAMED = 10
 
@@ -268,7 +268,7 @@ def _some(names: Iterable[str], count: int) -> str:
     return f"{shown} and {count - NAMED} more" if count > NAMED else shown
 
 
-# Before a run: what moves of tiered topics (KIP-405) copy where new replicas skip what is remote (KIP-1023).
+# Bytes that moves of tiered topics (KIP-405) copy where new replicas skip remote segments (KIP-1023).
 
 SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
 """Of brokers: an empty replica begins at the first offset that remote storage does not have.

@@ -7,7 +7,7 @@ where nothing is left, it is unknown. Without a throttle disks and networks deci
 
 **The throttle that is proposed** where none was given: what a network of 1 Gbit/s, the slowest that is usual, has
 left at the busiest broker of the run when 70 % of it is used; but never less than all copies need to end (`demand` in
-`throttle_rates.py`). Who knows the network better gives a rate, or `auto` with its capacity.
+`throttle_rates.py`). An operator who knows the network gives a rate, or `auto` with its capacity.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, De
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.plan_facts import PlanFacts
 
-# Whether the throttle is enough for what producers write meanwhile.
+# The check that a throttle is enough for what producers write meanwhile.
 
 ONE_AT_A_TIME = Caps(cluster=Cap(moves=1))
 

@@ -1,4 +1,4 @@
-"""Show how far a run is, move by move, by broker and in total, and put its events into words. Pure.
+"""Show how far a run is, move by move, by broker and in total, and put its events into words.
 
 `ProgressMeter` follows the events of a run and gives a `Progress` at any moment: bytes done and left, rates, the time
 left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` say what an event means to people: a mark

@@ -1,7 +1,7 @@
 """Execute the machine's instructions, write every event down, and hand it in again.
 
 The order is the promise: an event is in the journal before the machine sees it, and an instruction that changes the
-cluster is written down as an intention before it is sent. Everything else is decided elsewhere.
+cluster is recorded as an intention before it is sent. All decisions are made elsewhere.
 
 The runner needs a cluster (`ClusterPort`), a journal (`Memory`), and a `Replanner` for moves whose destination is
 lost, because planning is not the executor's. `ProgressSampling` bounds how much of the progress of copies is written
@@ -86,7 +86,7 @@ from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
 
-# Replanning: what a run needs of the planner.
+# Replanning: what a run asks of the planner.
 
 NO_REPLANNER = "nobody here can plan"
 
@@ -112,12 +112,12 @@ def no_replanner(question: ReplanMoves) -> Replanned:
     return Replanned(refused=tuple(Refusal(move.topic_partition, NO_REPLANNER) for move in question.moves))
 
 
-# How much of the progress of copies is written down: all of it at first, then as much as a journal may grow.
+# Sampling of progress: all of it is recorded at first, then as much as the journal may grow.
 #
-# What a copy has done changes with every poll, and a run of a week polls half a million times. So progress may take
+# The progress of a copy changes with every poll, and a run of a week polls half a million times. So progress may take
 # `BURST_BYTES` at once and `BYTES_PER_S` from then on (a token bucket): a run of minutes is written down poll by
 # poll, a run with a hundred copies in flight some three times a minute. Any other change is written with the poll
-# that shows it. Pure but for its own count.
+# that shows it.
 
 BURST_BYTES = 4_000_000
 BYTES_PER_S = 100.0

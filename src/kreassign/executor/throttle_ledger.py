@@ -1,11 +1,10 @@
-"""Keep the throttle configs of a run: which it needs, what they were before, and how to put them back. Pure.
+"""Keep the throttle configs of a run: which it needs, what they were before, and how to put them back.
 
 The rates are set once, the lists follow the moves: a replica is listed from just before its move starts until it has
 caught up, so that an ordinary replica that falls out of sync later is not slowed (future work of KIP-455).
 
-Every change is recorded first as a `ConfigOverride` (the value before and ours) and stays pending until exactly that
-value is restored. A value that is neither ours nor the value before was set by someone else meanwhile; it is kept and
-reported.
+Every change is recorded first as a `ConfigOverride` (the original value and ours), which stays pending until exactly
+the original is restored. A value that is neither of both was set by someone else meanwhile; it is kept and reported.
 
 Lists are never written as a whole: our entries are appended, and later subtracted (KIP-339), so that an entry that
 someone else adds at any time survives. A list is deleted only where there was none and nothing but ours is in it.
@@ -353,7 +352,7 @@ def _shown(value: str | None) -> str:
     return "not set" if value is None else repr(value)
 
 
-# Throttles that are set when a run begins, and what was there before any run.
+# Original values: throttles that are set when a run begins, and values from before any run.
 
 
 class FoundThrottles(StrEnum):

@@ -1,4 +1,4 @@
-"""Choose the rates of a throttle: given ones, ones that follow the traffic, and the least that is enough. Pure.
+"""Choose the rates of a throttle: given ones, ones that follow the traffic, and the least that is enough.
 
 All rates are bytes per second of one broker in one direction: one rate for all brokers, others for some
 (`ThrottleRates`), or what a broker can carry less what it carries already (`AdaptiveThrottle`). `demand` is what
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kreassign.model import NO_LEADER, Partition, TopicPartition
 
-# What producers' writes take of a throttle while partitions are copied, and the least rate that is enough. Pure.
+# Demand: what producers' writes take of a throttle while partitions are copied, and the least rate that is enough.
 #
 # A broker has one budget per direction. Of a partition whose leader is listed, all that followers fetch is counted at
 # the leader: what new copies fetch, and also what followers in sync fetch, which is not slowed (KIP-73;
@@ -89,10 +89,10 @@ def least_rate(demand_bytes_per_s: float) -> int:
     return math.ceil(HEADROOM * demand_bytes_per_s)
 
 
-# A throttle that follows the traffic: what a broker can carry, less what it carries already. Pure.
+# The adaptive throttle: what a broker can carry, less what it carries already.
 #
-# Never below what the partitions that are copied are written at, for then their copies would never end; and where
-# nobody knows the traffic, a floor.
+# Never below the write rate of the partitions that are copied, or their copies would never end; and a floor where the
+# traffic is unknown.
 
 FLOOR_PART = 0.1
 """Of the capacity of a broker, so much is its floor unless another is given."""
@@ -183,7 +183,7 @@ def traffic_of(
     return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in sorted({*brokers} - unknown))
 
 
-# How fast the brokers of a run may send and receive for its moves.
+# The rates at which brokers of a run may send and receive for its moves.
 
 
 @dataclass(frozen=True, slots=True, order=True)

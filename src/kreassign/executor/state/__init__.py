@@ -1,4 +1,4 @@
-"""A run as a machine: from events to instructions. Others see a run only through `RunView`."""
+"""The state machine of a run: from events to instructions. Other packages see a run only through `RunView`."""
 
 from kreassign.executor.state.machine import TRANSITIONS, Machine
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus

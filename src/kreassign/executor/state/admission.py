@@ -1,6 +1,6 @@
-"""Decide what may start now: health checks and guards, free space on disks, and the hours of the run.
+"""Decide what may start now, by guards, free space on disks, and the hours of the run.
 
-Destinations that are down for long are given up here, too, unless their moves are planned again (`health_check.py`).
+Moves to destinations that stay down are given up here, unless they are planned again (`health_check.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition
 
-# Free space on the disks of destinations: what an inspection found free, less what is promised since.
+# Free space on the disks of destinations: as the last inspection found it, less what was promised since.
 
 STUCK = "disk space"
 """The kind of what is told of moves for which no disk has space."""
@@ -97,7 +97,7 @@ def _circle_text(run: Run) -> str:
     return f"; brokers {' -> '.join(map(str, (*found, found[0])))} wait for each other" if found else ""
 
 
-# Health checks of the cluster during the moves: what the guards say of them, and destinations that are down.
+# Health checks during the moves: verdicts of guards, and destinations that are down.
 
 CHECK_EVERY_MS = 30_000
 """A health check asks for all topics, so it is not made with every poll."""
@@ -204,9 +204,9 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             run.moves.index.sort(record)
 
 
-# The hours of a run: what may be started in the time that is left, and how to treat moves when it is over.
+# The hours of a run: moves that end in the time that is left, and the treatment of moves when it is over.
 #
-# Hours of the day are the wall clock's, as it is now; how long something takes is a matter of the run's own time.
+# Hours of the day follow the wall clock; durations follow the run's own time.
 
 
 def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:

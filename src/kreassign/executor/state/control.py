@@ -1,4 +1,4 @@
-"""Handle what comes from outside in any state: requests of operators, and the loss of the lease.
+"""Handle requests of operators and the loss of the lease, in any state.
 
 Operators ask a run to leave, hold, go on, cancel, or change the throttle or the pace. A run without the lease of its
 cluster changes nothing, and asks for the lease until it has it again.
@@ -131,12 +131,11 @@ REQUEST_ROWS: Rows = {
 }
 
 
-# The lease: a run without it changes nothing, and asks for it until it has it again.
+# The lease: a run without it changes nothing, and asks until it holds the lease again.
 #
-# What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it looks at its
-# moves before it sends anything. Only its throttle it sets again unasked: a run that had the lease in between
-# restored, as it has to, what was before any run, and that is no breach. What differs is reported without naming a
-# culprit.
+# Changes of others in between are unknown, so a run that gets the lease back begins like a resumed run: it observes
+# its moves before it sends anything. It sets only its throttle again unasked: a run that held the lease in between had
+# to restore the values from before any run, which is no breach. Differences are reported without naming a culprit.
 
 LEASE_LOST = "lease"
 """The kind of what is told of a lease that was lost."""

@@ -1,4 +1,4 @@
-"""The end of a run: preferred leaders are elected, the throttle is restored, and the result is verified.
+"""Finish a run: elect preferred leaders, restore the throttle, verify the result.
 
 An election moves load at once, so leaders are elected a step at a time. Every end passes through restoring, except a
 pause while copies are in flight: each setting that the run changed gets its old value, and is read to confirm it.

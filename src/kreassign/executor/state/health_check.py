@@ -27,12 +27,12 @@ from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 
-# Moves whose destination is lost get another one, if that was asked for: which they are, and what follows. Pure.
+# Replanning: other destinations for moves whose destination is lost, if the operator asked for that.
 #
 #     CheckingHealth ─▶ [RecordingVerdicts] ─▶ Replanning ─▶ Preparing ─▶ [Throttling] ─▶ Observing
 #
-# What shall become of them is found out first and written down; only then anything is cancelled, so that a process that
-# resumes the run knows both the way back and the way on. New destinations are throttled before they get anything.
+# The new targets are chosen and recorded before anything is cancelled, so that a process that resumes the run knows
+# both the original and the new target. New destinations are throttled before they receive anything.
 
 
 def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:

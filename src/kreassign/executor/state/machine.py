@@ -1,8 +1,8 @@
-"""Run the machine: `handle(run, event)` takes an event and returns instructions. Pure; the time comes with events.
+"""Run the machine: `handle(run, event)` takes an event and returns instructions; the time comes with events.
 
-The table from (state, event) to what follows is the sum of the rows of each handler module; states only lead to later
-ones, so those modules import each other in one direction. What does not live here: clocks, sockets, files; how a
-single move goes on (`move.py`); which settings a throttle needs (`throttle_ledger.py`).
+The table from (state, event) to the handler joins the rows of each handler module; states only lead to later states,
+so those modules import each other in one direction. Elsewhere are clocks, sockets and files; the states of a single
+move (`move.py`); and the settings that a throttle needs (`throttle_ledger.py`).
 
 A run is the fold of its events, so a journal read back gives the same run, and `RunResumed` is one more row of the
 table. A setting is to be restored from the moment `ThrottleIntended` is written until the value before it was **read
@@ -36,7 +36,7 @@ from kreassign.executor.state.run import MoveIndex, Rows, Run, candidate
 from kreassign.executor.state.view import RunView
 from kreassign.model import TopicPartition
 
-# Values of the executor as JSON and back, whatever their classes: for what is written and read by the same program.
+# Values of the executor as JSON and back, whatever their classes; for texts that the same program writes and reads.
 #
 # Unlike events (`journal/file.py`), which are read for years, such a text is only understood while every class in it
 # has the fields that it had: their names are in the text. Anything else raises ValueError, and the events are read
@@ -139,10 +139,10 @@ def _class(module: str, name: str, names: list[str]) -> tuple[Any, list[str]]:
     return kind, names
 
 
-# Snapshots: a run as text and back, as it is between two events, so that it need not be folded from its beginning.
+# Snapshots: a run between two events as text and back, so that it need not be folded from its beginning.
 #
-# A snapshot only saves time. What it says follows from the events before it, and where it cannot be read, because
-# another version wrote it or it is damaged, the events are read instead.
+# A snapshot only saves time: its content follows from the events before it. Where it cannot be read, because another
+# version wrote it or it is damaged, the events are read instead.
 
 
 @dataclass(frozen=True, slots=True)

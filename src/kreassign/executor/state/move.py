@@ -1,4 +1,4 @@
-"""Follow one partition through a run: its states, and what each observation means in each of them. Pure.
+"""Follow one partition through a run: its states, and what each observation means in each state.
 
     planned ──▶ sent ──▶ moving ──▶ complete
        │         │         ├──▶ cancelling ──▶ cancelled
@@ -36,7 +36,7 @@ from kreassign.executor.events import CopyProgress, PartitionObservation, Placem
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
 
-# A move in steps: one new replica at a time, each step a reassignment of its own. Pure.
+# A stepwise move: one new replica at a time, each step a reassignment of its own.
 #
 # Of a plan from [1,2,3] to [4,5,6] the steps lead to [1,2,4], [1,5,4] and [4,5,6]. Each of them adds one replica and
 # drops one, so that a partition is copied to one broker at a time, and KIP-455 drops the old replica only when the new
@@ -71,14 +71,14 @@ def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> Pl
     return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))
 
 
-# How often a change of a move was sent, when it is due again, and when that is in vain. Pure.
+# Attempts: how often a change of a move was sent, when it is due again, and when it is given up.
 #
 # The time between two attempts doubles, within bounds, and is spread a little, as Kafka's own clients do it (KIP-580:
 # `retry.backoff.ms`, `retry.backoff.max.ms`, jitter of 20 %). The spread follows from the run and the number of the
 # attempt, so that a journal read back gives the same times.
 #
-# An attempt is unanswered until an answer says what became of it. What was sent and not answered may be carried out at
-# any later time, so one answer that refuses the next attempt does not tell that nothing is under way.
+# An attempt is unanswered until an answer gives its outcome. A request without an answer may take effect at any later
+# time, so a refusal of the next attempt does not prove that nothing is under way.
 
 FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 30_000

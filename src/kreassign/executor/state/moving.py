@@ -1,16 +1,15 @@
-"""Observing the moves and drawing the conclusions: start, wait, cancel, go on to the end.
+"""Observe the moves, then start, wait, cancel, or go on to the end.
 
     Observing ─▶ [CheckingHealth ─▶ RecordingVerdicts] ─▶ [CheckingThrottle] ─▶ [SettingLists] ─▶ Submitting …
         ▲                     └─▶ Cancelling ─▶ Observing                                              │
         └──────────── [MeasuringTraffic] ◀── Waiting ◀──── nothing to start ◀──────────────────────────┘
 
-Nothing is sent that was not observed just before. When moves start or copies arrive, the lists of throttled replicas
-are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
-slowed.
+The cluster is observed immediately before anything is sent. When moves start or copies arrive, the lists of throttled
+replicas are changed first: a move is never started before its throttle is in force, and a replica that has caught up
+is never slowed.
 
-Nothing final follows from one answer that is lost, refuses for now, or is not there: what was sent is observed and
-sent again, with growing pauses (`move.py`), and is in flight, with its throttle, until the cluster shows that
-nothing came of it.
+One answer that is lost, refuses for now, or is missing decides nothing: the move is observed and sent again, with
+growing pauses (`move.py`), and stays in flight, with its throttle, until the cluster shows that nothing came of it.
 """
 
 from __future__ import annotations
@@ -237,7 +236,7 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
     return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
 
 
-# --- the throttle, once more ---------------------------------------------------------------------------------------
+# --- the throttle before a start -----------------------------------------------------------------------------------
 
 
 def _check_then_send(run: Run, starting: Names) -> Next:

@@ -1,4 +1,4 @@
-"""The state of a run: one class per phase and per step of moving, each with the data that only it needs. Values.
+"""The state of a run: one class per phase and per step of moving, each with the data that only it needs.
 
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back

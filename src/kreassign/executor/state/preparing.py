@@ -1,7 +1,6 @@
-"""The beginning of a run and of a resumed one: the rates of the throttle come first, then the moves.
+"""Begin or resume a run: set the rates of the throttle first, then go on to the moves.
 
-A throttle that is changed during the run comes this way too: an override that is pending keeps the value from before
-the run.
+A throttle that is changed during the run comes this way too: an override that is pending keeps its original value.
 """
 
 from __future__ import annotations

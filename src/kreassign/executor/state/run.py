@@ -1,4 +1,4 @@
-"""Hold what a run knows beside its present state: its moves, its throttle, the health of the cluster. Mutable.
+"""Hold what a run knows beside its present state: its moves, its throttle, the health of the cluster.
 
 Only the handlers of the table (`machine.py`) change these values, and only `machine.handle` changes the state. `Next`
 is what a handler returns; `Row` and `Rows` are the table's rows, which each handler module contributes.
@@ -24,9 +24,9 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, Config
 from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerTraffic, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 
-# Where every unfinished move stands: waiting, in flight, or neither because it has still to be observed.
+# The index of unfinished moves: waiting, in flight, or still to be observed.
 #
-# Kept beside the records, so that a poll of the cluster costs what is in flight and not what the plan is long.
+# Kept beside the records, so that the cost of a poll depends on the moves in flight, not on the length of the plan.
 
 Records = dict[TopicPartition, MoveRecord]
 
@@ -119,10 +119,10 @@ def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
     return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
 
 
-# How fast the copies of a run go, measured from its polls, and from that how much in flight keeps a broker busy.
+# Rates of the copies of a run, measured from its polls, and from them the bytes in flight that keep a broker busy.
 #
-# A broker must not run dry before the next poll, or it stands idle while moves wait; more than that only makes all its
-# copies slower. How fast brokers are shows by itself, whatever limits them: a throttle, a network, a disk.
+# A broker must not run dry before the next poll, or it stands idle while moves wait; more in flight only makes all its
+# copies slower. The measured rate covers whatever limits a broker: a throttle, a network, a disk.
 
 MEASURED_OVER_MS = 5_000
 """The rate of the fastest broker is measured over this long, again and again."""
@@ -522,7 +522,7 @@ class Run:
                 problem.until_ms, problem.times = None, problem.times + 1
 
 
-# A row of the table: what a handler does with an event in a state, and where that may lead.
+# Rows of the table: the handler of an event in a state, and the states to which it may lead.
 
 
 class Next(NamedTuple):

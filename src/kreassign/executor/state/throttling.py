@@ -1,4 +1,4 @@
-"""Decide what the rates of the throttle shall be, and watch whether it is still ours."""
+"""Choose the rates of the throttle, and detect changes that others make to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, d
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 
-# The rates: as given, or what the measured traffic leaves over.
+# The rates: as given, or what the measured traffic leaves.
 
 MEASURE_EVERY_MS = 10_000
 """A reading asks for all partitions, so it is not made with every poll."""
@@ -98,15 +98,15 @@ def _needed(run: Run, starting: Names) -> Needs:
     return needed
 
 
-# Is the throttle still ours? What to read again, and what an odd value means.
+# Changes by others: which settings to read again, and what an unexpected value means.
 #
-# While a setting is in force, every value but ours is a breach, also the one from before the run: others delete
-# throttles that they take for left over (Kafka's own `--cancel` deletes all). One odd answer proves nothing, because a
-# broker may answer with what it knew before our last change, seen 11 ms after it on 4.3.1. So nothing is started after
-# the first, and someone else is named only after a second one, `PROPAGATION_MS` later.
+# While a setting is in force, every value but ours is a breach, also the original value: others delete throttles that
+# they take for forgotten (Kafka's own `--cancel` deletes all). One unexpected answer proves nothing, because a broker
+# may answer with the value from before our last change, seen 11 ms after it on 4.3.1. So the first such answer only
+# stops new moves; a change by others is reported after a second one, `PROPAGATION_MS` later.
 #
-# That holds, too, for what was changed while no process executed the run: what was left is read before any of it is set
-# again. What may or may not have been written when a process died (intended, and no answer) is ours either way.
+# The same holds for changes while no process executed the run: settings that it left are read before any is set again.
+# A change that a process intended when it died, without an answer, is ours either way.
 
 PROPAGATION_MS = 10_000
 """A broker that is behind the controller for longer than broker.session.timeout.ms, 9 s, is fenced: the settings of a

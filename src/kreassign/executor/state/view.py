@@ -29,7 +29,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 
-# Why moves that wait are not started now: the first of several reasons. Pure.
+# Hindrances: the first of several reasons why moves that wait are not started now.
 
 
 def hindrance(run: Run, at_ms: int) -> str | None:
