@@ -120,12 +120,29 @@ class Troubled:
 
 @dataclass(frozen=True, slots=True)
 class LogDirSpace:
-    """Free space of a log directory, in bytes."""
+    """Free space of a log directory, in bytes.
+
+    Where a broker has several, `replica_count` is how many replicas are in it, by which Kafka chooses, and `arriving`
+    are the partitions of the run that have their copy there; None and empty where that is unknown. A directory that is
+    cordoned takes only copies that are there.
+    """
 
     broker: int
     path: str
     total_bytes: int
     usable_bytes: int
+    replica_count: int | None = None
+    arriving: tuple[TopicPartition, ...] = ()
+    is_cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Something that a guard needs and nobody could tell, with the reason. It never counts as good."""
+
+    guard: GuardName
+    what: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ class Health:
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
     throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
-    in maintenance, and those all of whose directories refuse new copies.
+    in maintenance, and those all of whose directories refuse new copies. `unread` is what could not be read.
     """
 
     live: tuple[int, ...]
@@ -148,6 +165,7 @@ class Health:
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()
     unread_configs: tuple[ConfigResource, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
 
 def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
@@ -264,13 +282,32 @@ Breach = tuple[str, str]
 
 
 def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
-    """What the guards that are on say, in their order; nothing when all is well."""
+    """What the guards that are on say, in their order; nothing when all is well.
+
+    What could not be read holds the run at most: nothing is cancelled or undone because of an answer that is missing.
+    """
     return tuple(
-        Verdict(guard, reactions[guard], *sight)
+        verdict
         for guard, check in GUARDS.items()
         if guard in reactions
-        for sight in check(circumstances)
+        for verdict in (
+            *(Verdict(guard, reactions[guard], *sight) for sight in check(circumstances)),
+            *_unread_verdicts(guard, reactions[guard], circumstances.health.unread),
+        )
     )
+
+
+def _unread_verdicts(guard: GuardName, reaction: Reaction, unread: Iterable[Unread]) -> Iterator[Verdict]:
+    missing = [one for one in unread if one.guard is guard]
+    if missing:
+        what = ", ".join(one.what for one in missing[:NAMED])
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        yield Verdict(
+            guard,
+            Reaction.WARN if reaction is Reaction.WARN else Reaction.HOLD,
+            f"{what}{more} could not be read: {missing[0].why}",
+            "It is read again with every check; see why it does not answer",
+        )
 
 
 def _offline_breaches(now: GuardInputs) -> Iterator[Breach]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kreassign.errors import IllegalPlan, InputError
+from kreassign.errors import ClusterError, IllegalPlan, InputError
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, is_another, leader_sizes, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
@@ -38,6 +38,7 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.authorization import error_text
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 
@@ -427,9 +428,37 @@ def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tupl
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-    """Size of the leader's copy of each of these; without those that are unknown."""
+    """Size of the leader's copy of each of these that has a leader. Raises ClusterError where one cannot be read.
+
+    With a size of zero in its place the disk guard would admit everything.
+    """
+    sizes, unread = _leader_sizes(port, partitions)
+    if unread:  # Its leader may just have changed, or the answer been lost.
+        now = partitions_of(port.describe_topics(sorted({name.topic for name in unread})))
+        found, failed = _leader_sizes(port, (now[name] for name in unread if name in now))
+        sizes |= found
+        unread = {name: failed.get(name, why) for name, why in unread.items() if name not in found}
+    if unread:
+        first = min(unread)
+        raise ClusterError(
+            f"the size of {_some(map(str, sorted(unread)), len(unread))} could not be read, and without it no space "
+            f"can be kept free: {unread[first]}. Nothing was changed; try again"
+        )
+    return sizes
+
+
+def _leader_sizes(
+    port: ClusterPort, partitions: Iterable[Partition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+    """The sizes that were read, and why the others were not."""
     leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
     if not leaders:
-        return {}
+        return {}, {}
     answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
-    return leader_sizes(answer.ok, leaders)
+    sizes = leader_sizes(answer.ok, leaders)
+    return sizes, {
+        name: f"broker {leader} "
+        + (error_text(answer.failed[leader]) if leader in answer.failed else "has no copy of it")
+        for name, leader in leaders.items()
+        if name not in sizes
+    }

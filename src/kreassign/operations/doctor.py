@@ -190,7 +190,9 @@ def _settings_and_permissions(
     min_isr: Mapping[str, int] = {}
     allowed = None
     try:
-        min_isr = requests.min_isr_of(client, topics)
+        found = requests.min_isr_of(client, topics)
+        min_isr = found.ok
+        problems += [f"min.insync.replicas of {name}: {error_text(error)}" for name, error in found.failed.items()]
     except ClusterError as error:
         problems.append(f"min.insync.replicas: {error_text(error)}")
     try:

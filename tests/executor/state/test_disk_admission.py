@@ -61,6 +61,12 @@ ROOMS = space((2, "/a", 10_000, 3_000), (2, "/b", 20_000, 2_500), (2, "/c", 30_0
 TENTH = {"reserve": 0.1}
 
 
+def holding(*counts: int | None) -> Health:
+    """The same with so many replicas in the directories of broker 2."""
+    spaces = zip(ROOMS.log_dir_space, (*counts, None), strict=True)
+    return replace(ROOMS, log_dir_space=tuple(replace(one, replica_count=count) for one, count in spaces))
+
+
 @pytest.mark.parametrize(("health", "moves", "how", "decided"), [
     (free(b2=2_000), TWO, {}, "submit a-0 a-1"),
     (free(b2=1_999), TWO, {}, "submit a-0"),
@@ -72,9 +78,17 @@ TENTH = {"reserve": 0.1}
     (free(b2=2_000), (WRITTEN,), {"throttle": 1_000}, "set followers of a=0:2, leaders of a=0:0,0:1"),
     (free(b2=1_999), (WRITTEN,), {"throttle": 1_000}, "wait"),
     (free(b2=1_000), (WRITTEN,), {}, "submit a-0"),
-    # Without a directory that the plan names, all directories of a broker are one.
-    (ROOMS, (replace(TWO[0], size_bytes=2_500),), TENTH, "submit a-0"),
-    (ROOMS, (replace(TWO[0], size_bytes=2_501),), TENTH, "record disk"),
+    # Where the plan names no directory, Kafka takes that with the fewest replicas.
+    (holding(2, 1, 3), (replace(TWO[0], size_bytes=500),), TENTH, "submit a-0"),
+    (holding(2, 1, 3), (replace(TWO[0], size_bytes=501),), TENTH, "wait"),
+    (holding(1, 2, 3), (replace(TWO[0], size_bytes=2_000),), TENTH, "submit a-0"),
+    # Among equals, or where nobody could count, the one with the least space has to do.
+    (holding(1, 1, 3), (replace(TWO[0], size_bytes=501),), TENTH, "wait"),
+    (holding(1, None, 3), (replace(TWO[0], size_bytes=501),), TENTH, "wait"),
+    (ROOMS, (replace(TWO[0], size_bytes=1),), TENTH, "wait"),
+    # Each copy counts in its directory, so that the next one goes elsewhere.
+    (holding(0, 1, 3), (replace(TWO[0], size_bytes=400), replace(TWO[1], size_bytes=400)), TENTH, "submit a-0 a-1"),
+    (holding(0, 1, 3), (replace(TWO[0], size_bytes=400), replace(TWO[1], size_bytes=501)), TENTH, "submit a-0"),
     (ROOMS, (replace(IN_A, size_bytes=2_000),), TENTH, "submit a-0"),
     (ROOMS, (replace(IN_A, size_bytes=2_001),), TENTH, "record disk"),
     (ROOMS, (replace(IN_B, size_bytes=500), replace(IN_A, topic_partition=A1)), TENTH, "submit a-0 a-1"),
@@ -87,9 +101,10 @@ def test_only_moves_with_room_on_their_disks_are_sent(
     assert inspected(health, *moves, **how).decided == decided
 
 
-@pytest.mark.parametrize(("size", "decided"), [(2_500, "submit a-0"), (2_501, "wait")])
+@pytest.mark.parametrize(("size", "decided"), [(2_000, "submit a-0"), (2_001, "wait")])
 def test_a_directory_below_its_reserve_takes_no_room_from_others(size: int, decided: str) -> None:
-    overfull = replace(ROOMS, log_dir_space=(*ROOMS.log_dir_space[:2], LogDirSpace(2, "/c", 30_000, 100)))
+    rooms = holding(0, 1, 2).log_dir_space
+    overfull = replace(ROOMS, log_dir_space=(*rooms[:2], LogDirSpace(2, "/c", 30_000, 100, 2)))
     run = inspected(overfull, replace(TWO[0], size_bytes=size), reserve=0.1, reaction=Reaction.WARN)
     assert run.go("").decided == decided
 
@@ -131,7 +146,8 @@ def told(run: Played) -> list[str]:
 
 
 TOLD = (
-    "disks have no space for any of 3 moves: a-0 waits because broker 3 has 20 bytes to promise, and a copy needs 1000"
+    "disks have no space for any of 3 moves: a-0 waits because log directory /d of broker 3 has 20 bytes to promise, "
+    "and a copy needs 1000"
     "; brokers 2 -> 3 -> 2 wait for each other; free space there, or `kreassign cancel` and replan"
 )
 NAMED = tuple(replace(one, log_dirs=(LogDirTarget(one.target[0], "/d"),)) for one in CIRCLE[:2])
@@ -199,4 +215,4 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     found = rig.run(rig.prepared(dict.fromkeys(range(3), (4, 1))))
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if "disks have no space" in problem]
-    assert "t-2 waits because broker 4 has 2800000 bytes to promise, and a copy needs 10000000" in story
+    assert "t-2 waits because log directory /data/4/d0 of broker 4 has 1400000 bytes to promise" in story

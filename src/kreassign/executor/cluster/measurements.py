@@ -16,10 +16,20 @@ from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import is_another, leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.guards import Health, LogDirSpace, Troubled, offline, under_min_isr, under_replicated
+from kreassign.executor.guards import (
+    GuardName,
+    Health,
+    LogDirSpace,
+    Troubled,
+    Unread,
+    offline,
+    under_min_isr,
+    under_replicated,
+)
 from kreassign.executor.instructions import CheckHealth
 from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites, traffic_of
 from kreassign.model import NO_LEADER, Batch, ConfigResource, LogDir, OffsetSpec, Partition, Topic, TopicPartition
+from kreassign.model.authorization import error_text
 
 # The health of the cluster, for the guards.
 
@@ -36,7 +46,11 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
     troubled = under_replicated(partitions, ongoing)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
-    log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
+    spaces = requests.ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=()), destinations)
+    striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
+    counted = port.describe_log_dirs(striped, partitions=None).ok if striped else {}
+    log_dirs = {**spaces.ok, **counted}
+    minima = requests.min_isr_of(port, (one.topic_partition.topic for one in troubled))
     targets = {move.topic_partition: move.target for move in moves}
     differ, unread, _ = requests.check_throttle(port, question.throttle, {})
     recreated = _recreated(moves, topics.ok)
@@ -44,14 +58,18 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
         under_min_isr=Troubled.of(
-            under_min_isr(troubled, requests.min_isr_of(port, (one.topic_partition.topic for one in troubled))),
+            under_min_isr(troubled, minima.ok),
             before.under_min_isr if before else None,
         ),
         under_replicated=Troubled.of(
             (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost)),
             before.under_replicated if before else None,
         ),
-        log_dir_space=tuple(space for broker in sorted(log_dirs) for space in _space(broker, log_dirs[broker])),
+        log_dir_space=tuple(
+            space
+            for broker in sorted(log_dirs)
+            for space in _space(broker, log_dirs[broker], targets.keys(), is_counted=broker in counted)
+        ),
         cordoned=tuple(
             broker for broker in sorted(log_dirs) if broker in in_maintenance or _takes_nothing(log_dirs[broker])
         ),
@@ -60,7 +78,18 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         ),
         foreign_configs=tuple(present for present in differ if present.key.resource not in recreated),
         unread_configs=unread,
+        unread=(
+            *_unread(GuardName.UNDER_REPLICATED, "topic", topics.failed),
+            *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", minima.failed),
+            *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
+        ),
     )
+
+
+def _unread(
+    guard: GuardName, what: str, failed: Mapping[str, ClusterError] | Mapping[int, ClusterError]
+) -> list[Unread]:
+    return [Unread(guard, f"{what} {name}", error_text(error)) for name, error in sorted(failed.items())]
 
 
 def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:
@@ -70,9 +99,25 @@ def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> fro
     return frozenset(ConfigResource.topic(name) for name in found if is_another(names[name], found[name]))
 
 
-def _space(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
+def _space(
+    broker: int, log_dirs: Iterable[LogDir], moving: Collection[TopicPartition], *, is_counted: bool
+) -> list[LogDirSpace]:
     return [
-        LogDirSpace(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
+        LogDirSpace(
+            broker,
+            log_dir.path,
+            log_dir.total_bytes,
+            log_dir.usable_bytes,
+            len(log_dir.replicas) if is_counted else None,
+            tuple(
+                sorted(
+                    copy.topic_partition
+                    for copy in log_dir.replicas
+                    if copy.topic_partition in moving and not copy.is_future
+                )
+            ),
+            log_dir.is_cordoned,
+        )
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
     ]

@@ -6,9 +6,10 @@ Questions raise ClusterError. Changes raise nothing: they return what became of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.observations import (
@@ -47,6 +48,9 @@ from kreassign.model.error_codes import (
     has_code,
 )
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 # Questions that a run, its preparation and its verification ask.
 
 PROGRESS_TIMEOUT_MS = 5_000
@@ -67,14 +71,30 @@ def topic_ids_of(topics: Batch[str, Topic]) -> dict[str, str]:
     return {name: topic.topic_id for name, topic in topics.ok.items() if topic.topic_id is not None}
 
 
-def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> dict[str, int]:
-    """min.insync.replicas of these topics, where that is known. Raises ClusterError."""
-    names = sorted(set(topics))
-    if not names:
-        return {}
-    found = port.describe_configs(map(ConfigResource.topic, names), names=(MIN_ISR,)).ok
-    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.items()}
-    return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
+def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[Key]) -> Batch[Key, Value]:
+    """Ask about these keys, and once more about those without an answer. Raises ClusterError.
+
+    One answer may be lost, or come from a broker that is behind: it decides nothing. What fails twice is unknown.
+    """
+    wanted = list(keys)
+    if not wanted:
+        return Batch({}, {})
+    answer = ask(wanted)
+    if not answer.failed:
+        return answer
+    again = ask(list(answer.failed))
+    return Batch({**answer.ok, **again.ok}, again.failed)
+
+
+def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
+    """min.insync.replicas of these topics, without those that are gone; what failed is unknown. Raises ClusterError."""
+    resources = map(ConfigResource.topic, sorted(set(topics)))
+    found = ask_twice(lambda asked: port.describe_configs(asked, names=(MIN_ISR,)), resources)
+    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.ok.items()}
+    return Batch(
+        {topic: int(entry.value) if entry is not None and entry.value else 1 for topic, entry in values.items()},
+        {resource.name: error for resource, error in found.failed.items() if not is_unknown_topic(error)},
+    )
 
 
 def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from math import isfinite
+from math import inf, isfinite
+from types import MappingProxyType
 
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 
 # A move as pacing sees it. Values.
 
@@ -296,8 +297,9 @@ class Saturation:
 # Whether there is free space for one more copy, per broker and per log directory. Pure but for its own counts.
 #
 # Usable bytes are what a broker reports as free: what old copies occupy is not free until they are deleted, so it
-# is never counted on. What copies in flight still have to bring is taken off beforehand. Where Kafka chooses the
-# directory, the free space of a broker is that of all its directories together: no more can be known beforehand.
+# is never counted on. What copies in flight still have to bring is taken off beforehand, in the directory where they
+# are. Where the plan names no directory, Kafka takes that with the fewest replicas (`LogManager.nextLogDirs`); among
+# equals, or where nobody could count them, the one with the least space has to do.
 
 RESERVE = 0.05
 """Part of every log directory that stays free by default."""
@@ -308,25 +310,34 @@ class DiskBudget:
     """Bytes that may still be promised at each destination; shrinks with each move that starts.
 
     An end that is not known refuses nothing. `rate_bytes_per_s` is how fast copies come in, None where nobody limits
-    it: meanwhile a partition goes on being written.
+    it: meanwhile a partition goes on being written. `replica_counts` are of log directories, `places` the directories
+    of copies that have arrived in one.
     """
 
     free: dict[Endpoint, float]
     rate_bytes_per_s: int | None = None
+    replica_counts: dict[LogDirKey, int | None] = field(default_factory=dict)
+    places: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
 
     @classmethod
     def after(
-        cls, usable_bytes: Mapping[Endpoint, float], in_flight: Iterable[Candidate], rate_bytes_per_s: int | None = None
+        cls,
+        usable_bytes: Mapping[Endpoint, float],
+        in_flight: Iterable[Candidate],
+        rate_bytes_per_s: int | None = None,
+        *,
+        replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
+        places: Mapping[TopicPartitionReplica, str] = MappingProxyType({}),
     ) -> DiskBudget:
         """What is left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        budget = cls(dict(usable_bytes), rate_bytes_per_s)
+        budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places)
         for move in in_flight:
             budget.promise(move)
         return budget
 
     def copy(self) -> DiskBudget:
         """The same, to be used up by itself."""
-        return DiskBudget(dict(self.free), self.rate_bytes_per_s)
+        return DiskBudget(dict(self.free), self.rate_bytes_per_s, dict(self.replica_counts), self.places)
 
     @property
     def depends_on_size(self) -> bool:
@@ -335,14 +346,16 @@ class DiskBudget:
 
     def promise(self, move: Candidate) -> None:
         """Take off what the copies of a move will need."""
-        for end in _ends(move):
+        for end in self._ends(move):
             if end in self.free:
                 self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
+            if isinstance(end[1], tuple) and (count := self.replica_counts.get(end[1])) is not None:
+                self.replica_counts[end[1]] = count + 1
 
     def refusing(self, move: Candidate) -> Endpoint | None:
         """The first end without enough free space for the move."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
-        return next((end for end in _ends(move) if needed > self.free.get(end, needed)), None)
+        return next((end for end in self._ends(move) if needed > self.free.get(end, needed)), None)
 
     def refuses(self, move: Candidate) -> str | None:
         """Which end lacks free space for the move, as a sentence, or None."""
@@ -352,6 +365,26 @@ class DiskBudget:
         needed = needed_bytes(move, self.rate_bytes_per_s)
         much = f"needs {int(needed)}" if isfinite(needed) else "never catches up with what is written"
         return f"{_disk_admission_words(end)} has {max(0, int(self.free[end]))} bytes to promise, and a copy {much}"
+
+    def _ends(self, move: Candidate) -> Iterator[Endpoint]:
+        named = {broker for broker, _ in move.log_dirs}
+        for broker in move.destinations:
+            if broker not in named:
+                yield self._chosen(broker, move.topic_partition)
+        for place in move.log_dirs:
+            yield ("log_dir", place)
+
+    def _chosen(self, broker: int, name: TopicPartition) -> Endpoint:
+        """The log directory in which a copy is, or in which Kafka will put it; the broker if none of it is known."""
+        if path := self.places.get(TopicPartitionReplica(broker, *name)):
+            return ("log_dir", (broker, path))
+        known = [place for place in self.replica_counts if place[0] == broker]
+        if not known:
+            return ("destination", broker)
+        counts = {place: self.replica_counts[place] for place in known}
+        fewest = min((count for count in counts.values() if count is not None), default=None)
+        possible = [place for place, count in counts.items() if count is None or count == fewest]
+        return ("log_dir", min(possible, key=lambda place: self.free.get(("log_dir", place), inf)))
 
 
 def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
@@ -374,13 +407,6 @@ def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
         lowest = found.index(min(found))
         return (*found[lowest:], *found[:lowest])
     return ()
-
-
-def _ends(move: Candidate) -> Iterator[Endpoint]:
-    for broker in move.destinations:
-        yield ("destination", broker)
-    for place in move.log_dirs:
-        yield ("log_dir", place)
 
 
 def _disk_admission_words(end: Endpoint) -> str:

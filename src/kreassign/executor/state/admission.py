@@ -11,13 +11,12 @@ from dataclasses import replace
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
 from kreassign.executor.scheduling import AtWindowEnd, Candidate, Choice, DiskBudget, TimeLeft, find_cycle, forecast
-from kreassign.executor.scheduling.limits import Endpoint
 from kreassign.executor.scheduling.windows import REACHED, OpenInterval, local_time, open_interval, shortfalls
 from kreassign.executor.state import throttling
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 
 # Free space on the disks of destinations: as the last inspection found it, less what was promised since.
 
@@ -34,8 +33,15 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
         return starting, starting
     wanted = starting or run.health.stuck
     copying = (left_of(record) for record in run.moves.in_flight)
-    usable = _usable(health, run.control.pace.disk_reserve)
-    run.health.disk_budget = DiskBudget.after(usable, copying, run.control.rates.slowest_bytes_per_s)
+    spaces = health.log_dir_space
+    reserve = run.control.pace.disk_reserve
+    run.health.disk_budget = DiskBudget.after(
+        {("log_dir", (one.broker, one.path)): one.usable_bytes - reserve * one.total_bytes for one in spaces},
+        copying,
+        run.control.rates.slowest_bytes_per_s,
+        replica_counts={(one.broker, one.path): one.replica_count for one in spaces if not one.is_cordoned},
+        places={TopicPartitionReplica(one.broker, *name): one.path for one in spaces for name in one.arriving},
+    )
     starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
 
@@ -63,15 +69,6 @@ def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
         )
     if not run.health.stuck:
         run.tell(STUCK, at_ms)
-
-
-def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
-    usable: dict[Endpoint, float] = {}
-    for space in health.log_dir_space:
-        free = space.usable_bytes - reserve * space.total_bytes
-        usable["log_dir", (space.broker, space.path)] = free
-        usable["destination", space.broker] = usable.get(("destination", space.broker), 0.0) + max(0.0, free)
-    return usable
 
 
 def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:

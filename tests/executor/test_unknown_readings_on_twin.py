@@ -1,0 +1,112 @@
+"""A reading that failed permits nothing: the run is refused, or held until it succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.errors import ClusterError, Unreachable
+from kreassign.executor.events import SubmissionIntended, VerdictsRecorded
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.model import Batch, ConfigResource, LogDir
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is
+from tests.executor.twin_runs import TwinRig
+
+pytestmark = pytest.mark.thorough
+
+AWAY = {0: (2, 1)}
+BREAK_S = 60
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [3, 4]])
+
+
+@pytest.fixture
+def odd(rig: TwinRig) -> OddPort:
+    port = OddPort(rig.client)
+    rig.odd_port = port.port
+    return port
+
+
+def silent(*keys: object) -> Answer:
+    """These keys of a call that answers for each get no answer, the others their own."""
+
+    def answer(real: Real, asked: Collection[Any], *args: Any, **named: Any) -> Batch[Any, Any]:
+        wanted = list(asked)
+        found: Batch[Any, Any] = real([key for key in wanted if key not in keys], *args, **named)
+        return Batch(found.ok, {**found.failed, **{key: Unreachable("no answer") for key in wanted if key in keys}})
+
+    return answer
+
+
+def no_copies(real: Real, asked: Collection[int], **named: Any) -> Batch[int, tuple[LogDir, ...]]:
+    """Every broker answers that it has no copy of anything."""
+    del real, named
+    return Batch(dict.fromkeys(asked, ()), {})
+
+
+def guard_words(rig: TwinRig) -> list[str]:
+    noted = [event for event in rig.seen if isinstance(event, VerdictsRecorded)]
+    return [str(verdict) for event in noted for verdict in event.verdicts]
+
+
+def submitted_ms(rig: TwinRig) -> int:
+    return next(event.at_ms for event in rig.seen if isinstance(event, SubmissionIntended))
+
+
+def test_a_leader_that_is_silent_once_is_asked_again(rig: TwinRig, odd: OddPort) -> None:
+    whole = rig.prepared(AWAY)
+    odd.answer("describe_log_dirs", silent(0))
+    assert rig.prepared(AWAY).moves == whole.moves
+    assert whole.moves[0].size_bytes > 0
+
+
+def test_a_run_is_refused_while_a_leader_does_not_tell_a_size(rig: TwinRig, odd: OddPort) -> None:
+    odd.answer_always("describe_log_dirs", silent(0))
+    with pytest.raises(ClusterError, match=r"the size of t-0 could not be read, .*: broker 0 no answer"):
+        rig.prepared(AWAY)
+
+
+def test_a_leader_that_has_no_copy_is_looked_up_again(rig: TwinRig, odd: OddPort) -> None:
+    whole = rig.prepared(AWAY)
+    odd.answer("describe_log_dirs", no_copies)
+    assert rig.prepared(AWAY).moves == whole.moves
+
+
+@pytest.mark.parametrize(("method", "key", "what"), [
+    ("describe_log_dirs", 2, "the free space of broker 2"),
+    ("describe_configs", ConfigResource.topic("t"), "min.insync.replicas of topic t"),
+])  # fmt: skip
+def test_nothing_starts_until_a_guard_can_read_what_it_needs(
+    rig: TwinRig, odd: OddPort, method: str, key: object, what: str
+) -> None:
+    rig.twin.crash(4)  # so that a partition has replicas out of sync, and its min.insync.replicas matters
+    rig.transport.sleep(BREAK_S)
+    started = rig.prepared(AWAY, throttle=None)
+    odd.answer_always(method, silent(key))
+    rig.after(BREAK_S, lambda: odd.answer_always(method, as_it_is))
+    begun_ms = rig.transport.now_ms()
+    assert rig.run(started).state == "done"
+    assert submitted_ms(rig) >= begun_ms + BREAK_S * 1000
+    (told,) = [words for words in guard_words(rig) if what in words]
+    assert f"{what} could not be read: no answer; nothing new is started meanwhile" in told
+
+
+@pytest.mark.parametrize("reaction", [Reaction.CANCEL, Reaction.ROLLBACK])
+def test_no_answer_neither_cancels_a_run_nor_undoes_it(rig: TwinRig, odd: OddPort, reaction: Reaction) -> None:
+    started = rig.prepared(AWAY, guards={GuardName.DISK: reaction})
+    odd.answer_always("describe_log_dirs", silent(2))
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_log_dirs", as_it_is))
+    assert rig.run(started).state == "done"
+
+
+def test_a_guard_that_only_warns_says_what_it_could_not_read(rig: TwinRig, odd: OddPort) -> None:
+    started = rig.prepared(AWAY, guards={GuardName.DISK: Reaction.WARN})
+    odd.answer_always("describe_log_dirs", silent(2))
+    assert rig.run(started).state == "done"
+    assert any("the free space of broker 2 could not be read: no answer. " in words for words in guard_words(rig))
