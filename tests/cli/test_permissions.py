@@ -106,7 +106,7 @@ NEEDS = {
     "plan restore": plan("restore plan.json", codes=(0, 2)),
     "plan what-if": plan("what-if --traffic 2"),
     "run": Need(f"{RUN} --throttle 1GB/s", (*CHANGES, ALTER_TOPICS), ()),
-    "run without a throttle": Need(RUN, (ALTER, SEE), ()),
+    "run without a throttle": Need(RUN, (ALTER, SEE, SEE_SETTINGS), ()),
     "run within brokers": Need(f"run dirs.json --yes --measure-for 0 {STATE}", (ALTER, SEE), ()),
     "rollback": Need(f"rollback --yes {STATE} --throttle 1GB/s", (*CHANGES, ALTER_TOPICS), (), before=(RUN,)),
     "maintenance enter": Need(
@@ -117,7 +117,9 @@ NEEDS = {
         f"maintenance exit 0 --yes {STATE} --poll-interval 0.1", CHANGES, (),
         before=(f"maintenance enter 0 --yes {STATE} --poll-interval 0.1",),
     ),
-    "decommission": Need(f"decommission 3 --yes --measure-for 0 {STATE} --poll-interval 0.1", CHANGES, (SEE_SETTINGS,)),
+    "decommission": Need(
+        f"decommission 3 --yes --measure-for 0 {STATE} --poll-interval 0.1", (*CHANGES, SEE_SETTINGS), ()
+    ),
     "decommission, called off": Need(
         f"decommission 3 --cancel {STATE}", (LOOK, ALTER_SETTINGS), (SEE,),
         before=(f"decommission 3 --yes --measure-for 0 {STATE} --poll-interval 0.1",),

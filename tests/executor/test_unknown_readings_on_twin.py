@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from kreassign.errors import ClusterError, Unreachable
+from kreassign.errors import ClusterError, IllegalPlan, Unreachable
 from kreassign.executor.events import SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.model import Batch, ConfigResource, LogDir
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.metadata import ConfigChanged
 from tests.executor.odd_port import Answer, OddPort, Real, as_it_is
-from tests.executor.twin_runs import TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
@@ -110,3 +112,31 @@ def test_a_guard_that_only_warns_says_what_it_could_not_read(rig: TwinRig, odd: 
     odd.answer_always("describe_log_dirs", silent(2))
     assert rig.run(started).state == "done"
     assert any("the free space of broker 2 could not be read: no answer. " in words for words in guard_words(rig))
+
+
+def test_a_plan_that_would_refuse_producers_is_refused(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0], [1, 2]])
+    rig.client.incremental_alter_configs({ConfigResource.topic("t"): [ConfigChange.set("min.insync.replicas", "2")]})
+    with pytest.raises(
+        IllegalPlan, match=r"topic t: producers with acks=all would be refused .* at 1 of its partitions"
+    ):
+        rig.prepared({0: (3,), 1: (3, 4)})
+    assert rig.run(rig.prepared({1: (3, 4)})).state == "done"
+
+
+def test_with_consent_producers_are_refused_and_the_guard_does_not_hold(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0]])
+    rig.client.incremental_alter_configs({ConfigResource.topic("t"): [ConfigChange.set("min.insync.replicas", "2")]})
+    assert rig.run(rig.prepared({0: (3,)}, allows_producer_outage=True)).state == "done"
+    assert guard_words(rig) == []
+
+
+def test_a_min_isr_that_is_raised_during_a_run_holds_it(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0], [1]])
+    started = rig.prepared({0: (3,), 1: (4,)}, throttle=RATE // 8, pace=pace(moves=1))
+    raised = ConfigChanged(ConfigResource.topic("t"), "min.insync.replicas", "2")
+    lowered = ConfigChanged(ConfigResource.topic("t"), "min.insync.replicas", "1")
+    rig.after(2, lambda: rig.twin.commit(Decision((raised,), None)))
+    rig.after(200, lambda: rig.twin.commit(Decision((lowered,), None)))
+    assert rig.run(started).state == "done"
+    assert any(words.startswith("min-isr: 1 partitions have fewer replicas in sync") for words in guard_words(rig))

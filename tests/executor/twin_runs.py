@@ -109,10 +109,13 @@ class TwinRig:
         per_broker: tuple[BrokerRate, ...] = (),
         adaptive: AdaptiveThrottle | None = None,
         replans: bool = False,
+        allows_producer_outage: bool = False,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
-        chosen = RunSettings("run-1", self.transport.now_ms(), rates, guard_settings(guards), pace)
+        chosen = RunSettings(
+            "run-1", self.transport.now_ms(), rates, guard_settings(guards), pace, allows_producer_outage
+        )
         return replace(prepare(self.port, plan, chosen), replans=replans)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

@@ -175,7 +175,8 @@ class RunStarted:
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
     while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is resumed,
     before anything is set again; journals of earlier versions have no such rows.
-    One that `replans` gives moves whose destination is lost other destinations.
+    One that `replans` gives moves whose destination is lost other destinations, and one that `allows_producer_outage`
+    has the operator's consent to moves while which producers with acks=all are refused.
     """
 
     at_ms: int
@@ -195,6 +196,7 @@ class RunStarted:
     originals: tuple[ConfigValue, ...] = ()
     adopted: tuple[ConfigValue, ...] = ()
     replans: bool = False
+    allows_producer_outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,13 +81,14 @@ class CheckHealth:
     """See how the cluster is, and whether these settings are still ours. Ends in HealthObserved or CallFailed.
 
     `before` is what the first inspection of the run found. The run goes on without the `lost` brokers: that replicas
-    there are out of sync is known.
+    there are out of sync is known. Moves of one that `allows_producer_outage` may have producers refused.
     """
 
     moves: tuple[PlannedMove, ...]
     throttle: tuple[ConfigOverride, ...]
     before: Health | None = None
     lost: tuple[int, ...] = ()
+    allows_producer_outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)

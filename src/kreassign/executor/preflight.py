@@ -7,6 +7,7 @@ are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,7 +39,8 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.authorization import error_text
+from kreassign.model.authorization import error_text, missing_permission
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 
@@ -319,13 +321,17 @@ NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How to execute a run. The id is that of a new run; without guards nothing is inspected."""
+    """How to execute a run. The id is that of a new run; without guards nothing is inspected.
+
+    One that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over.
+    """
 
     run_id: str
     at_ms: int
     rates: ThrottleRates = NO_THROTTLE
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
+    allows_producer_outage: bool = False
 
 
 def prepare(
@@ -345,6 +351,8 @@ def prepare(
     view = read_cluster(port, plan, expected)
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates)
+    if not wrong and not settings.allows_producer_outage:
+        wrong = producer_outages(port, plan, view.partitions, settings.rates)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
@@ -376,6 +384,7 @@ def prepare(
         rereads_throttle=True,
         guards_to_the_end=True,
         rereads_first=True,
+        allows_producer_outage=settings.allows_producer_outage,
     )
 
 
@@ -384,6 +393,47 @@ def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRa
     if not rates.is_limited:
         return permissions.lacking(port, (), ())
     return permissions.lacking(port, plan.topics, view.cluster.broker_ids)
+
+
+def producer_outages(
+    port: ClusterPort, plan: Plan, partitions: Mapping[TopicPartition, Partition], rates: ThrottleRates
+) -> tuple[str, ...]:
+    """A sentence per topic whose producers with acks=all the plan would have refused, or of which that is unknown.
+
+    Brokers cap min.insync.replicas by the number of replicas, and a reassignment counts those that it adds before any
+    of them is in sync: [1] → [2] under 2 has two replicas, and one in sync. Raises ClusterError.
+    """
+    growing = {
+        name: (partitions[name], len({*partitions[name].replicas, *target}))
+        for name, target in plan.replicas.items()
+        if name in partitions and set(target) - set(partitions[name].replicas)
+    }
+    minima = requests.min_isr_of(port, (name.topic for name in growing))
+    least = minima.ok
+    refused = Counter(
+        name.topic
+        for name, (partition, most) in growing.items()
+        if name.topic in least
+        and min(least[name.topic], len(partition.replicas)) <= len(partition.isr) < min(least[name.topic], most)
+    )
+    slow = "; under the throttle that takes longer" if rates.is_limited else ""
+    denied = [topic for topic, error in minima.failed.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
+    unread = [missing_permission("DescribeConfigs", denied)] if denied else []
+    unread += [
+        f"min.insync.replicas of topic {topic} could not be read: {error_text(error)}"
+        for topic, error in minima.failed.items()
+        if topic not in denied
+    ]
+    return (
+        *(
+            f"topic {topic}: producers with acks=all would be refused (NOT_ENOUGH_REPLICAS) at {count} of its "
+            f"partitions, each until its copy is in sync{slow}: while it moves, the replicas that it gets count, and "
+            "fewer are in sync than min.insync.replicas asks for. Lower min.insync.replicas of the topic for the time, "
+            "or run with --allow-producer-outage"
+            for topic, count in refused.items()
+        ),
+        *(f"{why}; without it nobody knows whether producers are refused (--allow-producer-outage)" for why in unread),
+    )
 
 
 def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:

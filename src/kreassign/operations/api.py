@@ -159,6 +159,7 @@ def run(
     measure_for_s: float = MEASURED_S,
     found: FoundThrottles = FoundThrottles.REFUSE,
     replan: bool = False,
+    allow_producer_outage: bool = False,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -169,10 +170,20 @@ def run(
     A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
     against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
     moves, are refused by an InputError that names them, unless `found` says what to do about them. With `replan`, moves
-    to a broker that is lost get another destination, instead of being given up.
+    to a broker that is lost get another destination, instead of being given up. Moves that have producers with acks=all
+    refused until they are over are started only with `allow_producer_outage`.
     """
     file, rates = _plan_file(plan), _rates(throttle)
-    request = RunRequest(file, rates, guards, pace, measure_for_s=measure_for_s, found=found, replan=replan)
+    request = RunRequest(
+        file,
+        rates,
+        guards,
+        pace,
+        measure_for_s=measure_for_s,
+        found=found,
+        replan=replan,
+        allow_producer_outage=allow_producer_outage,
+    )
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import InputError, JournalDamaged, Rejected
+from kreassign.errors import IllegalPlan, InputError, JournalDamaged, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     Await,
@@ -27,9 +27,11 @@ from kreassign.executor.brokers import (
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
+from kreassign.executor.cluster.requests import partitions_of
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import RunHistory, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
+from kreassign.executor.preflight import producer_outages
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
 from kreassign.operations import run as runs
@@ -278,10 +280,20 @@ class Decommissioning:
             return
         ahead = _drain_ahead(self._wanted, found)
         if ahead is not None:
-            drain_plan(self._client, self._request, ahead, replace(self._context, warn=tell_nobody), self._clock)
+            self._check_drain(ahead)
         is_throttled = ahead is not None and self._request.run.throttle.is_limited
         topics = {name.topic for name in ahead.partitions} if ahead is not None and is_throttled else set[str]()
         self._refuse_if_lacking(step.brokers, sorted(topics), reassigns=ahead is not None)
+
+    def _check_drain(self, ahead: Drain) -> None:
+        quiet = replace(self._context, warn=tell_nobody)
+        plan = drain_plan(self._client, self._request, ahead, quiet, self._clock).plan
+        how = self._request.run
+        if how.allow_producer_outage:
+            return
+        partitions = partitions_of(self._client.describe_topics(plan.topics))
+        if outages := producer_outages(self._client, plan, partitions, how.throttle):
+            raise IllegalPlan(outages)
 
     def _refuse_if_lacking(self, brokers: Collection[int], topics: Iterable[str] = (), *, reassigns: bool) -> None:
         if lacking := permissions.lacking_for_brokers(self._client, brokers, reassigns=reassigns, topics=topics):

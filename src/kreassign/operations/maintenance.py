@@ -137,7 +137,7 @@ class Maintenance:
         found = read_brokers(self.client, self.brokers)
         ids = frozenset(self.brokers)
         topics = {one.topic_partition.topic for one in found.partitions if not ids.isdisjoint(one.replicas)}
-        least = min_isr_of(self.client, topics).raise_if_any()
+        least = min_isr_of(self.client, topics).ok
         return MaintenanceFacts(found, least, self._store.read(), self._busy(), self._uncordoned)
 
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +180,9 @@ def rehearse(
     with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
         if recording is not None:
             recording.before = observe(client, settings.at_ms)
-        started = prepare(client, request.plan.plan, settings, expected=request.plan.expected)
+        started = prepare(
+            client, request.plan.plan, replace(settings, allows_producer_outage=True), expected=request.plan.expected
+        )
         if recording is not None:
             recording.events.append(started)  # which whoever makes a journal writes into it
         pause_s = _pause(started, blueprint)

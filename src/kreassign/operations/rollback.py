@@ -109,7 +109,8 @@ def _prepared_run(
     now_ms = SYSTEM_CLOCK.now_ms()
     first = first_event(find_journal(context.state_dir, request.run_id))
     asked = _request(request, first, prepared)
-    chosen = asked.settings(new_run_id(now_ms), now_ms)
+    # Who undoes a run is not held up: what it refuses producers, the run did as well.
+    chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True)
     done = prepared.undone
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)

@@ -322,7 +322,8 @@ class RunRequest:
     `expected` has the replicas that partitions must still have; without it, what the plan's own file says.
     `measure_for_s`: with a throttle, how long to measure first what producers write; 0 does not.
     `found`: what to do about throttles that others have set. `replan`: whether moves whose destination is lost get
-    another one, instead of being given up.
+    another one, instead of being given up. `allow_producer_outage`: whether moves may start while which producers with
+    acks=all are refused.
     """
 
     plan: PlanFile
@@ -333,10 +334,13 @@ class RunRequest:
     measure_for_s: float = MEASURED_S
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
+    allow_producer_outage: bool = False
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """The same for the executor, with the id of the run and the time at which it begins."""
-        return RunSettings(run_id, at_ms, self.throttle, guard_settings(self.guards), self.pace)
+        return RunSettings(
+            run_id, at_ms, self.throttle, guard_settings(self.guards), self.pace, self.allow_producer_outage
+        )
 
 
 def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:

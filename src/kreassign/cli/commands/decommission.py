@@ -12,7 +12,13 @@ from kreassign.cli.next_command import CLUSTER, STATE, again, next_command, prin
 from kreassign.cli.options.cluster import ClusterOptions, measure_for_option, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
-from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
+from kreassign.cli.options.run import (
+    found_options,
+    guards_option,
+    producer_outage_option,
+    replan_option,
+    run_context_options,
+)
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked, yes_option
@@ -61,6 +67,7 @@ from kreassign.operations.run import RunContext
 @guards_option
 @found_options
 @replan_option
+@producer_outage_option
 @pace_options
 @measure_for_option("With a throttle: how long to measure write rates before each run; 0 to skip.")
 @run_context_options
@@ -81,6 +88,7 @@ def command(
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
     replan: bool,
+    allow_producer_outage: bool,
     pace: PaceOptions,
     measure_for: float,
     run_context: RunContext,
@@ -103,6 +111,7 @@ def command(
         measure_for_s=measure_for,
         found=found,
         replan=replan,
+        allow_producer_outage=allow_producer_outage,
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file))
     is_quiet, code = output_format == "json", 0

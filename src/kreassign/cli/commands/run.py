@@ -28,6 +28,7 @@ from kreassign.cli.options.run import (
     found_options,
     guards_option,
     monitoring_options,
+    producer_outage_option,
     refuse_monitoring_of_others,
     replan_option,
     run_context_options,
@@ -243,6 +244,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 @guards_option
 @found_options
 @replan_option
+@producer_outage_option
 @pace_options
 @measure_for_option("With a throttle: how long to measure write rates first; 0 to skip.")
 @yes_option
@@ -263,6 +265,7 @@ def run(
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
     replan: bool,
+    allow_producer_outage: bool,
     pace: PaceOptions,
     measure_for: float,
     is_agreed: bool,
@@ -284,7 +287,9 @@ def run(
     file = read_plan_file(plan)
     if require_approval:
         check_approval(plan, file)
-    request = RunRequest(file, throttle, guards, chosen_pace, expected, measure_for, found, replan)
+    request = RunRequest(
+        file, throttle, guards, chosen_pace, expected, measure_for, found, replan, allow_producer_outage
+    )
     refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"
     seen = None

@@ -97,6 +97,16 @@ def replan_option(command: Command) -> Command:
     )(command)
 
 
+def producer_outage_option(command: Command) -> Command:
+    """Add `--allow-producer-outage`: parameter `allow_producer_outage: bool`."""
+    return click.option(
+        "--allow-producer-outage",
+        is_flag=True,
+        help="Start moves although producers with acks=all are refused until they are over: fewer replicas in sync "
+        "than min.insync.replicas, since those that are added count.  [default: refuse such a plan]",
+    )(command)
+
+
 def guards_option(command: Command) -> Command:
     """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
     names, reactions = ", ".join(GuardName), ", ".join(Reaction)

@@ -50,7 +50,10 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
     counted = port.describe_log_dirs(striped, partitions=None).ok if striped else {}
     log_dirs = {**spaces.ok, **counted}
-    minima = requests.min_isr_of(port, (one.topic_partition.topic for one in troubled))
+    # Also while a reassignment adds replicas: brokers count these, and refuse producers until enough are in sync.
+    agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
+    short = [one for one in partitions if len(one.isr) < len(one.replicas) and one.topic_partition not in agreed]
+    minima = requests.min_isr_of(port, (one.topic_partition.topic for one in short))
     targets = {move.topic_partition: move.target for move in moves}
     differ, unread, _ = requests.check_throttle(port, question.throttle, {})
     recreated = _recreated(moves, topics.ok)
@@ -58,7 +61,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
         under_min_isr=Troubled.of(
-            under_min_isr(troubled, minima.ok),
+            under_min_isr(short, minima.ok),
             before.under_min_isr if before else None,
         ),
         under_replicated=Troubled.of(

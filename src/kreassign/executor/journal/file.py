@@ -48,7 +48,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import Event, MovesObserved, RunStarted
 from kreassign.executor.journal.migration import CURRENT_VERSION, READABLE_VERSIONS, migrated
-from kreassign.model.text import format_amount
+from kreassign.model.text import format_amount, printable, shortened
 
 # Events as JSON text and back, by the types of their fields. Pure.
 #
@@ -217,7 +217,8 @@ def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
 
 def unreadable(path: Path, why: object, doing: str = "read") -> JournalDamaged:
     """That a journal cannot be read, or written."""
-    return JournalDamaged(f"{path} cannot be {doing}: {why}")
+    # SQLite quotes what it cannot decode, of whatever length.
+    return JournalDamaged(f"{path} cannot be {doing}: {shortened(printable(str(why)))}")
 
 
 def version_of(connection: sqlite3.Connection) -> int:

@@ -172,7 +172,7 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
     lost = run.health.lost if run.control.replans else ()
-    check = CheckHealth(active, throttling.in_force(run), run.health.first, lost)
+    check = CheckHealth(active, throttling.in_force(run), run.health.first, lost, run.identity.allows_producer_outage)
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 

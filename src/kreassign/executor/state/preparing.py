@@ -63,6 +63,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity.rereads_throttle = event.rereads_throttle
     run.identity.guards_to_the_end = event.guards_to_the_end
     run.identity.rereads_first = event.rereads_first
+    run.identity.allows_producer_outage = event.allows_producer_outage
     run.throttle.originals = {one.key: one.value for one in event.originals}
     run.throttle.adopted = {one.key: one.value for one in event.adopted}
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE

@@ -224,6 +224,8 @@ class RunIdentity:
     """Whether health is checked also while a cancelled run lets its moves finish."""
     rereads_first: bool = False
     """Whether a throttle that was left is read before any of it is set again."""
+    allows_producer_outage: bool = False
+    """Whether the operator consented to moves while which producers with acks=all are refused."""
 
     def note(self, operator: Operator | None) -> None:
         """Remember who executes the run from now on."""
