@@ -16,7 +16,7 @@ from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.findings import Filling, Issue, Moving
 from kreassign.executor.history.run_history import UnreadableJournal
-from kreassign.executor.lease import LeaseHolder, OriginalValues
+from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
@@ -60,7 +60,6 @@ FOUND = {
     "maintenance": replace(HERE, maintenance=MaintenanceRecord(1, {1: Entered(0, "ann", is_cordoned=False)})),
     "run": replace(HERE, interrupted_runs=("run-1",)),
     "journal": replace(HERE, unreadable_journals=(UnreadableJournal(Path("/s/run-1.sqlite"), "damaged"),)),
-    "record": replace(HERE, record=OriginalValues("run-7", 1)),
     "throttle": replace(HERE, throttles=(RATE,)),
     "permission": replace(HERE, allowed=AllowedOperations(frozenset(), {})),
     "unread": replace(HERE, unread=("topic t: not authorized",)),

@@ -1,8 +1,7 @@
-"""A run that holds the lease of its cluster, loses it, and gets it back; and what an earlier run left. On the twin."""
+"""A run that holds the lease of its cluster, loses it, and gets it back. On the twin."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,10 @@ from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
-from kreassign.executor.lease.record import read_record
-from kreassign.executor.preflight import agreed, read_others
-from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
-from kreassign.operations.run import LeaseRequest, leased, originals_of
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.operations.run import LeaseRequest, leased
 from kreassign.twin.groups import Candidate, Claim
 from tests.approved import approve
 from tests.executor.odd_port import OddPort, not_reached
@@ -60,10 +56,8 @@ def lease_of(rig: TwinRig, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) 
 def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseRequest:
     """As a run of another state directory asks."""
     folder_of_host = rig.state_dir / folder
-    scope = frozenset({ConfigResource.topic("t"), *map(ConfigResource.broker, range(5))})
-    return LeaseRequest(
-        run_id, rig.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, Operator("alice", "h"), pytest.fail, scope
-    )
+    alice = Operator("alice", "h")
+    return LeaseRequest(run_id, rig.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, alice, pytest.fail)
 
 
 def run(rig: TwinRig, lease: ClusterLease, **options: int) -> RunHistory:
@@ -127,7 +121,7 @@ def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: Tw
 
 
 def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(rig: TwinRig) -> None:
-    """Which it has to: it found the throttle of a run without a lease."""
+    """Which it was told to do with `--adopt remove`."""
 
     def restore() -> None:
         clear_all(rig)
@@ -215,46 +209,6 @@ def test_a_session_that_ran_out_unnoticed_is_had_again_at_once(rig: TwinRig) -> 
     assert (done.state, again - lost) == ("done", 1)
 
 
-# What an earlier run left
-
-
-def set_rate(rig: TwinRig, broker: int, name: str, value: str) -> None:
-    change = {ConfigResource.broker(broker): [ConfigChange.set(name, value)]}
-    rig.client.incremental_alter_configs(change).raise_if_any()
-
-
-def killed_run(rig: TwinRig) -> None:
-    """A run of another host that left its throttle set and nothing in flight."""
-    with leased(rig.new_client(), request(rig, "killed"), rig.transport):
-        set_rate(rig, 0, LEADER_THROTTLED_RATE, "20000000")
-        set_rate(rig, 4, FOLLOWER_THROTTLED_RATE, "20000000")
-
-
-def test_a_later_run_restores_what_was_before_the_earlier_one(rig: TwinRig) -> None:
-    set_rate(rig, 0, LEADER_THROTTLED_RATE, "555")
-    killed_run(rig)
-    others = read_others(rig.client, prepared := rig.prepared(MOVES, throttle=RATE))
-    originals = originals_of(rig.client, LeasePolicy.AUTO)
-    started = agreed(prepared, others, FoundThrottles.REFUSE, originals)
-    with leased(rig.new_client(), request(rig, "run-1"), rig.transport) as rig.lease:
-        done = rig.run(started)
-    assert done.state == "done"
-    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "555"}
-    assert read_record(rig.client) is None
-
-
-def test_the_record_goes_when_all_is_restored_and_stays_while_it_is_not(rig: TwinRig) -> None:
-    killed_run(rig)
-    left = read_record(rig.client)
-    assert left is not None
-    with leased(rig.new_client(), request(rig, "later"), rig.transport):
-        assert read_record(rig.client) == left
-        changes = {ConfigResource.broker(0): LEADER_THROTTLED_RATE, ConfigResource.broker(4): FOLLOWER_THROTTLED_RATE}
-        steps = {broker: [ConfigChange.delete(name)] for broker, name in changes.items()}
-        rig.client.incremental_alter_configs(steps).raise_if_any()
-    assert read_record(rig.client) is None
-
-
 def test_a_run_of_another_state_directory_is_refused_while_this_one_goes_on(rig: TwinRig) -> None:
     with (
         leased(rig.new_client(), request(rig, "run-1"), rig.transport),
@@ -275,23 +229,3 @@ def test_a_dead_run_of_this_host_and_state_directory_is_not_waited_for(rig: Twin
         lease.membership = None  # as if the process had ended here, without leaving
     with leased(rig.new_client(), request(rig, "run-2"), rig.transport) as lease:
         assert isinstance(lease.status, Held)
-
-
-def test_a_run_that_is_resumed_adds_to_the_record_what_it_may_change_from_now_on(rig: TwinRig) -> None:
-    """It began with two brokers, and what is set there now is its own."""
-    begun = replace(request(rig, "run-1"), scope=frozenset(map(ConfigResource.broker, (1, 2))))
-    with leased(rig.client, begun, rig.transport):
-        set_rate(rig, 2, FOLLOWER_THROTTLED_RATE, "5")
-    set_rate(rig, 4, FOLLOWER_THROTTLED_RATE, "7")
-    more = replace(begun, is_resumed=True, scope=frozenset(map(ConfigResource.broker, (3, 4))))
-    with leased(rig.client, more, rig.transport):
-        record = read_record(rig.client)
-    assert record is not None
-    keys = [ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in range(5)]
-    assert record.known(keys) == dict(zip(keys[1:], (None, None, None, "7"), strict=True))
-
-
-def test_a_run_that_is_resumed_without_a_record_writes_none_of_what_it_has_set_itself(rig: TwinRig) -> None:
-    resumed = replace(request(rig, "run-1"), is_resumed=True)
-    with leased(rig.client, resumed, rig.transport):
-        assert read_record(rig.client) is None

@@ -15,7 +15,14 @@ from typing import Any
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import KreassignError, ProtocolViolation
-from kreassign.executor.lease.record import cut_into_pieces, record_of_pieces
+from kreassign.executor.maintenance import (
+    Entered,
+    MaintenanceRecord,
+    cut_into_pieces,
+    format_record,
+    parse_record,
+    text_of_pieces,
+)
 from kreassign.model import OffsetSpec, TopicPartition, TopicPartitionReplica
 from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
 from kreassign.twin.api.handlers import HANDLERS_BY_KEY
@@ -242,22 +249,24 @@ def _answers(folder: Path, stack: ExitStack) -> Attempt:
 
 
 def _records(folder: Path, stack: ExitStack) -> Attempt:
-    """What somebody committed beside the lease: pieces missing, of others, damaged, forged, without an end."""
-    shape = tree(["run-1", 12, [[4, "1", "leader.replication.throttled.rate", "5"]], [[4, "1"], [2, "t"]]])
+    """A record of maintenance beside offsets: pieces missing, of others, damaged, forged, without an end."""
+    shape = tree(json.loads(format_record(MaintenanceRecord(12, {1: Entered(5, "ann", is_cordoned=False)}))))
 
     def attempt(chance: Random) -> bool:
         if chance.random() < 0.1:
-            found = list(cut_into_pieces(json.dumps(["r", 1, [], None]) + " " * chance.choice((10**6, 80 * 10**6))))
+            found = list(cut_into_pieces(format_record(MaintenanceRecord()) + " " * chance.choice((10**6, 80 * 10**6))))
         else:
             found = list(cut_into_pieces(changed(shape, JSON, chance).decode("utf-8", "replace")))
         if chance.random() < 0.3:
             at = chance.randrange(len(found))
             found[at] = damaged(found[at].encode(), chance).decode("utf-8", "replace")
         try:
-            record = record_of_pieces(dict(enumerate(found)))
+            text = text_of_pieces(dict(enumerate(found)))
+            if text is not None:
+                parse_record(text)
         except ValueError:
             return False
-        return record is not None
+        return text is not None
 
     return attempt
 
@@ -268,5 +277,5 @@ FRAMES = (
     Target("requests to the twin, absurd counts", _counts),
     Target("bytes on a socket of the twin", _sockets, share=0.5),
     Target("answers to the client, per call", _answers, quick=40),
-    Target("records beside the lease", _records),
+    Target("records of maintenance", _records),
 )

@@ -16,7 +16,6 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, find_journals
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
 from kreassign.executor.preflight import RunSettings, prepare
-from kreassign.executor.throttle_ledger import NoRecord
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.decommission import (
@@ -89,7 +88,6 @@ class Operators:
             state_dir or self.rig.state_dir,
             0.2,
             lease=LeasePolicy.AUTO,
-            originals=NoRecord(),
             warn=self.warnings.append,
         )
         controllers = self.rig.controllers

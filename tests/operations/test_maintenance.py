@@ -13,7 +13,6 @@ from kreassign.executor.brokers import Blocked
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.maintenance import InMaintenance, MaintenanceFacts, Step, next_to_enter, next_to_exit
-from kreassign.executor.throttle_ledger import NoRecord
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way, maintain
@@ -47,7 +46,7 @@ class Operator:
 
     @property
     def context(self) -> RunContext:
-        return RunContext(self.state_dir, 1.0, lease=self.policy, originals=NoRecord(), warn=self.warnings.append)
+        return RunContext(self.state_dir, 1.0, lease=self.policy, warn=self.warnings.append)
 
     def enter(self, *brokers: int, wait_s: float = 60) -> MaintenanceResult:
         self.said.clear()

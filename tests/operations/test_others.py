@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.runner import Runner
-from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -49,13 +49,12 @@ def prepared(
     rig: TwinRig,
     found: FoundThrottles = FoundThrottles.REFUSE,
     throttle: ThrottleRates = THROTTLE,
-    originals: OriginalSettings | None = None,
     number: int = 0,
     state_dir: str = "state",
 ) -> RunStarted:
     """A run of one move from this state directory, checked as the command line checks it."""
     plan = PlanFile(Plan((PartitionAssignment(tp(number), (2, 3)),)))
-    context = RunContext(rig.state_dir / state_dir, originals=originals or NoRecord())
+    context = RunContext(rig.state_dir / state_dir)
     request = RunRequest(plan, throttle, measure_for_s=0, found=found)
     return replace(prepare_run(rig.client, request, context, rig.transport), run_id="run-1")
 
@@ -184,25 +183,6 @@ def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_the
     assert "broker 0 is" in refusals[0]
     assert "t-0" in refusals[0]
     assert prepared(rig, number=1, state_dir="two").moves
-
-
-class Record:
-    """A record of the cluster that knows what was there before anyone's run."""
-
-    def __init__(self, known: Settings) -> None:
-        self._known = {ConfigKey(*key): value for key, value in known.items()}
-
-    def known(self, keys: Iterable[ConfigKey]) -> Mapping[ConfigKey, str | None]:
-        return {key: self._known[key] for key in keys if key in self._known}
-
-
-def test_what_the_record_of_the_cluster_explains_is_restored_to_what_was_there_before_anyones_run(rig: TwinRig) -> None:
-    change(rig, {**RATES, **LIST})
-    unset = {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): None, (UNCONCERNED, FOLLOWER_THROTTLED_RATE): None}
-    record = Record({**unset, (SENDER, LEADER_THROTTLED_RATE): "3000000"})
-    found = execute(rig, prepared(rig, originals=record))
-    assert (found.state, found.problems) == ("done", ())
-    assert rig.throttles == {"broker 0 leader.replication.throttled.rate": "3000000"}
 
 
 def test_what_the_run_found_and_was_told_to_do_is_in_its_journal(rig: TwinRig) -> None:

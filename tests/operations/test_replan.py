@@ -10,7 +10,7 @@ import pytest
 from kreassign.executor.events import NewTarget
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.runner import Replanned
-from kreassign.executor.throttle_ledger import ConfigKey, NoRecord
+from kreassign.executor.throttle_ledger import ConfigKey
 from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -131,7 +131,7 @@ def test_nothing_is_changed_by_asking(rig: TwinRig) -> None:
 
 def test_a_run_begins_with_it_only_where_that_was_asked_for(rig: TwinRig) -> None:
     plan = PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),)))
-    context = RunContext(rig.state_dir, originals=NoRecord())
+    context = RunContext(rig.state_dir)
     requests = (RunRequest(plan, replan=True), RunRequest(plan))
     asked, plain = (prepare_run(rig.client, request, context, rig.transport) for request in requests)
     assert (asked.replans, plain.replans) == (True, False)

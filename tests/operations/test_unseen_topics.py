@@ -11,7 +11,6 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.brokers import Blocked
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.throttle_ledger import NoRecord
 from kreassign.operations.decommission import DecommissionRequest, decommission, preview_decommission
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.maintenance import Way, maintain
@@ -48,7 +47,7 @@ def asked(folder: Path, *topics: str) -> Iterator[Asked]:
     with AdminClient.connect(
         client_settings(bootstrap_servers="broker-0:9092"), clock=transport, transport=transport
     ) as client:
-        yield Asked(found, transport, client, RunContext(folder, originals=NoRecord(), warn=lambda _: None))
+        yield Asked(found, transport, client, RunContext(folder, warn=lambda _: None))
 
 
 @pytest.fixture

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.clock import SystemClock
-from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
-from kreassign.executor.lease.record import read_record, write_record
+from kreassign.executor.lease import present_holder
+from kreassign.executor.lease.lease import GROUP_ID
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
@@ -75,15 +73,7 @@ def end_started() -> None:
 
 
 def free_lease(client: AdminClient) -> None:
-    """Take the lease from a run that was killed, and remove the record of what it found."""
-    if OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
-        return
+    """Take the lease from a run that was killed."""
     holder = present_holder(client)
     if holder is not None:
         client.leave_group(GROUP_ID, holder.run_id)
-    elif read_record(client) is None:
-        return
-    lease = ClusterLease(client, SystemClock(), LeaseHolder("tests", "tests", "tests", 0))
-    if isinstance(lease.take(), Held) and lease.membership is not None:
-        write_record(client, lease.membership, None)
-        lease.release()

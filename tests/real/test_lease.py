@@ -11,12 +11,10 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.errors import Rejected
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, OriginalValues, Taken
+from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, Taken
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
-from kreassign.executor.lease.record import read_record, write_record
 from kreassign.executor.maintenance import Entered, MaintenanceRecord, Order
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
@@ -94,7 +92,7 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
 
 
 @pytest.mark.thorough
-def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what_was_before_it(
+def test_what_a_killed_run_left_is_refused_elsewhere_until_its_host_restores_it(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two = hosts(tmp_path)
@@ -112,13 +110,17 @@ def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what
         code, said = run_on(kafka, two, second, "--throttle", "5MB/s")
         assert (code, "holds the lease of the cluster" in said) == (2, True), said
 
-        def gets_the_lease() -> bool:
-            nonlocal said
+        def is_refused_for_the_throttle() -> bool:
             code, said = run_on(kafka, two, second, "--throttle", "5MB/s")
-            return code == 0
+            assert code == 2, said
+            return "run with --adopt remove" in said
 
-        wait_until(gets_the_lease, timeout_s=PATIENCE_S, what="the lease of a holder that was killed")
-        assert throttles(kafka, topic_name) == before, said
+        wait_until(is_refused_for_the_throttle, timeout_s=PATIENCE_S, what="the end of the session and of the move")
+        (journal,) = find_journals(one / "state")
+        end_of(start_run(kafka, one, "resume", journal.stem, *ALWAYS))
+        assert throttles(kafka, topic_name) == before
+        code, said = run_on(kafka, two, second, "--throttle", "5MB/s", "--adopt", "restore")
+        assert (code, throttles(kafka, topic_name)) == (0, before), said
     finally:
         for name in BROKER_THROTTLES[:2]:
             for broker in kafka.brokers:
@@ -142,7 +144,7 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
             return not client.describe_group(GROUP_ID).members
 
     wait_until(is_over, timeout_s=PATIENCE_S, what="the session of a frozen holder over")
-    other = start_run(kafka, two, second, "--throttle", HELD_RATE, *ALWAYS)
+    other = start_run(kafka, two, second, "--throttle", HELD_RATE, "--adopt", "remove", *ALWAYS)
     other_id = wait_for_copies(two)
     process.send_signal(signal.SIGCONT)
 
@@ -181,28 +183,21 @@ def one_of_two_holds_the_lease(
 
 
 def test_the_lease_is_the_same_in_zookeeper_mode(kafka_zookeeper: KafkaCluster) -> None:
-    is_taken_passed_on_and_recorded(kafka_zookeeper)
+    is_taken_and_passed_on(kafka_zookeeper)
 
 
 def test_the_lease_is_the_same_in_kafka_2_8(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
     """The oldest release whose brokers are here; what the lease needs came with Kafka 2.3 and 2.4."""
-    is_taken_passed_on_and_recorded(start_cluster(ClusterSpec(version="2.8.2", brokers=1, mode="zookeeper")))
+    is_taken_and_passed_on(start_cluster(ClusterSpec(version="2.8.2", brokers=1, mode="zookeeper")))
 
 
-def is_taken_passed_on_and_recorded(cluster: KafkaCluster) -> None:
-    """One at a time has the lease; who lost it can write nothing down, and what was written outlives the holder."""
+def is_taken_and_passed_on(cluster: KafkaCluster) -> None:
+    """One run at a time has the lease; the next one gets it when the holder leaves."""
     with client_of(cluster) as client:
         _, again, two = one_of_two_holds_the_lease(client, LeasePolicy.REQUIRE)
-        former, record = again.membership, OriginalValues("one", 5)
-        assert former is not None
-        write_record(client, former, record)
         again.release()
         assert isinstance(two.take(), Held)
-        assert read_record(client) == record
-        with pytest.raises(Rejected):
-            write_record(client, former, None)
         free_lease(client)
-        assert read_record(client) is None
 
 
 def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(

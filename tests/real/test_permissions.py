@@ -245,7 +245,7 @@ def test_a_tool_that_may_not_set_its_throttle_or_start_its_moves_leaves_no_throt
         assert f"permission is missing: {said}; allow it with `kafka-acls --add" in refused.stderr
 
 
-LEASE_GROUP, OFFSETS = Permission("READ", "GROUP", "kreassign-lease"), Permission("READ", "TOPIC", "__consumer_offsets")
+LEASE_GROUP = Permission("READ", "GROUP", "kreassign-lease")
 
 
 def test_a_run_that_wants_the_lease_and_its_rollback_need_just_what_is_listed(alice: Alice) -> None:
@@ -254,7 +254,6 @@ def test_a_run_that_wants_the_lease_and_its_rollback_need_just_what_is_listed(al
         ALTER: "Alter on the cluster",
         READS: f"Describe on topic {alice.topic}",
         LEASE_GROUP: "Read on group kreassign-lease; allow it with `kafka-acls",
-        OFFSETS: "Read on topic __consumer_offsets; allow it with `kafka-acls",
     }
 
     def each_is_missed(words: tuple[object, ...]) -> None:

@@ -7,10 +7,13 @@ be cordoned (before Kafka 4.3). Only `read_maintenance_record` and `InMaintenanc
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from kreassign.errors import ClusterError
 from kreassign.executor.brokers import (
@@ -26,9 +29,9 @@ from kreassign.executor.brokers import (
     some_partitions,
     unseen_on,
 )
-from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC, GroupPort
-from kreassign.executor.lease.record import text_of_pieces
-from kreassign.model import Partition, TopicPartition
+from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC
+from kreassign.model import Batch, Partition, Topic, TopicPartition
+from kreassign.model.requests import CommittedOffset
 
 # The record of maintenance: brokers, and the original order of the replica lists that they led.
 #
@@ -552,24 +555,98 @@ def _it(names: Sized) -> str:
     return "it" if len(names) == 1 else "them"
 
 
+# The record as texts beside committed offsets. Pure.
+#
+# A broker keeps up to `offset.metadata.max.bytes` (4,096) characters with each offset that a group commits, so a text
+# is compressed and cut into pieces, one per partition of `__consumer_offsets`, each with its number, the count, and the
+# whole's CRC.
+
+PIECE_CHARACTERS = 4_000
+"""The most that goes beside one offset, with room for the head of the piece."""
+
+MOST_BYTES = 1 << 26
+"""The orders of a million replica lists are smaller; everyone who may commit offsets can commit anything."""
+
+NO_PIECE = ""
+"""What a partition holds that has no piece."""
+
+_MARK = "kreassign-1"
+_WORDS = 5
+"""Mark, number, count, CRC, text."""
+
+
+def cut_into_pieces(text: str) -> tuple[str, ...]:
+    """A text as pieces of at most `PIECE_CHARACTERS`, and a head each."""
+    data = zlib.compress(text.encode(), 9)
+    packed = base64.b64encode(data).decode()
+    parts = [packed[at : at + PIECE_CHARACTERS] for at in range(0, len(packed), PIECE_CHARACTERS)]
+    return tuple(f"{_MARK} {number} {len(parts)} {zlib.crc32(data):08x} {part}" for number, part in enumerate(parts))
+
+
+def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
+    """The text of these pieces by partition; None if there is none. Raises ValueError if it is not whole."""
+    if not pieces.get(0):
+        return None
+    head = pieces[0].split(" ")
+    if head[0] != _MARK or len(head) != _WORDS:
+        raise ValueError("it is not in the form that this version of kreassign writes")
+    count, crc = int(head[2]), head[3]
+    packed = []
+    for number in range(count):
+        *words, text = pieces.get(number, NO_PIECE).split(" ")
+        if words != [_MARK, str(number), str(count), crc]:
+            raise ValueError(f"piece {number + 1} of {count} is missing")
+        packed.append(text)
+    return _unpacked(base64.b64decode("".join(packed), validate=True), crc)
+
+
+def _unpacked(data: bytes, crc: str) -> str:
+    if f"{zlib.crc32(data):08x}" != crc:
+        raise ValueError("its checksum is another one")
+    unpacking = zlib.decompressobj()
+    try:
+        content = unpacking.decompress(data, MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    if not unpacking.eof:
+        raise ValueError("it is cut off")
+    return content.decode()
+
+
 # Reading the record from the cluster. Without a topic `__consumer_offsets` the cluster keeps nothing.
 
 GROUP_ID = "kreassign-maintenance"
 
 
-def record_places(port: GroupPort) -> list[TopicPartition]:
+class OffsetsPort(Protocol):
+    """The calls that read the record. `AdminClient` fits it by its shape."""
+
+    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
+        """Partitions of topics."""
+        ...
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, CommittedOffset]:
+        """What a group has committed."""
+        ...
+
+
+def record_places(port: OffsetsPort) -> list[TopicPartition]:
     """The partitions beside whose offsets a record is kept; none where the cluster keeps nothing."""
     topic = port.describe_topics([OFFSETS_TOPIC]).ok.get(OFFSETS_TOPIC)
     return [] if topic is None else [partition.topic_partition for partition in topic.partitions]
 
 
-def read_maintenance_record(port: GroupPort) -> MaintenanceRecord | None:
+def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
     """What the cluster keeps; None if that is nothing. Raises ClusterError, and ValueError if it cannot be read."""
     places = record_places(port)
     if not places:
         return None
-    found = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
-    text = text_of_pieces({place.partition: one.metadata for place, one in found.items()})
+    offsets = port.fetch_offsets(GROUP_ID, places, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
+    text = text_of_pieces({place.partition: offset.metadata for place, offset in offsets.items()})
     return None if text is None else parse_record(text)
 
 
@@ -579,7 +656,7 @@ class InMaintenance:
     Where the cluster does not answer, those that it named last: nobody is taken for done who was not.
     """
 
-    def __init__(self, port: GroupPort) -> None:
+    def __init__(self, port: OffsetsPort) -> None:
         self._port = port
         self._known: frozenset[int] = frozenset()
 

@@ -23,7 +23,6 @@ from kreassign.executor.throttle_ledger import (
     EVERY_REPLICA,
     ConfigValue,
     FoundThrottles,
-    OriginalSettings,
     items,
     throttle_keys,
 )
@@ -209,26 +208,20 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
     return DoneByOthers(tuple(present for present in values if present.value), moves)
 
 
-def agreed(
-    started: RunStarted, others: DoneByOthers, choice: FoundThrottles, originals: OriginalSettings
-) -> RunStarted:
+def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> RunStarted:
     """The run, with how to treat the throttles of others. Raises InputError where the operator has to choose."""
-    known = originals.known(present.key for present in others.settings)
-    unexplained = tuple(present for present in others.settings if present.key not in known)
-    problem = _problem(started, DoneByOthers(unexplained, others.moves), choice)
+    problem = _problem(started, others, choice)
     if problem is not None:
         raise InputError(problem)
-    inherited = tuple(present for present in others.settings if present.key in known)
-    kept = {present.key: ConfigValue(present.key, known[present.key]) for present in inherited}
-    match choice:
-        case FoundThrottles.REMOVE:
-            kept |= {present.key: ConfigValue(present.key, None) for present in unexplained}
-            inherited = others.settings
-        case FoundThrottles.ALONGSIDE:
-            # Of a list only our own entries go in the end; a wildcard stays, for nothing can be added to it.
-            theirs = (present for present in unexplained if EVERY_REPLICA not in items(present.value))
-            kept |= {present.key: ConfigValue(present.key, None) for present in theirs}
-    return replace(started, found=choice, originals=tuple(kept.values()), adopted=inherited)
+    # Of a list only our own entries go in the end; a wildcard stays, for nothing can be added to it.
+    lifted = [
+        ConfigValue(present.key, None)
+        for present in others.settings
+        if choice is FoundThrottles.REMOVE
+        or (choice is FoundThrottles.ALONGSIDE and EVERY_REPLICA not in items(present.value))
+    ]
+    adopted = others.settings if choice is FoundThrottles.REMOVE else ()
+    return replace(started, found=choice, originals=tuple(lifted), adopted=adopted)
 
 
 def _problem(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> str | None:

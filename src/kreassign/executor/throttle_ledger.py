@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
@@ -155,7 +155,7 @@ class ConfigOverride:
 class Restoration:
     """How to restore settings: what to write, which need no write any more, and what others changed.
 
-    `shared` are the lists among the former in which others have entries, too.
+    `shared` are the lists in which others have entries: to delete one of those would take theirs.
     """
 
     changes: tuple[ConfigOverride, ...]
@@ -257,10 +257,10 @@ def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[Config
             restored.append(override.key)
         elif override.is_ours(present.value):
             changes.append(override)
-            if override.is_list and items(present.value) - override.our_items:
-                shared.append(override.key)
         else:
             foreign.append(present)
+        if override.is_list and items(present.value) - override.our_items:
+            shared.append(override.key)
     return Restoration(tuple(changes), tuple(restored), tuple(foreign), tuple(shared))
 
 
@@ -352,30 +352,13 @@ def _shown(value: str | None) -> str:
     return "not set" if value is None else repr(value)
 
 
-# Original values: throttles that are set when a run begins, and values from before any run.
+# Throttles that are set when a run begins.
 
 
 class FoundThrottles(StrEnum):
-    """What to do about throttles that are set when a run begins, and that no run of this state directory set."""
+    """What to do about throttles that are set when a run begins: no run of this state directory has to restore them."""
 
     REFUSE = "refuse"  # start nothing: they may belong to somebody whose moves go on
     REMOVE = "remove"  # they were left behind: they are gone when the run has ended
     RESTORE = "restore"  # they are meant to be there: they have their values again when the run has ended
     ALONGSIDE = "alongside"  # they belong to moves of others, which go on under the rates of this run
-
-
-class OriginalSettings(Protocol):
-    """A record of what settings were before any run, also one of another machine, changed them."""
-
-    def known(self, keys: Iterable[ConfigKey]) -> Mapping[ConfigKey, str | None]:
-        """The original values of those of these settings that the record knows; None for no value."""
-        ...
-
-
-class NoRecord:
-    """Nobody has written anything down."""
-
-    def known(self, keys: Iterable[ConfigKey]) -> Mapping[ConfigKey, str | None]:
-        """Nothing."""
-        del keys
-        return {}

@@ -27,10 +27,11 @@ from kreassign.executor.lease.lease import (
     SESSION_MS,
     Taken,
 )
-from kreassign.executor.lease.record import NO_PIECE, commit_texts, cut_into_pieces
 from kreassign.executor.maintenance import (
     GROUP_ID,
+    NO_PIECE,
     MaintenanceRecord,
+    cut_into_pieces,
     format_record,
     parse_record,
     read_maintenance_record,
@@ -38,7 +39,7 @@ from kreassign.executor.maintenance import (
 )
 from kreassign.model import ConfigResource
 from kreassign.model.error_codes import INVALID_CONFIG, INVALID_REQUEST, has_code
-from kreassign.model.requests import GroupCandidate
+from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.operations.run import LeaseRequest, RunContext, leased, new_run_id
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
@@ -105,8 +106,8 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
 
 # Where it is written down which brokers are in maintenance: in the state directory, and in the cluster for others.
 #
-# The cluster keeps it beside offsets that the group `kreassign-maintenance` commits, as it keeps what throttles were
-# before a run, for `offsets.retention.minutes` (7 days by default) after the last word. The later of both words counts.
+# The cluster keeps it beside offsets that the group `kreassign-maintenance` commits, for `offsets.retention.minutes`
+# (7 days by default) after the last word. The later of both words counts.
 # Where there is no `__consumer_offsets`, only this machine knows; `--lease require` has the cluster create it.
 
 FILE_NAME = "maintenance.json"
@@ -196,7 +197,9 @@ class MaintenanceStore:
         candidate = GroupCandidate(GROUP_ID, self.writer, PROTOCOL_TYPE, self.writer, b"", SESSION_MS)
         membership = self.client.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         try:
-            commit_texts(self.client, membership, (*pieces, *(NO_PIECE for _ in range(len(keys) - len(pieces)))))
+            texts = (*pieces, *(NO_PIECE for _ in range(len(keys) - len(pieces))))
+            offsets = {key: CommittedOffset(0, text) for key, text in zip(keys, texts, strict=True)}
+            self.client.commit_offsets(membership, offsets, timeout_ms=CALL_TIMEOUT_MS).raise_if_any()
         finally:
             self.client.leave_group(GROUP_ID, self.writer, member_id=membership.member_id, timeout_ms=CALL_TIMEOUT_MS)
         return None

@@ -18,10 +18,9 @@ from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings
 from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
 from kreassign.executor.history.run_history import RunHistory, UnreadableJournal, left_behind, read_view
 from kreassign.executor.journal import active_run, cluster_journals
-from kreassign.executor.lease import LeaseHolder, OriginalValues, present_holder
+from kreassign.executor.lease import LeaseHolder, present_holder
 from kreassign.executor.lease.lease import GROUP_ID as LEASE_GROUP
 from kreassign.executor.lease.lease import OFFSETS_TOPIC
-from kreassign.executor.lease.record import read_record
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.executor.maintenance import MaintenanceRecord
 from kreassign.executor.state import RunView
@@ -79,7 +78,7 @@ def examine(
     topics = client.describe_topics()
     settings, unread = requests.read_configs(client, throttle_keys(topics.ok, live))
     left = tuple(left_behind(state_dir, whole.cluster_id))
-    holder, record, lease_problems = _lease(client)
+    holder, lease_problems = _lease(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
     unseen = unseen_topics(client, topics.ok, (one for dirs in client.describe_log_dirs().ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
@@ -110,7 +109,6 @@ def examine(
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
         lease=holder,
-        record=record,
         maintenance=maintenance,
         unread=(
             *lease_problems,
@@ -224,11 +222,9 @@ def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple
         return NO_MAINTENANCE, (f"maintenance of brokers: {error_text(error)}",)
 
 
-def _lease(client: AdminClient) -> tuple[LeaseHolder | None, OriginalValues | None, tuple[str, ...]]:
-    """Who holds the lease, what was recorded, and why that could not be told."""
-    if OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
-        return None, None, ()
+def _lease(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:
+    """The holder of the lease, and why it is not known, if so."""
     try:
-        return present_holder(client), read_record(client), ()
-    except (ClusterError, InputError) as error:
-        return None, None, (f"lease of the cluster: {error_text(error)}",)
+        return present_holder(client), ()
+    except ClusterError as error:
+        return None, (f"lease of the cluster: {error_text(error)}",)

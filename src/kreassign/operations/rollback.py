@@ -116,7 +116,7 @@ def _prepared_run(
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
     found = first.found if request.found is FoundThrottles.REFUSE else request.found
-    return agreed(started, read_others(client, started), found, context.original_settings(client)), asked
+    return agreed(started, read_others(client, started), found), asked
 
 
 def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:

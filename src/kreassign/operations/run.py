@@ -38,7 +38,6 @@ from kreassign.executor.lease import (
     NO_LEASE,
     ClusterLease,
     Forgone,
-    Held,
     Lease,
     LeaseHolder,
     LeasePolicy,
@@ -46,8 +45,7 @@ from kreassign.executor.lease import (
     Taken,
     present_holder,
 )
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, SESSION_MS
-from kreassign.executor.lease.record import left_settings, present_values, read_record, throttle_settings, write_record
+from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.maintenance import InMaintenance, none_in_maintenance
 from kreassign.executor.preflight import UNKNOWN_ORIGIN, PlanOrigin, RunSettings, agreed, prepare, read_others
 from kreassign.executor.preview import (
@@ -66,11 +64,9 @@ from kreassign.executor.runner import POLL_S, Replanned, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
-from kreassign.executor.throttle_ledger import ConfigValue, FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import Cluster, ConfigResource, TopicPartition
-from kreassign.model.authorization import refused_permission
-from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model import TopicPartition
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
@@ -79,7 +75,6 @@ from kreassign.operations.run_journals import default_state_dir, keep_facts, thi
 
 __all__ = [
     "ASSUMED_NETWORK_BYTES_PER_S",
-    "NO_RECORD",
     "POLL_INTERVAL_S",
     "SYSTEM_CLOCK",
     "USED_AT_MOST",
@@ -94,7 +89,6 @@ __all__ = [
     "leased",
     "measured",
     "new_run_id",
-    "originals_of",
     "prepare_run",
     "preview_run",
     "refuse_if_leased",
@@ -109,17 +103,11 @@ __all__ = [
 # The lease of a cluster around a run: taken before its journal is begun, released when the run is at rest.
 
 SYSTEM_CLOCK = SystemClock()
-NO_RECORD = NoRecord()
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings.
-
-    `scope` are the topics and brokers whose throttles a new run may change, and `originals` what it will leave there
-    where that is not what it found. One that `is_resumed` has changed some already: its scope is what it may change
-    besides from now on, if there is anything.
-    """
+    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings."""
 
     run_id: str
     cluster_id: str
@@ -127,9 +115,6 @@ class LeaseRequest:
     policy: LeasePolicy
     operator: Operator
     warn: Warn
-    scope: frozenset[ConfigResource] | None = None
-    originals: tuple[ConfigValue, ...] = ()
-    is_resumed: bool = False
 
 
 @contextmanager
@@ -146,9 +131,7 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
     lease = ClusterLease(client, clock, holder, wanted.policy)
     try:
         _take(client, lease, wanted)
-        _keep_record(client, lease, wanted, clock)
         yield lease
-        _clear_record(client, lease)
     finally:
         lease.release()
 
@@ -208,61 +191,6 @@ def _refusal(reason: str) -> InputError:
     )
 
 
-# --- what was set before anyone's run ------------------------------------------------------------------------------
-
-
-def _keep_record(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest, clock: Clock) -> None:
-    """Write down what is set. Where an earlier run did not restore everything, its record holds for what it knows."""
-    if lease.membership is None or wanted.scope is None:
-        return
-    try:
-        found, _ = throttle_settings(client)
-        present = {one.key: one for one in found} | {one.key: one for one in wanted.originals}
-        record = read_record(client)
-        if wanted.is_resumed and record is None:
-            return  # What is set now is the run's own, and no record of what was before.
-        if record is None or not (wanted.is_resumed or left_settings(record, found)):
-            record = present_values(wanted.run_id, clock.now_ms(), present.values(), wanted.scope)
-        write_record(client, lease.membership, record.extended(present.values(), wanted.scope))
-    except (ClusterError, InputError) as error:
-        if wanted.policy is LeasePolicy.REQUIRE:
-            raise
-        wanted.warn(f"what throttles were set before this run is not recorded in the cluster: {_with_remedy(error)}")
-
-
-def originals_of(client: AdminClient, policy: LeasePolicy) -> OriginalSettings:
-    """What the cluster's own record tells of throttles that earlier runs, of any machine, left."""
-    if policy is LeasePolicy.OFF or OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
-        return NO_RECORD
-    try:
-        return read_record(client) or NO_RECORD
-    except ClusterError:
-        return NO_RECORD
-
-
-def _clear_record(client: AdminClient, lease: ClusterLease) -> None:
-    """Remove the record once everything is as it says. What cannot be told now is told to the next run."""
-    if lease.membership is None or not isinstance(lease.confirm(), Held):
-        return
-    try:
-        record = read_record(client)
-        present, unread = throttle_settings(client)
-        if record is not None and not unread and not left_settings(record, present):
-            write_record(client, lease.membership, None)
-    except (ClusterError, InputError):
-        return
-
-
-def _with_remedy(error: ClusterError | InputError) -> str:
-    if named := refused_permission(error):
-        return named
-    if has_code(error, TOPIC_AUTHORIZATION_FAILED):
-        return f"permission is missing: READ on the topic __consumer_offsets ({error})"
-    if has_code(error, GROUP_AUTHORIZATION_FAILED):
-        return f"permission is missing: READ on the group {GROUP_ID} ({error})"
-    return str(error)
-
-
 # A run: checked and measured before anything is sent, executed, resumed, cancelled.
 
 POLL_INTERVAL_S = POLL_S
@@ -296,8 +224,8 @@ class RunContext:
     """Around a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
-    `lease` says whether the run has to be the only one on its cluster, whatever the machine. `originals` is the record
-    of what was set before any run; None for the cluster's own. `observers` look at the run besides.
+    `lease` says whether the run has to be the only one on its cluster, whatever the machine. `observers` look at the
+    run besides.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -307,12 +235,7 @@ class RunContext:
     warn: Warn = warn_program
     operator: Operator = field(default_factory=this_operator)
     lease: LeasePolicy = LeasePolicy.AUTO
-    originals: OriginalSettings | None = None
     observers: tuple[Observer, ...] = ()
-
-    def original_settings(self, client: AdminClient) -> OriginalSettings:
-        """The record of what was set before any run. Raises ClusterError, InputError."""
-        return originals_of(client, self.lease) if self.originals is None else self.originals
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +290,7 @@ def prepare_run(
     if facts is not None and facts.cluster_id is not None:
         known = topic_ids_of_moves(started.moves).keys()
         warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
-    started = agreed(started, read_others(client, started), request.found, context.original_settings(client))
+    started = agreed(started, read_others(client, started), request.found)
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
@@ -375,7 +298,11 @@ def prepare_run(
 
 
 def start_run(
-    client: AdminClient, started: RunStarted, context: RunContext, facts: PlanFacts | None = None
+    client: AdminClient,
+    started: RunStarted,
+    context: RunContext,
+    facts: PlanFacts | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
     """Execute a run that was prepared. Raises InputError when another is active on the cluster.
 
@@ -383,7 +310,7 @@ def start_run(
     """
     started = replace(started, operator=context.operator)
     with (
-        leased(client, _first_lease_request(started, context)) as lease,
+        leased(client, _lease_request(started.run_id, started.cluster_id, context), clock) as lease,
         Journal.create(context.state_dir, started) as journal,
     ):
         if facts is not None:
@@ -391,7 +318,7 @@ def start_run(
                 keep_facts(journal.path, facts)
             except OSError as error:
                 context.warn(f"a report of the run will not show why moves are made: {error}")
-        return _execute(client, journal, lease, context, lambda runner: runner.start(started))
+        return _execute(client, journal, lease, context, clock, lambda runner: runner.start(started))
 
 
 def resume_run(
@@ -401,6 +328,7 @@ def resume_run(
     request: Callable[[int], Request] | None = None,
     *,
     replan: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
     """Go on with the run of this journal, first of all with this request, which is stored only if that is possible.
 
@@ -419,13 +347,14 @@ def resume_run(
         if request is not None:
             post_request(path, request)
 
-    with journal, leased(client, _next_lease_request(path, cluster, context, replan=replan)) as lease:
+    with journal, leased(client, _lease_request(path.stem, cluster.cluster_id, context), clock) as lease:
         _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,
             journal,
             lease,
             context,
+            clock,
             lambda runner: runner.resume(events, context.operator, start.machine, replans=replan, before_anything=ask),
         )
 
@@ -456,30 +385,6 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
 
 def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> LeaseRequest:
     return LeaseRequest(run_id or "", cluster_id, context.state_dir, context.lease, context.operator, context.warn)
-
-
-def _first_lease_request(started: RunStarted, context: RunContext) -> LeaseRequest:
-    """Of a run that begins: what it may change is written down first."""
-    topics = {ConfigResource.topic(move.topic_partition.topic) for move in started.moves}
-    brokers = _brokers(started).union(started.live_brokers if started.replans else ())
-    scope = frozenset({*topics, *map(ConfigResource.broker, brokers), *(one.key.resource for one in started.adopted)})
-    wanted = _lease_request(started.run_id, started.cluster_id, context)
-    return replace(wanted, scope=scope, originals=started.originals)
-
-
-def _next_lease_request(path: Path, cluster: Cluster, context: RunContext, *, replan: bool) -> LeaseRequest:
-    """Of a run that is resumed: what it may change besides from now on is written down, too."""
-    wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), is_resumed=True)
-    begun = first_event(path)
-    if begun.replans or not replan:
-        return wanted
-    more = set(cluster.broker_ids).difference(_brokers(begun))
-    return replace(wanted, scope=frozenset(map(ConfigResource.broker, more)))
-
-
-def _brokers(started: RunStarted) -> frozenset[int]:
-    """Those between which the plan moves."""
-    return frozenset(broker for move in started.moves for broker in (*move.original, *move.target))
 
 
 def new_run_id(now_ms: int) -> str:
@@ -582,12 +487,17 @@ def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
 
 
 def _execute(
-    client: AdminClient, journal: Journal, lease: Lease, context: RunContext, drive: Callable[[Runner], RunHistory]
+    client: AdminClient,
+    journal: Journal,
+    lease: Lease,
+    context: RunContext,
+    clock: Clock,
+    drive: Callable[[Runner], RunHistory],
 ) -> RunHistory:
     listener = _Listener(context.warn, context.observers)
     runner = Runner(
         client,
-        SYSTEM_CLOCK,
+        clock,
         journal,
         listener=listener.listen,
         poll_s=context.poll_s,

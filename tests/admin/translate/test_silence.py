@@ -86,7 +86,7 @@ def test_an_item_that_the_answer_forgot_fails(asking: Asking) -> None:
 
 
 def test_a_group_whose_offsets_are_forgotten_in_part_is_not_one_without_them() -> None:
-    """The cluster's record of original throttles is kept in committed offsets: a lost piece must not read as none."""
+    """The record of maintenance is kept in committed offsets: a lost piece must not read as none."""
     response = api.OFFSET_FETCH.response
     entry = response.OffsetFetchResponseTopic
     told = entry.OffsetFetchResponsePartition(

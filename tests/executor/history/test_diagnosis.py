@@ -10,7 +10,7 @@ import pytest
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.findings import Moving
 from kreassign.executor.history.run_history import UnreadableJournal
-from kreassign.executor.lease import LeaseHolder, OriginalValues
+from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
@@ -133,19 +133,3 @@ def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:
     assert (issue.kind, issue.subject) == ("journal", "run run-1")
     assert "/state/c/run-1.sqlite is damaged at event 3" in issue.seen
     assert "kreassign forget /state/c/run-1.sqlite" in issue.remedy
-
-
-def test_what_a_run_of_any_machine_left_is_told_by_the_record_of_the_cluster() -> None:
-    record = OriginalValues("run-7", 1, (ConfigValue(RATE.key, "700"),), frozenset({RATE.key.resource}))
-    (issue, throttle) = diagnose(ClusterReadings(LIVE, (one(),), throttles=(RATE,), record=record))
-    assert "It may be of run run-7, which restores it: leave it" in throttle.remedy
-    assert throttle.commands == (("kreassign", "resume", "run-7"),)
-    assert (issue.kind, issue.subject) == ("record", "run run-7")
-    assert "leader.replication.throttled.rate of broker 1 is '5' and was 700" in issue.seen
-    assert issue.commands == (("kreassign", "resume", "run-7"),)
-
-
-def test_while_a_run_holds_the_lease_its_record_is_no_issue() -> None:
-    record = OriginalValues("run-7", 1)
-    holder = LeaseHolder("run-7", "alice", "ops-1", 1)
-    assert kinds(ClusterReadings(LIVE, (one(),), record=record, lease=holder)) == []

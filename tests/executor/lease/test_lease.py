@@ -9,23 +9,12 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS, GroupPort
-from kreassign.executor.lease.record import (
-    OriginalValues,
-    left_settings,
-    present_values,
-    read_record,
-    throttle_settings,
-    write_record,
-)
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
-from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.error_codes import (
     GROUP_MAX_SIZE_REACHED,
     INVALID_SESSION_TIMEOUT,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
-from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
@@ -251,70 +240,3 @@ def test_a_missing_permission_is_named(rules: tuple[Allow, ...], missing: str) -
 def test_read_on_the_group_is_enough_for_the_lease() -> None:
     rules = (Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC), Allow(ANONYMOUS, Operation.READ, group=ALL_GROUPS))
     assert isinstance(allowed(*rules).lease("one").take(), Held)
-
-
-# What was set before anyone's run
-
-RATE = ConfigKey(ConfigResource.broker(1), LEADER_THROTTLED_RATE)
-OTHER_RATE = ConfigKey(ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE)
-
-
-def set_rate(hosts: Hosts, key: ConfigKey, value: str) -> None:
-    hosts.client().incremental_alter_configs({key.resource: [ConfigChange.set(key.name, value)]}).raise_if_any()
-
-
-def recorded(hosts: Hosts, lease: ClusterLease) -> OriginalValues:
-    """What the holder writes before its first change."""
-    values, unread = throttle_settings(hosts.client())
-    assert not unread
-    everything = frozenset(one.key.resource for one in values)
-    record = present_values(lease.holder.run_id, hosts.time.now_ms(), values, everything)
-    assert lease.membership is not None
-    write_record(hosts.client(), lease.membership, record)
-    return record
-
-
-def test_the_record_outlives_its_writer_and_tells_what_it_left(hosts: Hosts) -> None:
-    set_rate(hosts, OTHER_RATE, "700")
-    first, second = hosts.lease("one"), hosts.lease("two")
-    first.take()
-    record = recorded(hosts, first)
-    assert record.values == (ConfigValue(OTHER_RATE, "700"),)
-    for key in (RATE, OTHER_RATE):
-        set_rate(hosts, key, "20000000")
-    hosts.twin.advance(SESSION_MS)
-    second.take()
-    assert read_record(hosts.client()) == record
-    present, _ = throttle_settings(hosts.client())
-    assert set(left_settings(record, present)) == {
-        ConfigOverride(RATE, None, "20000000"),
-        ConfigOverride(OTHER_RATE, "700", "20000000"),
-    }
-
-
-def test_a_former_holder_cannot_write_the_record(hosts: Hosts) -> None:
-    first, second = hosts.lease("one"), hosts.lease("two")
-    first.take()
-    former = first.membership
-    assert former is not None
-    hosts.twin.advance(SESSION_MS)
-    second.take()
-    record = recorded(hosts, second)
-    with pytest.raises(Exception, match="not aware of this member"):
-        write_record(hosts.client(), former, None)
-    assert read_record(hosts.client()) == record
-    assert second.membership is not None
-    write_record(hosts.client(), second.membership, None)
-    assert read_record(hosts.client()) is None
-
-
-def test_a_record_that_does_not_fit_is_refused(hosts: Hosts) -> None:
-    lease = hosts.lease("one")
-    lease.take()
-    values = tuple(
-        ConfigValue(ConfigKey(ConfigResource.topic(f"t{number}"), LEADER_THROTTLED_RATE), str(number**9))
-        for number in range(3_000)
-    )
-    assert lease.membership is not None
-    with pytest.raises(Exception, match=r"do not fit .* has 3 partitions"):
-        write_record(hosts.client(), lease.membership, OriginalValues("one", 1, values))

@@ -7,12 +7,11 @@ others are being added, leaves a broker that is both added and removed, and the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kreassign.executor.history.findings import (
-    NAMED,
     NO_RUN,
     Filling,
     Issue,
@@ -28,10 +27,9 @@ from kreassign.executor.history.findings import (
     ways_to_cancel,
 )
 from kreassign.executor.history.run_history import UnreadableJournal
-from kreassign.executor.lease import LeaseHolder, OriginalValues
-from kreassign.executor.lease.record import left_settings
+from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import MaintenanceRecord
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     NO_LEADER,
     AllowedOperations,
@@ -52,10 +50,10 @@ _LOOK_AGAIN = ("kreassign", "doctor")
 class ClusterReadings:
     """What was read. `throttles` are settings of throttles that topics or brokers have of their own.
 
-    `lease` is who holds the lease of the cluster, `record` what throttles were before anyone's run, `maintenance` which
-    brokers are in maintenance. `brokers` has those that are down too, where the cluster names them. `owned` are
-    settings of runs of this state directory that are not at their end, with the id of the run, and `run_ids` are those
-    runs. What is measured was for `measured_s` seconds. `allowed` is what this client may do, as `principal`.
+    `lease` is who holds the lease of the cluster, `maintenance` which brokers are in maintenance. `brokers` has those
+    that are down too, where the cluster names them. `owned` are settings of runs of this state directory that are not
+    at their end, with the id of the run, and `run_ids` are those runs. What is measured was for `measured_s` seconds.
+    `allowed` is what this client may do, as `principal`.
     """
 
     live: tuple[int, ...]
@@ -65,7 +63,6 @@ class ClusterReadings:
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     interrupted_runs: tuple[str, ...] = ()
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
-    record: OriginalValues | None = None
     lease: LeaseHolder | None = None
     maintenance: MaintenanceRecord = NO_MAINTENANCE
     unread: tuple[str, ...] = ()
@@ -104,7 +101,6 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _maintenance,
         _interrupted_runs,
         _unreadable_journals,
-        _record,
         _throttles,
         _under_replicated,
         _leaders,
@@ -255,46 +251,19 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
         yield Issue("journal", f"run {journal.run_id}", seen, journal.remedy, (forget,))
 
 
-def _record(readings: ClusterReadings) -> Iterator[Issue]:
-    """A record is written by a run and removed by it, so one that nobody holds the lease for was left."""
-    record = readings.record
-    if record is None or readings.lease is not None:
-        return
-    left = left_settings(record, readings.throttles)
-    seen = f"it did not restore what it found, as the cluster's own record tells: {_some(left)}"
-    yield Issue(
-        "record",
-        f"run {record.run_id}",
-        seen,
-        "Go on with it where its journal is; the next run restores the rest",
-        (("kreassign", "resume", record.run_id),),
-    )
-
-
-def _some(left: Sequence[ConfigOverride]) -> str:
-    named = "; ".join(f"{one.key} is {one.value!r} and was {one.before or 'not set'}" for one in left[:NAMED])
-    return f"{named} and {len(left) - NAMED} more" if len(left) > NAMED else named or "its settings are gone by now"
-
-
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
     """Settings that no reassignment of their topic, or of any topic, explains, and no run that is not at its end.
 
-    What an earlier run of any machine may want to restore is not advised to be deleted.
+    While a run of another state directory holds the lease, they may be its own, and are not advised to be deleted.
     """
     topics = {name.topic for name in readings.ongoing}
-    record = readings.record
     for present in readings.throttles:
         resource, key = present.key.resource, present.key
         is_explained = resource.name in topics if resource.type is ResourceType.TOPIC else bool(topics)
         if is_explained or key in readings.owned:
             continue
         seen = f"{key.name} is {present.value!r}, and nothing that is being reassigned needs it"
-        if record is not None and record.covers(resource):
-            remedy = f"It may be of run {record.run_id}, which restores it: leave it until that is at its end"
-            ways = (("kreassign", "resume", record.run_id),) if readings.lease is None else (_LOOK_AGAIN,)
-            yield Issue("throttle", str(resource), seen, remedy, ways)
-            continue
-        if record is None and readings.elsewhere is not None:
+        if readings.elsewhere is not None:
             remedy = f"It may be of {readings.elsewhere}: leave it until that is at its end, then look again"
             yield Issue("throttle", str(resource), seen, remedy, (_LOOK_AGAIN,))
             continue

@@ -387,15 +387,18 @@ _Missing = tuple[str, str, tuple[str, ...]]
 """An operation, on what (as kafka-acls names it), and of which names."""
 
 _LOOK = ("Describe", "DescribeConfigs")
-_RECORD = (OFFSETS_TOPIC, "Read")
 NEEDS = (
     Need("doctor, snapshot, collect, plan, verify", _LOOK, _LOOK),
     Need("run, resume, cancel, rollback without a throttle", (*_LOOK, "Alter"), _LOOK),
     Need("run, resume, cancel, rollback with a throttle", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
     Need("maintenance, decommission", (*_LOOK, "Alter", "AlterConfigs"), (*_LOOK, "AlterConfigs")),
     Need("audit records", topics=("Describe", "DescribeConfigs", "Read")),
-    Need("the lease of the cluster, which runs can do without", group=(LEASE_GROUP, "Read"), topic=_RECORD),
-    Need("maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=_RECORD),
+    Need(
+        "the lease of the cluster, which runs can do without",
+        group=(LEASE_GROUP, "Read"),
+        topic=(OFFSETS_TOPIC, "Describe"),
+    ),
+    Need("maintenance that other machines see", group=(MAINTENANCE_GROUP, "Read"), topic=(OFFSETS_TOPIC, "Read")),
     Need(
         "runs that keep away from brokers in maintenance, before Kafka 4.3; they do without",
         group=(MAINTENANCE_GROUP, "Describe"),

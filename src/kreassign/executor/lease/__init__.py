@@ -1,4 +1,4 @@
-"""One writer per cluster: a lease that is kept in the cluster itself, with what was set there before anyone's run."""
+"""One writer per cluster: a lease that is kept in the cluster itself."""
 
 from kreassign.executor.lease.lease import (
     NO_LEASE,
@@ -12,7 +12,6 @@ from kreassign.executor.lease.lease import (
     Taken,
     present_holder,
 )
-from kreassign.executor.lease.record import OriginalValues
 
 __all__ = [
     "NO_LEASE",
@@ -23,7 +22,6 @@ __all__ = [
     "LeaseHolder",
     "LeasePolicy",
     "LeaseStatus",
-    "OriginalValues",
     "Taken",
     "present_holder",
 ]

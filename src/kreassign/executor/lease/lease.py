@@ -18,7 +18,7 @@ A coordinator that does not answer takes nothing away while the session lasts: n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,7 +26,7 @@ from typing import Protocol
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, Rejected, Unsupported
-from kreassign.model import Batch, Topic, TopicPartition
+from kreassign.model import Batch, Topic
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
@@ -40,7 +40,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
-from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, GroupMember, Membership
+from kreassign.model.requests import Group, GroupCandidate, GroupMember, Membership
 
 # How a run stands with the lease.
 
@@ -132,18 +132,6 @@ class GroupPort(Protocol):
 
     def leave_group(self, group_id: str, instance_id: str, *, member_id: str, timeout_ms: int | None) -> None:
         """Take a member out of a group."""
-        ...
-
-    def commit_offsets(
-        self, membership: Membership, offsets: Mapping[TopicPartition, CommittedOffset], *, timeout_ms: int | None
-    ) -> Batch[TopicPartition, None]:
-        """Commit offsets as a member of this generation."""
-        ...
-
-    def fetch_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
-    ) -> Batch[TopicPartition, CommittedOffset]:
-        """What a group has committed."""
         ...
 
 

@@ -1,0 +1,185 @@
+"""Whose a throttle is, over several runs and an operator between them: on the twin, as the command line runs them.
+
+What no journal of the state directory shows as written by its run is somebody's: no run changes it without --adopt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.executor.events import Operator
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import find_journals
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
+from kreassign.executor.throttle_ledger import FoundThrottles
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model import ConfigResource, NewTopic
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LOG_DIR_RATE,
+)
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
+from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
+from tests.executor.deaths import Died
+from tests.executor.test_foreign_throttle_on_twin import change, clear_all
+from tests.executor.twin_runs import RATE, TwinRig, tp
+
+pytestmark = pytest.mark.thorough
+
+DAY_S = 86_400.0
+HERE, ELSEWHERE = "host-1", "host-2"
+FIRST, SECOND = PartitionAssignment(tp(0), (2, 1)), PartitionAssignment(tp(1), (3, 0))
+"""From broker 0 to 2; from broker 1 to 3: the second move has no broker of the first."""
+
+SETTINGS = {
+    "a rate of the run": (ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE, "7000000"),
+    "another rate of its broker": (ConfigResource.broker(2), LEADER_THROTTLED_RATE, "7000000"),
+    "the rate of directories": (ConfigResource.broker(2), LOG_DIR_RATE, "7000000"),
+    "a list of its topic": (ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS, "7:4"),
+    "a rate of another broker": (ConfigResource.broker(4), LEADER_THROTTLED_RATE, "7000000"),
+}
+of_every_setting = pytest.mark.parametrize("what", SETTINGS)
+of_a_rate_and_a_list = pytest.mark.parametrize("what", ["a rate of the run", "a list of its topic"])
+from_both_hosts = pytest.mark.parametrize("host", [HERE, ELSEWHERE])
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], others={"secret": [[0, 1]]})
+    rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2), (1, 2, 3)))]).raise_if_any()
+    return rig
+
+
+def context_of(rig: TwinRig, host: str, kill_after_s: float | None = None) -> RunContext:
+    """A host with a state directory of its own; its process is killed so much later."""
+    due_ms = None if kill_after_s is None else rig.transport.now_ms() + kill_after_s * 1000
+
+    def kill(*_: object) -> None:
+        if due_ms is not None and rig.transport.now_ms() >= due_ms:
+            raise Died
+
+    return RunContext(rig.state_dir / host, operator=Operator("alice", host), observers=(kill,))
+
+
+def run(
+    rig: TwinRig,
+    host: str,
+    move: PartitionAssignment,
+    found: FoundThrottles = FoundThrottles.REFUSE,
+    *,
+    kill_after_s: float | None = None,
+) -> RunHistory:
+    """Run one throttled move on this host."""
+    context = context_of(rig, host, kill_after_s)
+    request = RunRequest(PlanFile(Plan((move,))), ThrottleRates(RATE), measure_for_s=0, found=found)
+    started = prepare_run(rig.client, request, context, rig.transport)
+    return start_run(rig.client, started, context, clock=rig.transport)
+
+
+def refused_run(rig: TwinRig, host: str, what: str) -> None:
+    """See the second run refused, with what is set and what to do, and the setting left alone."""
+    resource, name, value = SETTINGS[what]
+    before = rig.throttles
+    with pytest.raises(InputError) as refused:
+        run(rig, host, SECOND)
+    for sentence in (f"{name} of {resource} is '{value}'", "--adopt remove", "--adopt restore"):
+        assert sentence in str(refused.value)
+    assert rig.throttles == before
+    assert before[f"{resource} {name}"] == value
+
+
+def set_by_hand(rig: TwinRig, what: str) -> Callable[[], None]:
+    return lambda: change(rig, *SETTINGS[what])
+
+
+@from_both_hosts
+@of_every_setting
+def test_what_an_operator_sets_during_a_run_outlives_the_next_run(rig: TwinRig, host: str, what: str) -> None:
+    rig.after(5, set_by_hand(rig, what))
+    first = run(rig, HERE, FIRST)
+    if what == "a rate of the run":
+        assert any("it was left so" in problem for problem in first.problems)
+    assert list(rig.throttles.values()) == [SETTINGS[what][2]]
+    refused_run(rig, host, what)
+
+
+@of_a_rate_and_a_list
+def test_what_an_operator_sets_after_a_killed_run_outlives_a_run_elsewhere(rig: TwinRig, what: str) -> None:
+    kill_and_clean_up(rig)
+    set_by_hand(rig, what)()
+    refused_run(rig, ELSEWHERE, what)
+
+
+@of_a_rate_and_a_list
+def test_what_an_operator_sets_after_a_killed_run_outlives_a_run_here(rig: TwinRig, what: str) -> None:
+    kill_and_clean_up(rig)
+    with pytest.raises(InputError, match="was left on this cluster"):
+        run(rig, HERE, SECOND)
+    (journal,) = find_journals(rig.state_dir / HERE)
+    resumed = resume_run(rig.client, journal, context_of(rig, HERE), clock=rig.transport)
+    assert (resumed.throttle_residue, rig.throttles) == ((), {})
+    set_by_hand(rig, what)()
+    refused_run(rig, HERE, what)
+
+
+def kill_and_clean_up(rig: TwinRig) -> None:
+    """A run is killed; an operator removes its throttle when its move has ended, and a day passes."""
+    with pytest.raises(Died):
+        run(rig, HERE, FIRST, kill_after_s=5)
+    assert rig.throttles
+    rig.transport.sleep(60)
+    assert not rig.client.list_partition_reassignments()
+    clear_all(rig)
+    rig.transport.sleep(DAY_S)
+
+
+@from_both_hosts
+@of_a_rate_and_a_list
+def test_a_hidden_topic_gives_no_later_run_a_setting_of_others(rig: TwinRig, host: str, what: str) -> None:
+    """The first run may not read the configuration of a topic that is no concern of it."""
+    everything = rig.twin.settings.permissions
+    on_topics = (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS, Operation.READ)
+    operations = (*on_topics, Operation.ALTER)
+    rules = {
+        *(Allow(ANONYMOUS, operation) for operation in operations),
+        *(Allow(ANONYMOUS, operation, topic) for operation in on_topics for topic in ("t", OFFSETS_TOPIC)),
+        Allow(ANONYMOUS, Operation.DESCRIBE, "secret"),
+        Allow(ANONYMOUS, Operation.READ, group=GROUP_ID),
+        Allow(ANONYMOUS, Operation.READ, group="kreassign-maintenance"),
+    }
+    rig.twin.settings = replace(rig.twin.settings, permissions=Permissions(frozenset(rules)))
+    assert run(rig, HERE, FIRST).state == "done"
+    rig.twin.settings = replace(rig.twin.settings, permissions=everything)
+    rig.transport.sleep(DAY_S)
+    set_by_hand(rig, what)()
+    refused_run(rig, host, what)
+
+
+@from_both_hosts
+@of_a_rate_and_a_list
+def test_what_adopt_restores_outlives_a_later_run(rig: TwinRig, host: str, what: str) -> None:
+    set_by_hand(rig, what)()
+    before = rig.throttles
+    adopted = run(rig, HERE, FIRST, FoundThrottles.RESTORE)
+    assert (adopted.state, adopted.problems, rig.throttles) == ("done", (), before)
+    refused_run(rig, host, what)
+    assert run(rig, host, SECOND, FoundThrottles.RESTORE).state == "done"
+    assert rig.throttles == before
+
+
+@from_both_hosts
+@of_a_rate_and_a_list
+def test_what_adopt_removes_is_gone_with_the_run(rig: TwinRig, host: str, what: str) -> None:
+    rig.after(5, set_by_hand(rig, what))
+    run(rig, HERE, FIRST)
+    assert run(rig, host, SECOND, FoundThrottles.REMOVE).state == "done"
+    assert rig.throttles == {}
