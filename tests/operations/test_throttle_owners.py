@@ -27,6 +27,7 @@ from kreassign.model.throttle import (
     LOG_DIR_RATE,
 )
 from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.rollback import RollbackRequest, roll_back
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
 from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from tests.executor.deaths import Died
@@ -183,3 +184,15 @@ def test_what_adopt_removes_is_gone_with_the_run(rig: TwinRig, host: str, what: 
     run(rig, HERE, FIRST)
     assert run(rig, host, SECOND, FoundThrottles.REMOVE).state == "done"
     assert rig.throttles == {}
+
+
+def test_a_rollback_does_not_remove_what_was_set_after_its_run(rig: TwinRig) -> None:
+    what = "a rate of the run"
+    set_by_hand(rig, what)()
+    done = run(rig, HERE, FIRST, FoundThrottles.REMOVE)
+    assert (done.state, rig.throttles) == ("done", {})
+    set_by_hand(rig, what)()
+    before = rig.throttles
+    with pytest.raises(InputError, match="--adopt remove"):
+        roll_back(rig.client, RollbackRequest(done.run_id), context_of(rig, HERE))
+    assert rig.throttles == before

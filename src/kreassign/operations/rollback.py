@@ -115,7 +115,9 @@ def _prepared_run(
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
-    found = first.found if request.found is FoundThrottles.REFUSE else request.found
+    # What the run was told to remove is gone: what is set now was set since, and nobody said what that is.
+    told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
+    found = told if request.found is FoundThrottles.REFUSE else request.found
     return agreed(started, read_others(client, started), found), asked
 
 
