@@ -87,9 +87,6 @@ RETIRED = (
     Retired("situation", "controller context", as_name=True),
 )
 
-# Journals of earlier versions have the names of their time, and the tables that read them have to spell them.
-OLD_NAMES = ("src/kreassign/executor/journal/migration.py",)
-
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
@@ -98,7 +95,7 @@ def every_text() -> tuple[Source, ...]:
     """What is checked; of tests only the names of their functions. This file holds the retired words itself."""
     own = ("src/kreassign/**/*.html", "src/kreassign/twin/scenarios/**/*.toml")
     texts = read(*own, "docs/**/*.md", "*.md", "changelog/*.md", "Makefile")
-    code = (file for file in python("src/kreassign", "bench", "testbed", "scripts") if file.path not in OLD_NAMES)
+    code = python("src/kreassign", "bench", "testbed", "scripts")
     tests = (names_of_tests(file) for file in python("tests") if file.path != "tests/test_words.py")
     return (*texts, *code, *tests)
 

@@ -16,13 +16,11 @@ from random import Random
 from kreassign.errors import DataError, InputError
 from kreassign.executor.journal import Journal
 from kreassign.executor.journal.file import chained, unstored
-from kreassign.executor.journal.migration import READABLE_VERSIONS
 from kreassign.model import TopicPartition
 from kreassign.operations.run_journals import kept_facts_path
 from kreassign.twin.metadata import BrokerFenced, PartitionChanged, TopicCreated
 from kreassign.twin.store import SIGNATURE, FileLog, _framed, to_json
 from tests.campaigns.campaign import BrokenError
-from tests.executor.journal.test_migration import DUMPS
 from tests.executor.run_events import WHOLE, started
 from tests.executor.twin_runs import RATE, TwinRig
 from tests.fuzz.commands import command
@@ -39,7 +37,6 @@ BODIES = (None, 7, 1.5, b"", b"\xff", "", "null", "[]", "7", '"x"', "[" * 100_00
 KINDS = ("HoldRequested", "UneventfulPolls", "Nobody", "", "\x1b[2J", b"x")
 TWICE = "INSERT OR IGNORE INTO events SELECT sequence + 1000, at_ms, kind, body, digest FROM events"
 ALL = "SELECT sequence, kind, body FROM events ORDER BY sequence"
-OLD = tuple(version for version in READABLE_VERSIONS if (DUMPS / f"journal-v{version}.sql").exists())
 
 
 def whole_journal(state: Path) -> Path:
@@ -56,12 +53,6 @@ def _whole(folder: Path) -> dict[str, Path]:
     rig = TwinRig(folder / "long", [[0, 1], [1, 0]])
     rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE))
     found["long"] = rig.path()
-    for version in OLD:
-        path = folder / f"old-{version}" / "twin" / "run-1.sqlite"
-        path.parent.mkdir(parents=True)
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript((DUMPS / f"journal-v{version}.sql").read_text(encoding="utf-8"))
-        found[f"old-{version}"] = path
     return found
 
 

@@ -169,14 +169,13 @@ class Operator:
 class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
-    `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
-    `found` tells how to treat throttles that others had set: at the end a setting that is named in `originals` gets
-    the value from there, whatever it was when the run began; `adopted` ones are the run's to restore, needed or not.
+    `plan_id` is that of the plan's facts file. `found` tells how to treat throttles that others had set: at the end a
+    setting that is named in `originals` gets the value from there, whatever it was when the run began; `adopted` ones
+    are the run's to restore, needed or not.
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
     while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is resumed,
-    before anything is set again; journals of earlier versions have no such rows.
-    One that `replans` gives moves whose destination is lost other destinations, and one that `allows_producer_outage`
-    has the operator's consent to moves while which producers with acks=all are refused.
+    before anything is set again. One that `replans` gives moves whose destination is lost other destinations, and one
+    that `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused.
     """
 
     at_ms: int

@@ -2,6 +2,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -231,3 +232,18 @@ def test_a_request_that_is_none_is_refused(tmp_path: Path, kind: str, body: str)
         connection.close()
         with pytest.raises(JournalDamaged):
             journal.requests_after(0)
+
+
+@pytest.mark.parametrize("version", [1, 5, 99])
+def test_a_journal_of_another_version_is_refused_by_name(tmp_path: Path, version: int) -> None:
+    path = written(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    refusal = f"run-1.sqlite has journal version {version}, written by another version of kreassign"
+    for use in (
+        lambda: read_events(path),
+        lambda: Journal.resume(path, "cluster-1"),
+        lambda: post_request(path, lambda request: HoldRequested(5, request)),
+    ):
+        with pytest.raises(JournalDamaged, match=refusal):
+            use()

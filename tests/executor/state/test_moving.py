@@ -322,7 +322,6 @@ def test_moves_do_not_start_while_the_throttle_is_in_doubt(answer: Event, decide
     (True, f"check {ALL}"), (False, UNLISTED),
 ])  # fmt: skip
 def test_lists_are_read_before_they_are_changed(rereads_first: bool, decided: str) -> None:
-    """Journals of earlier versions have no such reading."""
     run = Played(replace(guarded(), rereads_first=rereads_first)).go("wait")
     assert run.on(look(5_000, AT_PLACE, MOVES[0])).decided == decided
 

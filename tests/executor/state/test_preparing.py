@@ -252,7 +252,6 @@ IN_FLIGHT, WAITING = Played(guarded()).go("wait"), Played(guarded()).go("submit"
     ([replace(ASKED, rate_bytes_per_s=RATE), ThrottleChecked(10_000)], "set all rates", ()),
     ([ASKED, replace(SILENT, at_ms=10_000)], "observe a-0 a-1", ("no answer",)),
     ([ASKED, ODD, CERTAIN], f"set all rates=5|{RATE}", (TOLD.format("a throttle was asked for"),)),
-    # Journals of earlier versions have no such reading.
     ([replace(RESUMED, rereads_first=False)], f"set {ALL}", ()),
     ([replace(RESUMED, rereads_first=False), ThrottleRequested(10_000, 1, 5)], f"set all rates=5|{RATE}", ()),
 ])  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kreassign.executor.events import RunStarted, ThrottleRequested, TrafficMeasured
 from kreassign.executor.journal.file import event_from_json, event_to_json
-from kreassign.executor.journal.migration import migrated
 from kreassign.executor.throttle_rates import (
     NO_THROTTLE,
     AdaptiveThrottle,
@@ -57,8 +56,6 @@ def test_another_rate_for_all_is_that_of_every_broker() -> None:
 def test_rates_are_kept_in_the_journal_and_older_journals_have_one_for_all() -> None:
     started = RunStarted(0, "r", "c", (), MIXED, ())
     assert event_from_json("RunStarted", event_to_json(started)) == started
-    older = '{"at_ms":0,"run_id":"r","cluster_id":"c","moves":[],"throttle_bytes_per_s":100,"live_brokers":[]}'
-    assert event_from_json(*migrated(2, "RunStarted", older)) == RunStarted(0, "r", "c", (), ThrottleRates(100), ())
     assert event_from_json("ThrottleRequested", '{"at_ms":1,"request":2,"rate_bytes_per_s":3}') == ThrottleRequested(
         1, 2, 3
     )

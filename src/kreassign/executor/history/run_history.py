@@ -35,7 +35,7 @@ from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 
 # Runs from their journals without reading them from the beginning: a snapshot, and the events since.
 #
-# Where no snapshot can be used (a journal of an earlier version, or of another build) all events are read.
+# Where no snapshot can be used (they are of another build) all events are read.
 
 EVERY_MS = 30_000
 """A snapshot is kept so often, of the events' time: so few polls are left to read, each of which costs milliseconds."""

@@ -2,7 +2,7 @@
 
 Application id 0x6B726561 ("krea"), user version 6, WAL mode, so that other processes can read while the run writes.
 A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from incomplete
-records could repeat or skip changes. A journal of an earlier version is read as it is (`migration.py`).
+records could repeat or skip changes. A journal of another version is refused.
 
 `events` and `requests` are append-only; of `snapshots` the two latest are kept:
 
@@ -47,7 +47,6 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import Event, MovesObserved, RunStarted
-from kreassign.executor.journal.migration import CURRENT_VERSION, READABLE_VERSIONS, migrated
 from kreassign.model.text import format_amount, printable, shortened
 
 # Events as JSON text and back, by the types of their fields. Pure.
@@ -130,6 +129,9 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
+VERSION = 6
+"""Of the tables and events of a journal."""
+
 MOST_BYTES = 500_000_000
 """In one row. That of a plan takes some hundred bytes for a move, so this is more than a million of them."""
 COMPRESSED_FROM = 1_000
@@ -140,7 +142,7 @@ CREATE = f"""
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA application_id = {APPLICATION_ID};
-    PRAGMA user_version = {CURRENT_VERSION};
+    PRAGMA user_version = {VERSION};
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,
         at_ms INTEGER NOT NULL,
@@ -208,7 +210,7 @@ def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != APPLICATION_ID:
                 raise JournalDamaged(f"{path} is not a journal of kreassign, or its beginning is damaged")
-            _refuse_unknown_version(path, version_of(connection))
+            _refuse_other_version(path, connection)
             _refuse_cut(path, connection)
             yield connection
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
@@ -219,12 +221,6 @@ def unreadable(path: Path, why: object, doing: str = "read") -> JournalDamaged:
     """That a journal cannot be read, or written."""
     # SQLite quotes what it cannot decode, of whatever length.
     return JournalDamaged(f"{path} cannot be {doing}: {shortened(printable(str(why)))}")
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """The version of the tables and events of a journal."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
 
 
 def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
@@ -239,14 +235,13 @@ def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
         raise JournalDamaged(f"{path} is cut off: its last page is incomplete")
 
 
-def _refuse_unknown_version(path: Path, version: int) -> None:
-    if version in READABLE_VERSIONS:
-        return
-    which = "a newer" if version > CURRENT_VERSION else "an unsupported earlier"
-    raise JournalDamaged(
-        f"{path} has journal version {version}, written by {which} version of kreassign; this one reads versions "
-        f"{READABLE_VERSIONS[0]} to {CURRENT_VERSION}"
-    )
+def _refuse_other_version(path: Path, connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != VERSION:
+        raise JournalDamaged(
+            f"{path} has journal version {version}, written by another version of kreassign; this one reads version "
+            f"{VERSION}. End the run with the one that wrote it"
+        )
 
 
 # Polls of the cluster that showed nothing new, many in one row.
@@ -312,8 +307,6 @@ class StoredSnapshot(NamedTuple):
 def stored_snapshots(path: Path) -> tuple[StoredSnapshot, ...]:
     """Those of a journal that are whole, the latest first. Raises JournalDamaged, InputError."""
     with opened(path) as connection:
-        if version_of(connection) != CURRENT_VERSION:
-            return ()
         try:
             rows = connection.execute(_SELECT_SNAPSHOTS).fetchall()
         except (sqlite3.Error, UnicodeDecodeError):  # damaged, but perhaps only here
@@ -367,7 +360,6 @@ class JournalReader:
 
     def __init__(self, path: Path, start: Position = BEGINNING) -> None:
         self._path = path
-        self._version = CURRENT_VERSION
         self._sequence, self._digest = start
 
     @property
@@ -378,12 +370,6 @@ class JournalReader:
     def new_events(self) -> tuple[Event, ...]:
         """Events not given yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
         with opened(self._path) as connection:
-            version = version_of(connection)
-            if version != self._version:
-                # The writer has migrated the journal: every digest is another one, so it is read from the beginning.
-                rows = connection.execute(SELECT, (0,)).fetchall()
-                known, self._version, self._sequence, self._digest = self._sequence, version, 0, ""
-                return tuple(self._checked(rows))[known:]
             rows = connection.execute(SELECT, (self._sequence,)).fetchall()
         return tuple(self._checked(rows))
 
@@ -394,7 +380,7 @@ class JournalReader:
                     f"{self._path} is damaged at event {self._sequence + 1}: rows are missing or were changed"
                 )
             try:
-                events = _events(self._version, kind, body)
+                events = _events(kind, body)
             except ValueError as error:
                 raise JournalDamaged(f"{self._path} cannot be understood at event {sequence}: {error}") from error
             self._sequence, self._digest = sequence, digest
@@ -434,14 +420,13 @@ def last_event(path: Path) -> Event | None:
 def _at_its_word(path: Path, query: str, where: str) -> Event | None:
     with opened(path) as connection:
         row = connection.execute(query).fetchone()
-        version = version_of(connection)
     try:
-        return None if row is None else _events(version, *row)[-1]
+        return None if row is None else _events(*row)[-1]
     except (ValueError, TypeError, LookupError) as error:
         raise JournalDamaged(f"{path} cannot be understood at its {where}: {error}") from error
 
 
-def _events(version: int, kind: str, body: str | bytes) -> tuple[Event, ...]:
+def _events(kind: str, body: str | bytes) -> tuple[Event, ...]:
     """The events of a row: one, or polls that showed nothing. Raises ValueError."""
     text = unstored(body)
-    return tuple(polls_from_json(text)) if kind == POLLS_KIND else (event_from_json(*migrated(version, kind, text)),)
+    return tuple(polls_from_json(text)) if kind == POLLS_KIND else (event_from_json(kind, text),)

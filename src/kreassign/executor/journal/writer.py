@@ -4,8 +4,7 @@ WAL mode with synchronous=FULL: a written event survives the power cut. What mus
 restore, a move or a request that was taken in) is moved from the write-ahead log into the file itself at once, so that
 a log that is lost or cut takes nothing with it that a look at the cluster cannot bring back.
 
-The writer holds the lock of its cluster (`lock.py`). A journal of an earlier version is rewritten, in one transaction,
-before anything is appended to it.
+The writer holds the lock of its cluster (`folder.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from kreassign.executor.journal.file import (
     CREATE_SNAPSHOTS,
     INSERT,
     POLLS_KIND,
-    SELECT,
     JournalReader,
     Position,
     chained,
@@ -47,8 +45,6 @@ from kreassign.executor.journal.file import (
     store_snapshot,
     stored,
     unreadable,
-    unstored,
-    version_of,
 )
 from kreassign.executor.journal.folder import (
     ASIDE,
@@ -59,7 +55,6 @@ from kreassign.executor.journal.folder import (
     make_folder,
     rename_file,
 )
-from kreassign.executor.journal.migration import CURRENT_VERSION, migrated
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
@@ -116,9 +111,6 @@ class Journal:
             path.chmod(FILE_MODE)
             reader = JournalReader(path, start)
             events = reader.new_events()
-            if _migrate(path):
-                reader = JournalReader(path)
-                events = reader.new_events()
             return cls(path, lock, reader.position, _last_request(path)), events
 
     def append(self, event: Event) -> None:
@@ -197,9 +189,6 @@ def post_request(path: Path, make: Callable[[int], Request]) -> Request:
     It is on disk when this returns; whether it was taken in shows among the events. Raises JournalDamaged, InputError.
     """
     with opened(path, mode="rw") as connection:
-        if version_of(connection) != CURRENT_VERSION:
-            with closing(ClusterLock(path)):
-                _migrate(path)
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
@@ -291,27 +280,3 @@ def _request(path: Path, kind: str, body: str) -> Request:
     if not isinstance(found, Request):
         raise JournalDamaged(f"{path} holds a {kind} among its requests")
     return found
-
-
-def _migrate(path: Path) -> bool:
-    """Rewrite a journal of an earlier version in today's words; nothing happens to one of this version: False."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        version = version_of(connection)
-        if version == CURRENT_VERSION:
-            return False
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(CREATE_SNAPSHOTS)
-        digest = ""
-        for sequence, _, kind, body, _ in connection.execute(SELECT, (0,)).fetchall():
-            row = migrated(version, kind, unstored(body))
-            digest = chained(digest, *row)
-            connection.execute(
-                "UPDATE events SET kind = ?, body = ?, digest = ? WHERE sequence = ?",
-                (row[0], stored(row[1]), digest, sequence),
-            )
-        for number, kind, body in connection.execute("SELECT number, kind, body FROM requests").fetchall():
-            row = migrated(version, kind, body)
-            connection.execute("UPDATE requests SET kind = ?, body = ? WHERE number = ?", (*row, number))
-        connection.execute(f"PRAGMA user_version = {CURRENT_VERSION}")
-        connection.execute("COMMIT")
-    return True

@@ -188,10 +188,7 @@ def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
 
 
 def note_request(run: Run) -> None:
-    """Someone asked for a throttle. What is in force is read before it is set: that would hide what others did to it.
-
-    Journals of earlier versions have no such reading.
-    """
+    """Read what is in force before a throttle that was asked for is set: that would hide what others did to it."""
     throttle = run.throttle
     if run.identity.rereads_first and is_guarded(run):
         in_force = throttle.in_force.intersection(throttle.pending)
