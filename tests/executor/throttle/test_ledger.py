@@ -161,6 +161,11 @@ def test_of_a_list_only_our_own_entries_are_written_and_it_is_deleted_only_if_th
     assert changes_to_before([alone], shared=[FOLLOWERS]) == {topic: [ConfigChange.subtract(name, "0:3")]}
 
 
+def test_a_list_that_others_replaced_is_never_deleted() -> None:
+    alone, theirs = ConfigOverride(FOLLOWERS, None, "0:3"), ConfigValue(FOLLOWERS, "7:4")
+    assert restoration([alone], [theirs]) == Restoration((), (FOLLOWERS,), (), (FOLLOWERS,))
+
+
 def test_an_entry_that_caught_up_is_taken_out_after_the_next_one_is_in() -> None:
     topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
     changed = ConfigOverride(FOLLOWERS, "7:4", "1:3,7:4", ("0:3,7:4",))
