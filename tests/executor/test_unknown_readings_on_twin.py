@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 from kreassign.errors import ClusterError, IllegalPlan, Unreachable
 from kreassign.executor.events import SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir
+from kreassign.executor.preflight import read_others
+from kreassign.model import Batch, ConfigChange, ConfigResource, LogDir, ResourceType
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata import ConfigChanged
-from tests.executor.odd_port import Answer, OddPort, Real, as_it_is
+from tests.executor.odd_port import Answer, OddPort, Real, as_it_is, refusal
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -35,13 +39,16 @@ def odd(rig: TwinRig) -> OddPort:
     return port
 
 
-def silent(*keys: object) -> Answer:
-    """These keys of a call that answers for each get no answer, the others their own."""
+NO_ANSWER = Unreachable("no answer")
+
+
+def silent(*keys: object, why: ClusterError = NO_ANSWER) -> Answer:
+    """These keys of a call that answers for each fail so, the others get their own answer."""
 
     def answer(real: Real, asked: Collection[Any], *args: Any, **named: Any) -> Batch[Any, Any]:
         wanted = list(asked)
         found: Batch[Any, Any] = real([key for key in wanted if key not in keys], *args, **named)
-        return Batch(found.ok, {**found.failed, **{key: Unreachable("no answer") for key in wanted if key in keys}})
+        return Batch(found.ok, {**found.failed, **{key: why for key in wanted if key in keys}})
 
     return answer
 
@@ -140,3 +147,49 @@ def test_a_min_isr_that_is_raised_during_a_run_holds_it(tmp_path: Path) -> None:
     rig.after(200, lambda: rig.twin.commit(Decision((lowered,), None)))
     assert rig.run(started).state == "done"
     assert any(words.startswith("min-isr: 1 partitions have fewer replicas in sync") for words in guard_words(rig))
+
+
+def set_rate(rig: TwinRig, broker: int) -> None:
+    rig.client.incremental_alter_configs(
+        {ConfigResource.broker(broker): [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5000000")]}
+    )
+
+
+def test_a_throttle_of_a_broker_that_is_silent_once_is_found(rig: TwinRig, odd: OddPort) -> None:
+    set_rate(rig, 2)
+    started = rig.prepared(AWAY)
+    odd.answer("describe_configs", silent(ConfigResource.broker(2)))
+    (found,) = read_others(rig.port, started).settings
+    assert (found.key.resource, found.value) == (ConfigResource.broker(2), "5000000")
+
+
+@pytest.mark.parametrize("throttle", [RATE, None])
+def test_a_run_is_refused_while_a_broker_does_not_tell_its_throttle(
+    rig: TwinRig, odd: OddPort, throttle: int | None
+) -> None:
+    started = rig.prepared(AWAY, throttle=throttle)
+    odd.answer_always("describe_configs", silent(ConfigResource.broker(2)))
+    with pytest.raises(
+        ClusterError, match="whether throttles are set is not known: broker 2 could not be read: no answer"
+    ):
+        read_others(rig.port, started)
+
+
+@pytest.mark.parametrize(("resource", "throttle", "is_refused"), [
+    (ConfigResource.topic("other"), RATE, False),
+    (ConfigResource.topic("t"), None, False),
+    (ConfigResource.topic("t"), RATE, True),
+    (ConfigResource.broker(2), None, False),
+    (ConfigResource.broker(2), RATE, True),
+])  # fmt: skip
+def test_what_may_not_be_read_matters_to_a_run_that_sets_it(
+    tmp_path: Path, resource: ConfigResource, throttle: int | None, is_refused: bool
+) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], others={"other": [[0]]})
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    started = rig.prepared(AWAY, throttle=throttle)
+    code = TOPIC_AUTHORIZATION_FAILED if resource.type is ResourceType.TOPIC else CLUSTER_AUTHORIZATION_FAILED
+    odd.answer_always("describe_configs", silent(resource, why=refusal(code)))
+    with pytest.raises(ClusterError) if is_refused else nullcontext():
+        read_others(rig.port, started)

@@ -24,7 +24,6 @@ from kreassign.executor.throttle_ledger import (
     ConfigValue,
     FoundThrottles,
     items,
-    throttle_keys,
 )
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import (
@@ -39,7 +38,12 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.authorization import error_text, missing_permission
-from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    has_code,
+)
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import plan_id
 
@@ -197,15 +201,34 @@ class DoneByOthers:
 
 
 def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
-    """What others do on the cluster. Raises ClusterError.
+    """What others do on the cluster. Raises ClusterError, also where a throttle that matters could not be read.
 
-    Topics that this client may not see are no concern of its run; its own are read again before it changes them.
+    What this client may not see or read is no concern of a run that does not set it; its own topics, and brokers under
+    a throttle, are.
     """
     topics = port.describe_topics(None)
-    values, _ = requests.read_configs(port, throttle_keys(topics.ok, started.live_brokers))
+    found = requests.read_throttles(port, topics.ok, started.live_brokers)
+    own = {ConfigResource.topic(move.topic_partition.topic) for move in started.moves}
+    own |= set(map(ConfigResource.broker, started.live_brokers))
+    missing = [
+        f"{resource} could not be read: {error_text(error)}"
+        for resource, error in sorted(found.failed.items())
+        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
+        and not (_is_denied(error) and not (started.rates.is_limited and resource in own))
+    ]
+    if missing:
+        raise ClusterError(
+            f"whether throttles are set is not known: {_some(missing, len(missing))}. A run overrides nothing that it "
+            "has not read; nothing was changed, try again"
+        )
     planned = {move.topic_partition for move in started.moves}
     moves = {name: move for name, move in port.list_partition_reassignments(None).items() if name not in planned}
-    return DoneByOthers(tuple(present for present in values if present.value), moves)
+    settings = (present for values in found.ok.values() for present in values if present.value)
+    return DoneByOthers(tuple(sorted(settings, key=lambda present: present.key)), moves)
+
+
+def _is_denied(error: ClusterError) -> bool:
+    return has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
 
 
 def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> RunStarted:

@@ -47,6 +47,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -200,6 +201,24 @@ def read_configs_and_gone(
     silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
     problems = tuple((resource, f"could not be read: {error_text(error)}") for resource, error in silent.items())
     return tuple(sorted(values, key=lambda value: value.key)), problems, tuple(sorted(gone))
+
+
+def read_throttles(
+    port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]
+) -> Batch[ConfigResource, tuple[ConfigValue, ...]]:
+    """The own values of every throttle of these topics and brokers; what failed is unknown. Raises ClusterError."""
+    resources = (*map(ConfigResource.topic, topics), *map(ConfigResource.broker, brokers))
+    names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
+    found = ask_twice(lambda asked: port.describe_configs(asked, names=names), resources)
+    return Batch(
+        {
+            resource: tuple(
+                ConfigValue(ConfigKey(resource, name), _own_value(entry)) for name, entry in entries.items()
+            )
+            for resource, entries in found.ok.items()
+        },
+        found.failed,
+    )
 
 
 def check_throttle(
