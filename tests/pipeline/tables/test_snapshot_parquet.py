@@ -32,7 +32,7 @@ ids = st.integers(0, 2**31 - 1)
 amounts = st.integers(0, 2**63 - 1)
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=5)
 configs = st.dictionaries(texts, texts, max_size=2)
-some_ids = st.lists(ids, max_size=3).map(tuple)
+some_ids = st.lists(ids, max_size=3, unique=True).map(tuple)
 
 
 @st.composite

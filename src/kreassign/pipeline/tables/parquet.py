@@ -264,7 +264,7 @@ def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_ste
     """
     found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    files = _write_files(data_dir, table, found, file_stem)
+    files = write_files(data_dir, table, found, file_stem)
     if not files:
         return log.version
     part = table.partition_by
@@ -280,10 +280,10 @@ def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identit
     """
     found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
-    return commit_once(log, _write_files(data_dir, table, found, identity), identity, number)
+    return commit_once(log, write_files(data_dir, table, found, identity), identity, number)
 
 
-def _write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
+def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
     """Write a file for each value of the partitioning; they are nobody's before they are committed."""
     part = table.partition_by
     if not rows.num_rows:
