@@ -352,7 +352,8 @@ class Ordeal:
             back = plan_rollback(admin, self.outcome.run)
             if not len(back.plan):
                 return back.skipped
-            asked = RunSettings("run-back", self.scene.world.now_ms(), ThrottleRates(FAST))
+            rates, at_ms = ThrottleRates(FAST), self.scene.world.now_ms()
+            asked = RunSettings("run-back", at_ms, rates, allows_producer_outage=True)
             started = prepare(admin, back.plan, asked, expected=back.expected)
             with Journal.create(self._folder, started) as journal:
                 runner = Runner(admin, self.scene.world, journal, poll_s=POLL_S)

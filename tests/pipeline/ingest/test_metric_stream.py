@@ -190,7 +190,7 @@ def test_what_stops_the_tables_stops_the_stream_and_is_told_as_it_is(spark: Spar
     (data / "metrics").mkdir(parents=True)
     (data / "metrics" / "old.parquet").write_bytes(b"as an older version wrote it")
     topic.put(record())
-    with pytest.raises(DataError, match="old.parquet belongs to no table"):
+    with pytest.raises(DataError, match=r"old\.parquet belongs to no table"):
         topic.stream(data)
     (data / "metrics" / "old.parquet").unlink()
     topic.stream(data)
