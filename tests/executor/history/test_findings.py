@@ -240,7 +240,7 @@ def test_every_right_on_the_page_about_installing_is_one_that_the_doctor_asks_fo
     (page,) = read("docs/start/install.md")
     rows = re.findall(r"^\|.*?\| ((?:[A-Z_]+ on|DESCRIBE).*?) \|$", page.text, re.MULTILINE)
     told = " ".join(rows).replace("_", "").lower()
-    assert len(rows) == 8
+    assert len(rows) == 9
     for need in NEEDS:
         for operation in (*need.cluster, *need.topics):
             assert operation.lower() in told or operation == "Read"
