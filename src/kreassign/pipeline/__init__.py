@@ -1,4 +1,4 @@
-"""From raw cluster data to what the planner reads, in tables that anyone can open.
+"""Turn raw cluster data into the tables that the planner reads and anyone can open.
 
-Nothing is imported here: PySpark and pyarrow are paid for only by the commands that use them.
+Imports nothing here: only the commands that use PySpark and pyarrow pay for loading them.
 """

@@ -1,13 +1,13 @@
-"""Compare two readings of partitions, record by record: whether the second holds what the first did.
+"""Compare two readings of partitions record by record, to find records lost or altered in between.
 
 A reading hashes each record with its timestamp, key, value and headers by xxHash64 (Spark's `xxhash64`): 64 bits
-against accidents, not against somebody who means harm. The records come through Spark's Kafka source.
+detect accidents, not forgery. The records come through Spark's Kafka source.
 
-The comparison separates what may be gone from what is lost: records before the start that the log has now
-(retention), and in compacted topics records with a later one of the same key, or without a value. What was appended
-since is no difference. Of the rest every record must be at its offset with its content. Where readings differ,
-contents are matched without regard to offsets, as multisets: what matches is displaced (records in another order, or
-moved up by one that is missing), what is left over on one side is lost or new, on both sides altered.
+The comparison separates records that may be gone from lost ones: those before the log's start now (retention), and
+in compacted topics those with a later record of the same key, or without a value. Appended records are no difference.
+Every other record must be at its offset with its content. Where readings differ, contents are matched regardless of
+offsets, as multisets: matches are displaced (records in another order, or moved up by a missing one), the rest is
+lost or new if on one side, altered if on both.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced")
 
 @contextmanager
 def data_audit(partitions: DataFrame, digests: DataFrame, before: str, after: str) -> Iterator[DataFrame]:
-    """Table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`.
+    """Compute table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`.
 
-    Within the context the offsets that differ are kept, for they are used five times.
+    The differing offsets stay cached within the context: they are used five times.
     """
     spans = _spans(partitions, before, after)
     first = _of(digests, before).join(sql.broadcast(spans), list(_PLACE))
@@ -63,7 +63,7 @@ _COUNTS = (
 
 
 def _spans(partitions: DataFrame, before: str, after: str) -> DataFrame:
-    """Which offsets of each partition of the first reading are to be compared."""
+    """Offsets of the first reading to compare, per partition."""
     told = partitions.select(*_PLACE, "label", "start_offset", "end_offset", "topic_id", "cleanup_policy")
     first = told.where(sql.col("label") == before)
     second = told.where(sql.col("label") == after).select(
@@ -103,7 +103,7 @@ def _inside() -> Column:
 
 
 def _compared(first: DataFrame, second: DataFrame) -> DataFrame:
-    """The offsets where the readings differ, with both contents and whether compaction explains what is missing."""
+    """Offsets where the readings differ, with both contents and whether compaction explains the missing record."""
     columns = (*_PLACE, "offset", "content")
     one = first.where(_inside()).select(*columns, "key_hash", "is_tombstone", "is_compacted")
     other = second.where(_inside()).select(*_PLACE, "offset", sql.col("content").alias("content_after"))
@@ -119,7 +119,7 @@ def _compared(first: DataFrame, second: DataFrame) -> DataFrame:
 
 
 def _differences(compared: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
-    """Per partition what the differing offsets come to."""
+    """Counts of compacted, lost, added, altered, displaced and duplicated records per partition."""
     wrong = compared.where(~sql.col("is_explained"))
     compacted = compared.groupBy(*_PLACE).agg(sql.count_if("is_explained").alias("compacted"))
     places = wrong.groupBy(*_PLACE).agg(sql.min("offset").alias("first_offset"))
@@ -128,7 +128,7 @@ def _differences(compared: DataFrame, first: DataFrame, second: DataFrame) -> Da
 
 
 def _matched(wrong: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
-    """Contents of the differing offsets, as multisets; what is missing may also be among what was appended."""
+    """Compare contents of the differing offsets as multisets; missing ones may also match appended records."""
     key = [*_PLACE, "content"]
     later = second.where(sql.col("offset") >= sql.col("compared_to"))
     known = first.select(*key).distinct().withColumn("is_known", sql.lit(col=True))
@@ -159,7 +159,7 @@ def _matched(wrong: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame
 
 
 def _times(wrong: DataFrame, column: str, name: str) -> DataFrame:
-    """How often each content is among the differing offsets of one side."""
+    """Count each content among the differing offsets of one side."""
     rows = wrong.where(sql.col(column).isNotNull())
     return rows.groupBy(*_PLACE, sql.col(column).alias("content")).agg(sql.count("*").alias(name))
 
@@ -173,12 +173,12 @@ def _verdict() -> Column:
 
 
 SOURCE = "kafka"
-_TOLD = 8  # columns of `audited_partitions` that the cluster tells; the others are counted
+_TOLD = 8  # columns of `audited_partitions` that come from the cluster; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedPartition:
-    """A partition to read, from its first offset to that after the last one."""
+    """A partition to read, from its first offset up to its end offset (exclusive)."""
 
     topic: str
     partition: int
@@ -189,10 +189,10 @@ class AuditedPartition:
 
 
 def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], client: Mapping[str, str]) -> DataFrame:
-    """The records of these partitions as Spark's Kafka source gives them, headers too.
+    """Read the records of these partitions, with headers, through Spark's Kafka source.
 
-    `client` are properties of a Kafka consumer, at least `bootstrap.servers`. Raises DataError when the source is not
-    on the class path.
+    `client` has properties of a Kafka consumer, at least `bootstrap.servers`. Raises DataError if the source is not on
+    the class path.
     """
     wanted = [one for one in partitions if one.end_offset > one.start_offset]
     if not wanted:
@@ -214,7 +214,7 @@ def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], c
 
 
 def record_digests(records: DataFrame, label: str) -> DataFrame:
-    """Table `record_digests` of a reading."""
+    """Table `record_digests` of one reading."""
     content = sql.xxhash64("timestamp", "timestampType", "key", "value", sql.to_json("headers"))
     return records.select(
         sql.lit(label).alias("label"),
@@ -230,7 +230,7 @@ def record_digests(records: DataFrame, label: str) -> DataFrame:
 def audited_partitions(
     digests: DataFrame, partitions: Iterable[AuditedPartition], label: str, taken_ms: int
 ) -> DataFrame:
-    """Table `audited_partitions` of a reading: one row for each partition, also for empty ones."""
+    """Table `audited_partitions` of one reading: one row per partition, also for empty ones."""
     placed = sql.xxhash64("offset", "content").cast("decimal(38,0)")
     read = digests.groupBy("topic", "partition").agg(
         sql.count("*").alias("record_count"), sql.sum(placed).cast("string").alias("checksum")

@@ -1,4 +1,4 @@
-"""What runs predicted against what happened.
+"""Compare what runs predicted with what happened.
 
 Sources are journals and the snapshots around each run. Three parts: moves and runs, the traffic of brokers against
 their throttle, and the job that reads and writes the tables.
@@ -27,7 +27,7 @@ _MOVE = (*_RUN, "topic", "partition")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The tables of journals (see `audit_schemas.py`) and of snapshots; the latter may be empty."""
+    """Tables of journals (see `audit_schemas.py`) and of snapshots; the snapshot tables may be empty."""
 
     runs: DataFrame
     moves: DataFrame
@@ -42,9 +42,9 @@ class Sources:
 
 
 def runs_in_snapshots(runs: DataFrame, clusters: DataFrame) -> DataFrame:
-    """The runs with `snapshot_before` and `snapshot_after`: the last from before, the first since the end.
+    """Add to each run `snapshot_before` (the last before its start) and `snapshot_after` (the first since its end).
 
-    While there is none since the end, the last one since the begin stands for it.
+    Without a snapshot since the end, the last one since the start is used.
     """
     taken = clusters.select("cluster_id", "snapshot_id", "taken_ms")
     is_before = sql.col("taken_ms") <= sql.col("started_ms")
@@ -62,7 +62,7 @@ def runs_in_snapshots(runs: DataFrame, clusters: DataFrame) -> DataFrame:
 
 
 def audit_moves(sources: Sources, runs: DataFrame) -> DataFrame:
-    """Table `audit_moves`; `runs` as `runs_in_snapshots` makes them."""
+    """Table `audit_moves`; `runs` come from `runs_in_snapshots`."""
     moves = sources.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
     predicted = sql.col("size_bytes") * (sql.size("adding") + sql.size("rearranging"))
     seconds = (sql.col("completed_ms") - sql.col("submitted_ms")) / 1000
@@ -80,7 +80,7 @@ def audit_moves(sources: Sources, runs: DataFrame) -> DataFrame:
 
 
 def _stored(sources: Sources, moves: DataFrame) -> DataFrame:
-    """Per move, as the snapshot after shows it: size of the new copies, and whether the list is the planned one."""
+    """Size of the new copies per move in the snapshot after, and whether the replica list is the planned one."""
     wanted = moves.select(*_MOVE, "snapshot_after", "target", sql.explode_outer("adding").alias("broker"))
     lists = sources.partitions.select(sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "replicas")
     sizes = sources.replicas.select(
@@ -94,7 +94,7 @@ def _stored(sources: Sources, moves: DataFrame) -> DataFrame:
         .groupBy(*_MOVE)
         .agg(
             sql.when(is_known, sql.sum("size_bytes")).alias("stored_bytes"),
-            # A topic that is gone from the snapshot is not where it should be either.
+            # A topic missing from the snapshot is not on its target either.
             sql.first(
                 sql.when(sql.col("snapshot_after").isNotNull(), sql.col("replicas").eqNullSafe(sql.col("target")))
             ).alias("is_on_target"),
@@ -103,7 +103,7 @@ def _stored(sources: Sources, moves: DataFrame) -> DataFrame:
 
 
 def _eta_errors_of_moves(sources: Sources) -> DataFrame:
-    """Per move, the errors of its ETAs, relative to the time that was really left."""
+    """Errors of each move's ETAs, relative to the time that was really left."""
     ends = sources.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
     return _eta_errors(sources.etas.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
 
@@ -123,7 +123,7 @@ def _eta_errors(etas: DataFrame, key: tuple[str, ...]) -> DataFrame:
 
 
 def audit_brokers(sources: Sources, runs: DataFrame) -> DataFrame:
-    """Table `audit_brokers`: brokers of either snapshot, and those that take part in the run."""
+    """Table `audit_brokers`: the brokers of either snapshot and of the run."""
     flows = broker_flows(sources.moves, sources.copy_progress)
     before, after = (_holdings(sources, runs, when) for when in ("before", "after"))
     use = sql.col("throttle_use")
@@ -152,7 +152,7 @@ _COUNTED = ("predicted_in_bytes", "predicted_out_bytes", "copied_in_bytes", "cop
 
 
 def _known(name: str, when: str) -> Column:
-    """0 where the snapshot has nothing of the broker, NULL without a snapshot."""
+    """0 where the snapshot lacks the broker, NULL without a snapshot."""
     return sql.when(sql.col(f"snapshot_{when}").isNotNull(), sql.coalesce(sql.col(name), sql.lit(0)))
 
 
@@ -161,7 +161,7 @@ def _or_zero(name: str) -> Column:
 
 
 def _present(sources: Sources, runs: DataFrame) -> DataFrame:
-    """The brokers of the snapshots around each run, empty ones too."""
+    """Brokers in the snapshots around each run, including empty ones."""
     snapshots = runs.select(*_RUN, sql.explode(sql.array("snapshot_before", "snapshot_after")).alias("snapshot_id"))
     return (
         sources.brokers.select("snapshot_id", "broker")
@@ -172,7 +172,7 @@ def _present(sources: Sources, runs: DataFrame) -> DataFrame:
 
 
 def _holdings(sources: Sources, runs: DataFrame, when: str) -> DataFrame:
-    """Bytes and leaderships of each broker in the snapshot before or after."""
+    """Bytes and leaderships of each broker in the snapshot before or after the run."""
     snapshots = runs.select(*_RUN, sql.col(f"snapshot_{when}").alias("snapshot_id"))
     return (
         sources.replicas.drop("cluster_id")
@@ -186,7 +186,7 @@ def _holdings(sources: Sources, runs: DataFrame, when: str) -> DataFrame:
 
 
 def _planned(sources: Sources, runs: DataFrame) -> DataFrame:
-    """What the plan adds to each broker and takes from it: bytes by the sizes of the journal, and leaderships."""
+    """Bytes (sizes of the journal) and leaderships that the plan adds to each broker and removes from it."""
     size = sql.col("size_bytes")
     removing = sql.explode(sql.array_except("original", "target"))
     nothing = sql.lit(0)
@@ -212,7 +212,7 @@ def _planned(sources: Sources, runs: DataFrame) -> DataFrame:
 
 
 def audit_runs(sources: Sources, runs: DataFrame, moves: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Table `audit_runs`, from the other two."""
+    """Table `audit_runs`, from `audit_moves` and `audit_brokers`."""
     per_second = sql.col("throttle_bytes_per_s")
     joined = runs
     for part in (_of_moves(moves), _of_brokers(brokers), _of_calls(sources.calls), _eta_errors_of_runs(sources, runs)):
@@ -265,7 +265,7 @@ def _of_calls(calls: DataFrame) -> DataFrame:
 
 
 def _eta_errors_of_runs(sources: Sources, runs: DataFrame) -> DataFrame:
-    """What was predicted for all moves together, against the last one that completed."""
+    """Errors of the ETAs of whole runs, against the move that completed last."""
     ends = sources.moves.groupBy("run_id").agg(sql.max("completed_ms").alias("end_ms"))
     is_over = runs.where("state = 'done'").select("run_id")
     etas = sources.etas.where("topic is null").join(ends, on="run_id").join(is_over, on="run_id")
@@ -282,7 +282,7 @@ _SIDES = {"in": "broker", "out": "source"}
 
 
 def broker_flows(moves: DataFrame, copy_progress: DataFrame) -> DataFrame:
-    """Per run and broker: bytes predicted and copied, peaks, and the part of the throttle that was used."""
+    """Bytes predicted and copied, peak rates and the used part of the throttle, per run and broker."""
     parts = _parts(copy_progress)
     found = _predicted(moves)
     for side, column in _SIDES.items():
@@ -291,7 +291,7 @@ def broker_flows(moves: DataFrame, copy_progress: DataFrame) -> DataFrame:
 
 
 def _predicted(moves: DataFrame) -> DataFrame:
-    """What each broker is to get, and to send if the first replica of each list leads."""
+    """Bytes that each broker is to receive, and to send if the first replica of each list leads."""
     copies = moves.select(*_RUN, "original", "size_bytes", sql.explode("adding").alias("to"))
     size, nothing = sql.col("size_bytes"), sql.lit(0)
     both = copies.select(*_RUN, sql.col("to").alias("broker"), size.alias("in"), nothing.alias("out")).unionByName(
@@ -301,14 +301,14 @@ def _predicted(moves: DataFrame) -> DataFrame:
 
 
 def _parts(copy_progress: DataFrame) -> DataFrame:
-    """What each look added to each copy. A copy that was begun again adds from nothing."""
+    """Bytes that each poll added to each copy; a restarted copy counts from 0."""
     copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
     more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
     return copy_progress.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
 
 
 def _by_broker(parts: DataFrame, column: str) -> DataFrame:
-    """Per broker and look: all that had come in, or gone out, by then."""
+    """Cumulative bytes received or sent per broker and poll."""
     so_far = Window.partitionBy("run_id", "broker").orderBy("at_ms")
     return (
         parts.select(*_RUN, sql.col(column).alias("broker"), "at_ms", "more_bytes", "throttle_bytes_per_s")
@@ -322,7 +322,7 @@ def _by_broker(parts: DataFrame, column: str) -> DataFrame:
 
 
 def _peaks(looks: DataFrame, side: str) -> DataFrame:
-    """The fastest minute of each broker, or the whole if it was shorter, and the part of the throttle that it was."""
+    """Rate of each broker's fastest minute (of the whole run if shorter), and its part of the throttle."""
     broker = Window.partitionBy("run_id", "broker").orderBy("at_ms")
     long_ago = broker.rangeBetween(Window.unboundedPreceding, -MINUTE_MS)
     since = broker.rangeBetween(-MINUTE_MS, Window.currentRow)
@@ -348,9 +348,9 @@ def _peaks(looks: DataFrame, side: str) -> DataFrame:
 
 
 def write_run_audit(spark: SparkSession, data_dir: DataDir) -> Mapping[str, list[Row]]:
-    """Make the audit tables of all runs whose journals are in the tables; the rows of each, by name of the table.
+    """Write the audit tables of all runs with journals in the tables; return their rows by table name.
 
-    Doing it again makes the same tables. Snapshots may be missing: then what they would tell is NULL.
+    Repeating it writes the same tables. Columns that need a missing snapshot are NULL.
     """
     sources = Sources(
         *(read_table(spark, data_dir, table) for table in RUN_TABLES),
@@ -369,7 +369,7 @@ def _written(spark: SparkSession, data_dir: DataDir, table: Table, rows: DataFra
 
 
 def _rows(found: DataFrame, order: Sequence[str]) -> list[Row]:
-    """Of small tables only: one row per run, or per run and broker."""
+    """Collect a small table: one row per run, or per run and broker."""
     return [row.asDict() for row in found.orderBy(*order).collect()]
 
 

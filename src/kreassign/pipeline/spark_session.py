@@ -31,7 +31,7 @@ from kreassign.pipeline.tables.access import make_private_folder, meaning, spark
 try:
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
-except ImportError:  # only who speaks to a server of Spark Connect needs them
+except ImportError:  # only needed with a server of Spark Connect
     grpc = None
 
 
@@ -43,18 +43,18 @@ _SETTINGS: _Settings = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
 }
-# On one machine: nothing listens to the outside, Java gets more than its one gigabyte, and data is not cut into two
-# hundred pieces; Spark itself puts pieces together that turn out small.
+# On one machine: bind to this host only, give Java more than its default of 1 GiB, and replace the default of two
+# hundred partitions; Spark merges small ones itself.
 _LOCAL_SETTINGS: _Settings = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "16",
-    # A job with a task for each file would look for files whose places the log of the table has told.
+    # The Delta log already lists the files; a job with a task per file would list them a second time.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
 }
 
-# With little data most of the time goes into making code fast that then runs once.
+# With little data most of the time goes into compiling code that then runs once.
 _SMALL_SETTINGS: _Settings = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
@@ -62,7 +62,7 @@ _SMALL_SETTINGS: _Settings = {
     "spark.sql.shuffle.partitions": "2",
 }
 SMALL_ROWS = 500_000
-"""Up to so many rows a session is best started as a small one."""
+"""Largest number of rows for which to start a session with `is_small`."""
 
 
 @contextmanager
@@ -74,12 +74,12 @@ def spark_session(
     jars: Sequence[Path] = (),
     is_small: bool = False,
 ) -> Iterator[SparkSession]:
-    """A Spark session whose log goes to a file.
+    """Start a Spark session whose log goes to a file.
 
-    The master is local[*] by default; under spark-submit, which decides that itself, it is left alone. With an address
-    of Spark Connect, `sc://host:port`, everything but time zone and the settings that are given is the server's own.
-    `jars` are added to the class path of the session. One that `is_small` is quick with little data, on this machine,
-    and slow with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
+    The master is local[*] by default; spark-submit sets its own, which is left alone. With an address of Spark Connect,
+    `sc://host:port`, only the time zone and the given settings are set; the server decides the rest. `jars` are added
+    to the class path. `is_small` makes a local session quick with little data and slow with much (`SMALL_ROWS`). Raises
+    DataError when Spark cannot start, or fails at anything later.
     """
     make_private_folder(log_file.parent)
     master = options.master
@@ -90,9 +90,9 @@ def spark_session(
     settings = session_settings(options, os.environ, jars=jars, is_small=is_small)
     builder = SparkSession.builder.appName(name).config(map=settings)
     if not _is_submitted(os.environ) and _is_local(master):
-        # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
+        # Otherwise its workers run the first `python3` in PATH, which may lack our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # Spark's pages would listen on every address: no setting but this variable says where.
+        # Spark's web UI would listen on every address; only this variable restricts it.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         with _stderr_to(log_file):
@@ -109,9 +109,9 @@ def spark_session(
 def session_settings(
     options: SparkOptions, environment: Mapping[str, str], *, jars: Sequence[Path] = (), is_small: bool = False
 ) -> _Settings:
-    """All that Spark is told of a session, but for Spark Connect; what it is not told, Spark has its own default for.
+    """Settings of a new session, except for Spark Connect; Spark has defaults for all others.
 
-    Those of `options` come before ours. spark-submit, which `environment` tells, has settled the master and its sizes.
+    Those of `options` win over ours. spark-submit, seen in `environment`, has already set the master and its sizes.
     """
     settings = dict(_SETTINGS)
     if jars:
@@ -125,12 +125,12 @@ def session_settings(
 
 
 def _is_submitted(environment: Mapping[str, str]) -> bool:
-    """Whether spark-submit has started this process."""
+    """True if spark-submit started this process."""
     return "PYSPARK_GATEWAY_PORT" in environment
 
 
 def pages_of(session: SparkSession) -> str | None:
-    """The address of Spark's own pages about this session; None where it has none, or a server has them."""
+    """Address of Spark's web UI for this session; None without one or on Spark Connect."""
     return session.sparkContext.uiWebUrl if isinstance(session, SparkSession) else None
 
 
@@ -138,13 +138,13 @@ _CONNECT_S = 10.0
 
 
 def is_connect(master: str | None) -> TypeGuard[str]:
-    """Whether it is the address of a server of Spark Connect."""
+    """True for the address of a Spark Connect server."""
     return master is not None and master.startswith("sc://")
 
 
 @contextmanager
 def _connected(address: str, conf: Mapping[str, str], name: str, jars: Sequence[Path]) -> Iterator[SparkSession]:
-    """A session of a server of Spark Connect."""
+    """Open a session on a Spark Connect server."""
     if jars:
         names = ", ".join(jar.name for jar in jars)
         raise DataError(f"{address} cannot be given jars by a client: start the server with --jars, and {names}")
@@ -152,7 +152,7 @@ def _connected(address: str, conf: Mapping[str, str], name: str, jars: Sequence[
         raise DataError("Spark Connect needs more packages: pip install 'pyspark[connect]'")
     channel = DefaultChannelBuilder(address).toChannel()
     try:
-        # Spark's own client tries for ten minutes.
+        # Spark's own client retries for ten minutes.
         grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
     except grpc.FutureTimeoutError as error:
         raise DataError(f"no server of Spark Connect answers at {address} within {_CONNECT_S:.0f} s") from error
@@ -174,7 +174,7 @@ _RECORDS_GONE = (
     "Records went away before they were read, or the topic was made again. Of a stream, remove the topic's folder "
     "in _metrics_checkpoint and run it again: it reads what there is, and nothing comes twice."
 )
-# What Java says somewhere in its trace, and what to do about it; the first that is found.
+# Patterns in Java's trace, and the advice for each; the first match wins.
 _ADVICE = (
     ("No space left on device", "The disk is full: free space and run it again."),
     ("OutOfMemoryError", "Java's memory is too small: give Spark more, as with spark.driver.memory, and run it again."),
@@ -195,7 +195,7 @@ _ERRORS_PRINTED_BY = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @contextmanager
 def failures_told(log_file: Path) -> Iterator[None]:
-    """Turn what Spark raises, and the pages of Java's trace in it, into a DataError of one line with what to do."""
+    """Turn what Spark raises, Java's trace included, into a DataError of one line with advice."""
     for name in _ERRORS_PRINTED_BY:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
@@ -213,7 +213,7 @@ def _advice(error: Exception) -> str:
     return next((advice for words, advice in _ADVICE if words in whole), _NO_ADVICE)
 
 
-# What Spark says around what happened: the failed task, Java's classes, codes, and settings that no option sets.
+# What Spark wraps around the cause: the failed task, Java's classes, codes, and settings that no option sets.
 _AROUND = re.compile(
     r"""^Query[ ]\[id[ ]=.*?terminated[ ]with[ ]exception:[ ]
       | ^Job[ ]aborted[ ].*?Lost[ ]task[ ].*?\):[ ]
@@ -231,7 +231,7 @@ _CAUSE = "Caused by: "
 
 
 def _sentence(error: Exception) -> str:
-    """What happened, without what Spark says around it: of its message, else of the first cause that says anything."""
+    """The cause without Spark's wrapping: from the message, else from the first cause with a text."""
     causes = (line.removeprefix(_CAUSE) for line in _whole(error).splitlines() if line.startswith(_CAUSE))
     told = (_plain(line) for line in (_first_line(error), *causes))
     return next((text for text in told if text and not _SAYS_NOTHING.match(text)), _plain(_first_line(error)))
@@ -244,12 +244,12 @@ def _plain(text: str) -> str:
 
 
 def _whole(error: Exception) -> str:
-    """Spark's message with Java's trace, which PySpark's own exceptions keep beside it."""
+    """Spark's message plus Java's trace, which PySpark's own exceptions keep in `_stackTrace`."""
     return f"{error}\n{getattr(error, '_stackTrace', '') or ''}"
 
 
 def _first_line(error: Exception) -> str:
-    """The line of Spark's message that says what happened; Java's are buried below a line of py4j's."""
+    """The line of Spark's message that names the error; py4j puts its own line above Java's."""
     lines = str(error).splitlines() or [type(error).__name__]
     return lines[1].removeprefix(": ") if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
 
@@ -260,10 +260,10 @@ def _is_local(master: str | None) -> bool:
 
 @contextmanager
 def _stderr_to(file: Path) -> Iterator[None]:
-    """Send what this process, and any it starts meanwhile, writes to its error stream to a file.
+    """Redirect the error stream of this process and of processes it starts meanwhile to a file.
 
-    The Java process inherits the stream when it is started and keeps it. Only so do its first lines, which no
-    setting of Spark's reaches, stay off the terminal.
+    The Java process inherits the stream at its start and keeps it. No setting of Spark's reaches its first lines; this
+    keeps them off the terminal.
     """
     kept = os.dup(_STDERR)
     with file.open("ab") as stream:
@@ -277,15 +277,15 @@ def _stderr_to(file: Path) -> Iterator[None]:
 
 # Progress of a Spark session, reported while it works.
 #
-# Spark draws its own bar of progress on the error stream of Java, which is our log. A session on this machine is asked
-# by a thread, for the job that is watched waits for Spark; a server of Spark Connect tells by itself.
+# Spark draws its own progress bar on Java's error stream, which is our log. A local session is polled by a thread, as
+# the watched job waits for Spark; a Spark Connect server reports by itself.
 
 EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of the stages that Spark works on: how many of them are done. Spark counts no rows of these."""
+    """Tasks done and in total, over the stages that Spark works on. Spark counts no rows of these."""
 
     done: int
     count: int
@@ -296,7 +296,7 @@ class Tasks:
 
 @contextmanager
 def watched(session: Any, tell: Callable[[Tasks], None]) -> Iterator[None]:
-    """Tell how far a session is, every half a second while it works, from a thread of its own."""
+    """Report the progress of a session from a thread of its own, every half second while it works."""
     watch = _asked if isinstance(session, SparkSession) else _told_by_server
     with watch(session, tell):
         yield
@@ -308,7 +308,7 @@ def _asked(session: SparkSession, tell: Callable[[Tasks], None]) -> Iterator[Non
 
     def ask() -> None:
         tracker = session.sparkContext.statusTracker()
-        # A session that goes away meanwhile has no progress to tell.
+        # A session that ends meanwhile has no progress to report.
         with suppress(Py4JError, OSError):
             while not end.wait(EVERY_S):
                 stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
@@ -344,28 +344,28 @@ def _sum(stages: Iterable[tuple[int, int]]) -> Tasks | None:
     return Tasks(sum(done for done, _ in found), sum(count for _, count in found)) if found else None
 
 
-# Run a function of many values on executors, a task per value. It knows nothing of what it computes.
+# Run a function of many values on executors, a task per value, whatever it computes.
 
 _Value = TypeVar("_Value")
 _Answer = TypeVar("_Answer")
 
-_PICKLER: Any = CloudPickleSerializer()  # PySpark says no types of it
+_PICKLER: Any = CloudPickleSerializer()  # PySpark has no types for it
 _SCHEMA = "number int, body binary"
 
 
 def map_on_executors(
     spark: SparkSession, function: Callable[[_Value], _Answer], values: Sequence[_Value]
 ) -> list[_Answer]:
-    """The function of each value, in their order; a task per value.
+    """Apply the function to each value on executors, a task per value; results keep the order.
 
-    Function, values and answers travel pickled, and the executors need the package installed that defines them. What
-    the function raises ends the job.
+    Function, values and answers travel pickled, and the executors need the package installed that defines them. An
+    exception of the function ends the job.
     """
     bodies = [_PICKLER.dumps(value) for value in values]
     rows = spark.createDataFrame(
         pa.table({"number": pa.array(range(len(bodies)), pa.int32()), "body": pa.array(bodies, pa.binary())})
     )
-    # Each number to a partition of its own: a hash would put several into one and leave executors without any.
+    # Each number gets its own partition: hashing would put several into one and leave executors idle.
     dealt = rows.repartitionByRange(max(1, len(bodies)), "number")
     found = dealt.mapInArrow(_answers(_PICKLER.dumps(function)), _SCHEMA).collect()
     answers = {row["number"]: row["body"] for row in found}

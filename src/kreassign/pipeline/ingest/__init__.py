@@ -1,1 +1,1 @@
-"""From clusters, Prometheus and topics of metrics to rows of tables."""
+"""Read clusters, Prometheus and topics of metrics into rows of tables."""

@@ -1,6 +1,6 @@
-"""Series of exporters: readings, which series of which exporter counts, and their rows in table `metrics`.
+"""Exporter series: readings, which series of which exporter counts, and their rows in table `metrics`.
 
-Pure. `measure_files.py` makes readings of files; `imported_samples.py` makes rows of table `samples` of them.
+Pure. `measure_files.py` reads files; `imported_samples.py` turns readings into rows of table `samples`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from kreassign.model.documents import is_half
 from kreassign.model.text import LARGEST_ID, signed_number
 from kreassign.pipeline.tables.schemas import METRICS, Row
 
-# Contents of a file of measures, whatever its format: readings of series, and bad lines with their place.
+# Contents of a metrics file in any format: readings of series, and bad lines with their place.
 
 END_OF_TIME_S = 253_402_300_800
-"""The end of the year 9999: no folder of an hour is after it."""
+"""End of the year 9999; later times have no hour folder."""
 NO_TEXT = "is not a text in UTF-8"
 NO_READING = "is no reading"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value of one series, which may be NaN; `taken_ms` is None where it was not written down.
+    """One value of one series, possibly NaN; `taken_ms` is None if the file has no time.
 
-    `place` is where in its file it is, such as `line 7`.
+    `place` is its place in the file, such as `line 7`.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line, an entry or a row of a file that is not stored, and why; `text` is all of it."""
+    """A line, entry or row of a file that is not stored, with the reason; `text` is its full content."""
 
     place: str
     reason: str
@@ -52,14 +52,14 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a file holds: readings, and the lines or entries that are none."""
+    """Readings of a file, and the lines or entries that could not be read."""
 
     readings: tuple[Reading, ...]
     unreadable: tuple[BadRow, ...]
 
 
 def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
-    """Readings and what is none, kept apart."""
+    """Split a mixed sequence into readings and bad rows."""
     together = tuple(found)
     return Parsed(
         tuple(one for one in together if isinstance(one, Reading)),
@@ -68,7 +68,7 @@ def parsed(found: Iterable[Reading | BadRow]) -> Parsed:
 
 
 def reading(name: object, labels: Mapping[str, object], at_s: float | None, value: Any, place: str) -> Reading | None:
-    """One reading; None for what is none: no number, no text, or at a time that no calendar has."""
+    """Build a reading; None if the value is not a number, a name not a text, or the time outside the calendar."""
     number = _number(value)
     texts = {key: text for key, text in labels.items() if isinstance(text, str) and not is_half(text)}
     if number is None or not isinstance(name, str) or len(texts) < len(labels):
@@ -85,20 +85,20 @@ def _number(text: Any) -> float | None:
         return None
 
 
-# Series of exporters that are read, and what each becomes: a metric, or a fact of a partition.
+# Which exporter series are read, and what each becomes: a metric, or a fact about a partition.
 #
 # The tables below are the specification; `docs/guides/where-the-measures-come-from.md` shows them. Names are compared
-# in lower case, and as the JMX exporter writes them with its example rules:
+# in lower case, as the JMX exporter writes them with its example rules:
 #
 #     kafka_server_brokertopicmetrics_bytesin_total{topic="t"}              its rules kafka-2_0_0.yml
 #     kafka_server_brokertopicmetrics_bytesinpersec_count{topic="t"}        rules that keep the bean's name
 #     kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"} no rules, as Amazon MSK has it
 #
-# The three are one measure. Confluent Cloud has its own names, of which each value is the sum of the last minute.
+# The three are the same measure. Confluent Cloud has its own names; each value is the sum of the last minute.
 
 
 class Fact(StrEnum):
-    """What a series says of a partition."""
+    """A property of a partition that a series reports."""
 
     END_OFFSET = "end offset"
     START_OFFSET = "start offset"
@@ -109,7 +109,7 @@ class Fact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a series is in table `metrics`: its name there, and what its values are multiplied by."""
+    """A series' name in table `metrics`, and the factor for its values."""
 
     name: str
     factor: float = 1.0
@@ -117,7 +117,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFact:
-    """What a series is for table `samples`. `is_of_replica` unless it is of the partition, whoever leads."""
+    """A series' property for table `samples`; `is_of_replica` is False if it holds for the whole partition."""
 
     fact: Fact
     is_of_replica: bool
@@ -125,7 +125,7 @@ class PartitionFact:
 
 PER_MINUTE = 1 / 60
 NO_BROKER = -1
-"""Broker of what is measured for a cluster as a whole."""
+"""Broker id of cluster-wide metrics."""
 CONFLUENT = "confluent_kafka_server_"
 _BEANS = {
     "bytesin": "bytes_in",
@@ -158,7 +158,7 @@ METRICS_OF_BROKERS = {
     _PROCESS_CPU: Metric("cpu_seconds_total"),
     "java_lang_operatingsystem_processcpuload": Metric("cpu_share"),
 }
-"""Series of the JMX exporter that are about a broker, or about a topic on a broker."""
+"""JMX exporter series about a broker, or about a topic on a broker."""
 
 METRICS_OF_CLUSTERS = {
     f"{CONFLUENT}received_bytes": Metric("bytes_in_per_s", PER_MINUTE),
@@ -167,7 +167,7 @@ METRICS_OF_CLUSTERS = {
     f"{CONFLUENT}retained_bytes": Metric("size_bytes"),
     f"{CONFLUENT}request_count": Metric("requests_per_s", PER_MINUTE),
 }
-"""Series of Confluent Cloud, by cluster, topic or partition, but not by broker."""
+"""Confluent Cloud series by cluster, topic or partition, but not by broker."""
 _REQUEST_TYPES = {"produce": "produce_requests_per_s", "fetch": "fetch_requests_per_s"}
 
 FACTS_OF_PARTITIONS = {
@@ -185,7 +185,7 @@ FACTS_OF_PARTITIONS = {
         for attribute in ("", "_value")
     },
 }
-"""Series of kafka_exporter, of a partition, and of the JMX exporter, of a replica."""
+"""Series of kafka_exporter (about a partition) and of the JMX exporter (about a replica)."""
 
 SIGNS_OF_REMOTE_STORAGE = frozenset(
     f"{_TOPIC_BEAN}{bean}{attribute}"
@@ -196,7 +196,7 @@ SIGNS_OF_REMOTE_STORAGE = frozenset(
     for bean in beans
     for attribute in attributes
 )
-"""Series of the JMX exporter that are above 0 only where a topic has segments in remote storage (KIP-405, KIP-963)."""
+"""JMX exporter series above 0 only if the topic has segments in remote storage (KIP-405, KIP-963)."""
 
 METRIC_NAMES = frozenset(
     {f"{name}_{unit}" for name in (*_BEANS.values(), "requests") for unit in ("total", "per_s")}
@@ -205,24 +205,24 @@ METRIC_NAMES = frozenset(
 """Every name in table `metrics`."""
 
 _KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminuterate)")
-# Port 11001 is that of the JMX exporter; on 11002 is one of the machine, which has a CPU of its own.
+# Port 11001 is the JMX exporter; 11002 is a machine's exporter, with its own CPU series.
 _MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
 
 
 def is_process_cpu(reading: Reading) -> bool:
-    """Whether it is the CPU of whoever wrote the page: of the broker, as the JMX exporter is part of it, or not."""
+    """True for the CPU of the process that wrote the page; the JMX exporter runs inside the broker."""
     return reading.name == _PROCESS_CPU
 
 
 def is_of_go(reading: Reading) -> bool:
-    """Whether it says that a program in Go wrote the page, as kafka_exporter and node_exporter are: no broker."""
+    """True if the page comes from a Go program (kafka_exporter, node_exporter), which is not a broker."""
     return reading.name.startswith("go_")
 
 
 def plain_name(reading: Reading) -> str:
-    """The name in lower case; without rules the exporter leaves the bean's name in a label, and it is put back.
+    """Lower-case name of the series; without rules it is rebuilt from the bean's name in a label.
 
-    Since its version 1.0 all that its rules call a counter ends in `_total`, after what the rule says.
+    From version 1.0 the exporter appends `_total` to all that its rules call a counter.
     """
     name, bean = reading.name.lower(), reading.labels.get("name", "").lower()
     if name.endswith("_count_total"):
@@ -232,7 +232,7 @@ def plain_name(reading: Reading) -> str:
 
 
 def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
-    """What a series is in table `metrics`, and whether it is of a broker; None for what is of no use there."""
+    """The series' metric, and whether it belongs to a broker; None for unused series."""
     name = plain_name(reading)
     if name in METRICS_OF_BROKERS:
         return METRICS_OF_BROKERS[name], True
@@ -245,27 +245,27 @@ def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
 
 
 def is_future(reading: Reading) -> bool:
-    """Whether it is of a replica that is being built in another log directory.
+    """True for a replica that is being built in another log directory (future replica).
 
-    Before Kafka 3.5 it may also be of the only one: the label stayed when the replica was whole (KAFKA-14544).
+    Before Kafka 3.5 the only replica may have the label too: it stayed after the move was complete (KAFKA-14544).
     """
     return reading.labels.get("is_future") == "true"
 
 
 def fact_of(reading: Reading) -> PartitionFact | None:
-    """What a series says of a partition, or None."""
+    """The property of a partition that a series reports, or None."""
     return FACTS_OF_PARTITIONS.get(plain_name(reading))
 
 
 def tiered_topic(reading: Reading) -> str | None:
-    """The topic of which a series says that older segments are in remote storage, or None."""
+    """The topic that a series shows to have older segments in remote storage, or None."""
     if plain_name(reading) not in SIGNS_OF_REMOTE_STORAGE or not reading.value > 0:
         return None
     return reading.labels.get("topic") or None
 
 
 def told_broker(reading: Reading, instance: str) -> int | None:
-    """The broker that labels name: one that says so, or the host of an instance as Amazon MSK names its brokers."""
+    """Broker id from the labels: a broker label, or the instance's host as Amazon MSK names its brokers."""
     for label in ("broker_id", "broker"):
         number = signed_number(reading.labels.get(label, ""))
         if number is not None and 0 <= number <= LARGEST_ID:
@@ -274,7 +274,7 @@ def told_broker(reading: Reading, instance: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-# Readings → rows of table `metrics`, one row for each measure.
+# Readings → rows of table `metrics`, one row per measure.
 
 _COUNTER, _RATE = "_total", "_per_s"
 _POD_LABELS = ("pod", "kubernetes_pod_name")
@@ -282,10 +282,10 @@ _POD_LABELS = ("pod", "kubernetes_pod_name")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a file does not say of itself: cluster, when a page was read, and the broker of each instance.
+    """What a file itself lacks: cluster, time of the page, and the broker of each instance.
 
-    `only_broker` is for files of one broker; None where `brokers` says it by the label `instance` or that of a pod, or
-    by the name of the file (`file`) where there is no such label.
+    `only_broker` is for files of one broker. If None, `brokers` maps the label `instance`, a pod label, or without
+    these the name of the file (`file`) to a broker.
     """
 
     cluster_id: str
@@ -295,7 +295,7 @@ class Origin:
     file: str = ""
 
     def broker_of(self, reading: Reading) -> int | None:
-        """The broker of a reading, or None when nobody said it."""
+        """Broker of a reading; None if unknown."""
         if self.only_broker is not None:
             return self.only_broker
         names = (self.instance_of(reading), *(reading.labels.get(label, "") for label in _POD_LABELS))
@@ -303,42 +303,42 @@ class Origin:
         return next(told, told_broker(reading, names[0]))
 
     def instance_of(self, reading: Reading) -> str:
-        """What was scraped: its label, or the name of the file."""
+        """The scraped instance: its label, or the name of the file."""
         return reading.labels.get("instance") or self.file
 
     def is_known(self, reading: Reading) -> bool:
-        """Whether it is known whose metric it is; those of a whole cluster need no broker."""
+        """False if the reading needs a broker and has none; cluster-wide metrics need none."""
         found = metric_of(reading)
         return found is None or not found[1] or self.broker_of(reading) is not None
 
     def is_of_cluster(self, reading: Reading) -> bool:
-        """Whether a reading is of this cluster; those of Confluent Cloud say of which they are."""
+        """True if the reading belongs to this cluster; Confluent Cloud labels each reading with its cluster."""
         return reading.labels.get("kafka_id", self.cluster_id) == self.cluster_id
 
     def time_of(self, reading: Reading) -> int:
-        """When it was taken: as it says, or when its page was read."""
+        """Time of a reading in ms: its own, else the page's."""
         return self.taken_ms if reading.taken_ms is None else reading.taken_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A row of table `metrics` and the reading that it was made of."""
+    """A row of table `metrics` and its source reading."""
 
     row: Row
     reading: Reading
 
 
 def of_brokers(readings: Sequence[Reading], origin: Origin) -> list[Reading]:
-    """The readings without the CPU of programs that are no broker, where they have told of themselves."""
+    """Drop CPU readings of instances that also report Go metrics: they are not brokers."""
     others = {origin.instance_of(one) for one in readings if is_of_go(one)}
     return [one for one in readings if not (is_process_cpu(one) and origin.instance_of(one) in others)]
 
 
 def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:
-    """Rows of table `metrics`: of the known metrics of known brokers, one for each measure.
+    """Rows of table `metrics`, one per measure, for known metrics of known brokers.
 
-    An exporter may have a measure under several names: the first one counts, and a counter more than its rate. What
-    Confluent Cloud tells by client or by type is added up.
+    If an exporter has a measure under several names, the first counts, and a counter wins over its rate. Confluent
+    Cloud's values by client or by type are summed.
     """
     rows: dict[tuple[object, ...], Found] = {}
     points: set[tuple[object, ...]] = set()
@@ -358,12 +358,12 @@ def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:
 
 
 def _point(one: Reading) -> tuple[object, ...]:
-    """What is the same where an answer is in a file twice."""
+    """Identity of a reading, to detect answers that a file holds twice."""
     return one.name, frozenset(one.labels.items()), one.taken_ms
 
 
 def is_metric(reading: Reading) -> bool:
-    """Whether it is of use in table `metrics`, whoever it is of."""
+    """True if table `metrics` uses the series, whether or not the broker is known."""
     return metric_of(reading) is not None
 
 

@@ -1,6 +1,6 @@
-"""Make rows of table `samples` from files: from readings of exporters, or from samples that the user took.
+"""Make rows of table `samples` from files: from exporter readings, or from samples that the user took.
 
-`Judge` refuses implausible rows of imported files, those of metrics included.
+`Judge` refuses implausible rows of imported files, including metrics.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Colu
 
 # Readings of offsets and sizes → rows of table `samples`.
 #
-# kafka_exporter tells offsets of a partition, whoever leads. The JMX exporter tells offsets and sizes of each replica,
-# on the page of its broker; the leader's count. Who leads, one of these says:
+# kafka_exporter reports offsets of a partition, whoever leads. The JMX exporter reports offsets and sizes of each
+# replica, on its broker's page; the leader's count. The leader comes from one of these:
 #
 #     kafka_topic_partition_leader            kafka_exporter
 #     kafka_cluster_partition_replicascount   more than 0 on the leader, 0 on all others
-#     the end offsets                         where neither is there: no replica is ahead of the leader. That takes the
-#                                             series of several brokers, and the same times
+#     the end offsets                         without either: no replica is ahead of the leader. This needs the
+#                                             series of several brokers, taken at the same times
 #
-# Where the times of several brokers never meet, as on pages that were read one after the other, the replica that is the
-# furthest ahead in the end stands for all: samples of different replicas in turn would be noise.
+# If the times of several brokers never meet, as on pages read one after the other, only the replica that is furthest
+# ahead at the end is used: alternating samples of different replicas would be noise.
 #
-# Of a topic with segments in remote storage no exporter tells where the local log begins, of which the size is. Such
-# sizes are left out: by all of the records those that are on disk would come out too small.
+# No exporter reports where the local log of a topic with remote segments begins, which its size refers to. Such sizes
+# are left out: divided by all records, records on disk would look too small.
 #
-# Offsets and sizes are joined where their times are equal, as they are on one page, and in answers of `query_range` to
-# queries with the same start and step, which may be in several files.
+# Offsets and sizes are joined where their times are equal: on one page, or in `query_range` answers to queries with
+# the same start and step, which may be in several files.
 
 NO_PARTITION = "has no topic or no number of a partition"
 NO_OFFSET = "has no whole number from 0 to 2^63-1: the exporter does not know it, or the series has ended"
@@ -70,58 +70,58 @@ _NOBODY = -1
 
 @dataclass(slots=True)
 class Replica:
-    """What is known of one replica at one time, or of the partition itself where `broker` is None."""
+    """Facts about one replica at one time, or about the partition itself if `broker` is None."""
 
     facts: dict[Fact, int] = field(default_factory=dict)
     broker: int | None = None
 
     @property
     def end(self) -> int:
-        """The end offset."""
+        """End offset; KeyError if unknown."""
         return self.facts[Fact.END_OFFSET]
 
     @property
     def size(self) -> int | None:
-        """The size of its segments, if it is known."""
+        """Size of its segments in bytes; None if unknown."""
         return self.facts.get(Fact.SIZE)
 
     @property
     def is_whole(self) -> bool:
-        """Whether both offsets are known."""
+        """True if both offsets are known."""
         return Fact.END_OFFSET in self.facts and Fact.START_OFFSET in self.facts
 
     @property
     def is_follower(self) -> bool:
-        """Whether its broker says that it leads nothing of it."""
+        """True if its broker reports that it does not lead the partition."""
         return self.facts.get(Fact.REPLICA_COUNT) == 0
 
     @property
     def is_leader(self) -> bool:
-        """Whether its broker says that it leads."""
+        """True if its broker reports that it leads the partition."""
         return self.facts.get(Fact.REPLICA_COUNT, 0) > 0
 
 
 PARTITION = ""
-"""Source of what is said of a partition, whoever leads."""
+"""Source key for facts about a partition rather than a replica."""
 Moment = dict[str, Replica]
-"""What was said of a partition at one time, by source: an instance, or PARTITION."""
+"""Facts about a partition at one time, by source: an instance, or PARTITION."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplesFound:
-    """Rows of table `samples`, and partitions that are none, with how often and why."""
+    """Rows of table `samples`, and partitions without usable samples, with reasons and counts."""
 
     rows: tuple[Row, ...]
     bad: tuple[BadRow, ...]
 
 
 def is_fact(one: Reading) -> bool:
-    """Whether it is of use here."""
+    """True if a reading reports a partition fact or remote storage."""
     return fact_of(one) is not None or tiered_topic(one) is not None
 
 
 class PartitionReadings:
-    """What the readings of one or several files say of partitions; `samples` makes rows of all together."""
+    """Partition facts from the readings of one or several files; `samples` joins all of them into rows."""
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
@@ -130,8 +130,8 @@ class PartitionReadings:
         self._tiered: set[str] = set()
 
     def add(self, readings: Iterable[Reading], origin: Origin) -> Iterator[BadRow]:
-        """Take in the readings of a file; those that say nothing come back."""
-        for one in sorted(readings, key=is_future):  # what is said first counts
+        """Add the readings of a file; yield the unusable ones."""
+        for one in sorted(readings, key=is_future):  # the first fact of a kind counts
             fact = fact_of(one)
             if not origin.is_of_cluster(one):
                 continue
@@ -143,7 +143,7 @@ class PartitionReadings:
                 yield BadRow(one.place, reason, f"{one.name}{dict(one.labels)} {one.value}")
 
     def samples(self) -> SamplesFound:
-        """Rows, in order of topic, partition and time."""
+        """Rows in order of topic, partition and time."""
         rows: list[Row] = []
         bad: list[BadRow] = []
         for (topic, partition), moments in sorted(self._seen.items()):
@@ -199,7 +199,7 @@ def _replica_source(one: Reading, broker: int | None, origin: Origin) -> str:
 
 
 def _usable(moments: Mapping[int, Moment]) -> str | None:
-    """The one source to read where nobody says who leads and the sources never meet; None where all may be read."""
+    """The only source to use if no leader is reported and times never meet; None if all may be used."""
     last: dict[str, int] = {}
     for _, moment in sorted(moments.items()):
         silent = [
@@ -212,7 +212,7 @@ def _usable(moments: Mapping[int, Moment]) -> str | None:
 
 
 def _leader(moment: Moment, usable: str | None, *, has_several: bool) -> Replica | str | None:
-    """Whose offsets count at one time; or why nobody's do, None where only a follower was read."""
+    """The replica whose offsets count, or the reason why none do; None if only a follower was read."""
     partition = moment.get(PARTITION)
     if partition is not None and partition.is_whole:
         return partition
@@ -235,37 +235,36 @@ def _what_is_missing(replicas: Iterable[Replica]) -> str | None:
 
 
 def _size(moment: Moment, read: Replica, leader: int | None) -> int | None:
-    """The size of the replica that is read, else of the leader's, else of the largest."""
+    """Size of the replica read, else of the leader, else of the largest replica."""
     if read.size is not None:
         return read.size
     of_leader = [one.size for one in moment.values() if one.size is not None and one.broker == leader]
     return max(of_leader or (one.size for one in moment.values() if one.size is not None), default=None)
 
 
-# Samples that the user took → rows of table `samples`: each a row, or the reason why it is none.
+# Samples that the user took → rows of table `samples`: each becomes a row or a BadRow with the reason.
 #
-# A row has the columns of table `samples` by their names, in any order: `taken_ms`, `topic`, `partition`,
-# `start_offset` and `end_offset`; `cluster_id` unless it is given for the whole file; and if they are known `topic_id`,
-# `leader` and `size_bytes`. Other columns are passed over. Whole numbers may be written as CSV files from data frames
-# have them, `120.0`; what is empty or NaN is unknown. A row is judged by itself, and a bad one costs nothing but
-# itself.
+# A row has the columns of table `samples` by name, in any order: `taken_ms`, `topic`, `partition`, `start_offset` and
+# `end_offset`; `cluster_id` unless given for the whole file; if known `topic_id`, `leader` and `size_bytes`. Other
+# columns are ignored. Whole numbers may look like `120.0`, as in CSV files of data frames; empty or NaN is unknown.
+# Each row is judged by itself; a bad one does not affect others.
 
 Given = Mapping[str, Any]
-"""A row of a file, as its format has it: column → value."""
+"""A row of a file in its format's types: column → value."""
 Placed = tuple[str, Row | BadRow]
-"""Where in its file something is, and the row there, or why it is none."""
+"""A place in a file, and its row or the reason against it."""
 
 _NUMBERS = {INT: 2**31 - 1, BIGINT: 2**63 - 1}
 _LEAST = {"leader": -1}
 _DEFAULTS: Row = {"leader": -1}
 _FORGIVEN = ("cluster_id", *_DEFAULTS, *(column.name for column in SAMPLES.columns if column.nullable))
 REQUIRED = tuple(name for name in SAMPLES.column_names if name not in _FORGIVEN)
-"""Columns that every file has to have."""
+"""Columns that every file must have."""
 _WHOLE_FLOAT = re.compile(r"(-?\d{1,19})\.0*", re.ASCII)
 
 
 def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed]:
-    """Rows of a file of CSV, with a header, or of JSON lines. Raises InputError where it is neither."""
+    """Rows of a CSV file with a header, or of JSON lines. Raises InputError for other formats."""
     numbered = ((number, line.decode(errors="surrogateescape")) for number, line in enumerate(lines, start=1))
     filled = ((number, line.strip("\ufeff\r\n")) for number, line in numbered if line.strip("\ufeff \t\r\n"))
     first = next(filled, None)
@@ -282,14 +281,14 @@ def text_rows(lines: Iterable[bytes], cluster_id: str | None) -> Iterator[Placed
 
 
 def given_rows(rows: Iterable[Given], cluster_id: str | None) -> Iterator[Placed]:
-    """Rows of a Parquet file that has the columns."""
+    """Rows of a Parquet file with the required columns."""
     for number, given in enumerate(rows, start=1):
         place = f"row {number}"
         yield place, sample_row(given, place, cluster_id)
 
 
 def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
-    """Raise InputError, which names them, unless all columns are there that must be."""
+    """Raise InputError, naming the columns, if required ones are missing."""
     there = set(names)
     wanted = REQUIRED if cluster_id is not None else ("cluster_id", *REQUIRED)
     if missing := [name for name in wanted if name not in there]:
@@ -298,7 +297,7 @@ def check_columns(names: Iterable[str], cluster_id: str | None) -> None:
 
 
 def sample_row(given: Given, place: str, cluster_id: str | None) -> Row | BadRow:
-    """A row of table `samples`, or what is wrong with it; a cluster that the row names comes before this one."""
+    """A row of table `samples`, or its fault; the row's own `cluster_id` wins over this one."""
     try:
         return {column.name: _required(column, given, cluster_id) for column in SAMPLES.columns}
     except InputError as error:
@@ -319,7 +318,7 @@ def _csv_rows(header: str, lines: Iterable[tuple[int, str]], cluster_id: str | N
     names = [name.strip() for name in _fields(header, delimiter)]
     check_columns(names, cluster_id)
     for number, line in lines:
-        # Line by line: a quote that is not closed would swallow the rest of the file. No name has a line end.
+        # Line by line: an unclosed quote would swallow the rest of the file. No name contains a line end.
         fields = _fields(line, delimiter)
         place = f"line {number}"
         if len(fields) != len(names):
@@ -380,32 +379,32 @@ def _whole(name: str, kind: ColumnType, value: Any) -> int | None:
     return number
 
 
-# Implausible rows of imported files, with the reason: the rules of `metric_records.py`, asked of SQLite row by row.
+# Implausible rows of imported files, with the reason: SQLite applies the rules of `metric_records.py` row by row.
 #
-# Rules are written once, in SQL, for files and for topics. Spark judges records of a topic by them; to import a file no
-# Java is started, and SQLite, which comes with Python, reads the same conditions.
+# Rules are written once, in SQL, for files and for topics. Spark applies them to a topic; an import starts no Java, and
+# SQLite, which comes with Python, reads the same conditions.
 
 _LARGEST_INTEGER = 2**63 - 1
 
 
 class Judge:
-    """The rules of `metrics` or `samples`, at the time of an import. For one thread."""
+    """Apply the rules of `metrics` or `samples` at the time of an import. For one thread."""
 
     def __init__(self, table: Table, now_ms: int) -> None:
         self._names, self._now_ms = table.column_names, now_ms
         self._rules = IMPORT_RULES[table]
         self._asked = sqlite3.connect(":memory:")
-        # As in Spark, where texts of another case are other texts.
+        # As in Spark, where LIKE is case-sensitive.
         self._asked.execute("PRAGMA case_sensitive_like = ON")
         self._asked.create_function("regexp", 2, _has_match, deterministic=True)
-        # SQLite takes NaN for NULL.
+        # SQLite stores NaN as NULL.
         self._asked.create_function("isnan", 1, lambda value: value is None, deterministic=True)
         reasons = (f"WHEN {rule.is_broken} THEN {number}" for number, rule in enumerate(self._rules))
         columns = ", ".join(f":{name} AS {name}" for name in self._names)
         self._question = " ".join(["SELECT CASE", *reasons, "END FROM (SELECT", columns, ")"])
 
     def why_not(self, row: Row) -> str | None:
-        """The reason of the first rule that is true of a row; None if none is. A column that is missing is NULL."""
+        """Reason of the first rule that is true of a row, or None. A missing column is NULL."""
         values = {name: _storable(row.get(name)) for name in self._names} | {"now_ms": self._now_ms}
         (number,) = self._asked.execute(self._question, values).fetchone()
         return None if number is None else self._rules[number].reason
@@ -416,7 +415,7 @@ def _has_match(pattern: str, text: str | None) -> bool | None:
 
 
 def _storable(value: object) -> object:
-    """What SQLite takes: integers of 64 bits, and no half surrogates, which stand for bytes that are not UTF-8."""
+    """Convert to what SQLite stores: 64-bit integers, no half surrogates (which stand for bytes that are not UTF-8)."""
     if isinstance(value, str):
         return value.encode(errors="backslashreplace").decode()
     return float(value) if isinstance(value, int) and abs(value) > _LARGEST_INTEGER else value

@@ -1,7 +1,7 @@
-"""Read a file of measures in any format: pages and answers of Prometheus, answers of Confluent Cloud's Metrics API.
+"""Read a metrics file in any format: Prometheus pages and answers, answers of Confluent Cloud's Metrics API.
 
-Pure. The content decides the format: JSON documents, one or several one after the other (as curl appends them), are
-answers of Prometheus or of Confluent Cloud; all else is a page of metrics.
+Pure. The content decides the format: JSON documents, one or several in a row (as curl appends them), are answers of
+Prometheus or of Confluent Cloud; everything else is a page of metrics.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from kreassign.model.text import shortened
 from kreassign.pipeline.ingest.exporters import CONFLUENT, NO_READING, NO_TEXT, BadRow, Parsed, Reading, parsed, reading
 from kreassign.pipeline.load.rules import NO_KAFKA_BEFORE_MS
 
-# Prometheus: pages that it scrapes and answers of its API → readings.
+# Prometheus: scraped pages and API answers → readings.
 #
-# Three formats: a page of metrics (the text exposition format, or OpenMetrics), an answer of the query API
-# (`/api/v1/query` or `query_range`), and series as remote read has them, written as JSON.
+# Three formats: a page of metrics (text exposition format, or OpenMetrics), an answer of the query API
+# (`/api/v1/query` or `query_range`), and remote-read series written as JSON.
 #
 # Times on a page are milliseconds in the text format and seconds in OpenMetrics, which ends with `# EOF`. Some
-# exporters write seconds into the text format, too: a time that in milliseconds is before 1975 and in seconds after
-# 2011 is meant in seconds.
+# exporters write seconds into the text format, too: a time before 1975 in milliseconds and after 2011 in seconds is
+# taken as seconds.
 
-# An exemplar follows the value of a sample as a comment of its own, with labels, a value and a time of its own.
+# An exemplar follows a sample's value as a comment, with its own labels, value and time.
 _BEFORE_EXEMPLAR = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
 _OPEN_METRICS = re.compile(r"^# EOF\s*\Z", re.MULTILINE)
 _READS_AS_SECONDS = range(NO_KAFKA_BEFORE_MS // 1000, NO_KAFKA_BEFORE_MS // 10)
@@ -41,7 +41,7 @@ def read_page(text: str) -> Iterator[Reading | BadRow]:
     """Read a page of metrics; comments and blank lines are skipped.
 
     Line by line: on a whole page the library stops at the first bad line, and it renames counters by the comments.
-    Bytes that are not UTF-8 are half surrogates here (`surrogateescape`), and cost their line.
+    Bytes that are not UTF-8 are half surrogates here (`surrogateescape`), and make their line a bad row.
     """
     is_open_metrics = _OPEN_METRICS.search(text) is not None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -62,7 +62,7 @@ def _read_line(line: str, place: str, *, is_open_metrics: bool) -> Iterator[Read
     if not samples:
         yield BadRow(place, NO_READING, line)
     for name, labels, value, timestamp, *_ in samples:
-        # The library takes it for milliseconds.
+        # The library reads the time as milliseconds.
         at_s = None if timestamp is None else _seconds(float(timestamp) * 1000, is_open_metrics=is_open_metrics)
         yield reading(name, labels, at_s, value, place) or BadRow(place, NO_READING, line)
 
@@ -73,7 +73,7 @@ def _seconds(number: float, *, is_open_metrics: bool) -> float:
 
 
 def read_answer(document: Any) -> Iterator[Reading | BadRow]:
-    """Read an answer of the query API, or series as remote read has them. Raises InputError when it is neither."""
+    """Read an answer of the query API, or remote-read series. Raises InputError for anything else."""
     if isinstance(document, dict) and document.get("status") == "error":
         raise InputError(f"this is an error of Prometheus, not an answer: {shortened(str(document.get('error')))}")
     try:
@@ -95,7 +95,7 @@ def _why_none(labels: object, name: object) -> str:
 
 
 def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
-    """Place, labels, seconds and value of every point. Series of native histograms have none."""
+    """Place, labels, seconds and value of every point. Native histograms have no points."""
     if "timeseries" in content:
         for number, series in enumerate(content["timeseries"], start=1):
             labels = {label["name"]: label["value"] for label in series["labels"]}
@@ -109,12 +109,12 @@ def _points(content: Any) -> Iterator[tuple[str, Any, float, Any]]:
         yield from ((f"series {number}", series["metric"], float(at_s), value) for at_s, value in points)
 
 
-# Answers of Confluent Cloud's Metrics API (`/v2/metrics/cloud/query`) → readings, as its export page has them.
+# Answers of Confluent Cloud's Metrics API (`/v2/metrics/cloud/query`) → readings, named as on its export page.
 #
-# An answer has times, values and the labels that were asked for, but names neither its metric nor how long an interval
-# is. The query does; so both are read together, as `jq -s add query.json answer.json` joins them. A value counts what
-# came in the interval that begins at its time, and is told per minute at its end. What is retained is a level, and is
-# read by the minute only: over longer intervals the API may add levels up.
+# An answer has times, values and the requested labels, but not its metric or interval length. The query has both, so
+# they are read together, joined by `jq -s add query.json answer.json`. A value counts what came in the interval that
+# begins at its time; the reading is per minute, at the interval's end. `retained_bytes` is a level, and is read by the
+# minute only: over longer intervals the API may add levels up.
 
 _METRIC = "io.confluent.kafka.server/"
 _GRANULARITY = re.compile(r"PT(\d{1,4})([MH])|P(\d{1,2})D", re.ASCII)
@@ -130,12 +130,12 @@ _LABELS = {
 
 
 def is_confluent(document: Any) -> bool:
-    """Whether a JSON document is an answer of this API: its data are a list."""
+    """True for an answer of this API: its `data` is a list."""
     return isinstance(document, dict) and isinstance(document.get("data"), list)
 
 
 def read_confluent(document: Mapping[str, Any]) -> Iterator[Reading | BadRow]:
-    """Readings of an answer that was joined with its query. Raises InputError without the query."""
+    """Readings of an answer joined with its query. Raises InputError without the query."""
     name, interval_s = _metric(document), _interval_s(document)
     filtered = _kafka_id(document.get("filter"))
     is_level = name in _LEVELS
@@ -163,7 +163,7 @@ def _reading(name: str, labels: Mapping[str, str], entry: Any, place: str, inter
 
 
 def _entries(data: list[Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Labels and point of every entry, in the flat format and in the grouped one."""
+    """Labels and point of every entry, in the flat and the grouped format."""
     for entry in data:
         labels = {key: value for key, value in entry.items() if key in _LABELS} if isinstance(entry, dict) else {}
         points = entry.get("points") if isinstance(entry, dict) else None
@@ -194,7 +194,7 @@ def _interval_s(document: Mapping[str, Any]) -> int:
 
 
 def _kafka_id(condition: Any) -> str | None:
-    """The one cluster that the query asks for, if that is what its filter says."""
+    """The cluster id, if the query's filter asks for exactly one cluster."""
     if not isinstance(condition, dict):
         return None
     if condition.get("field") == "resource.kafka.id" and condition.get("op") == "EQ":
@@ -216,9 +216,9 @@ _NEITHER = "this is neither an answer of Prometheus' query API nor series of rem
 
 
 def parse(content: bytes) -> Parsed:
-    """Read a file of any of the formats. Raises InputError when it is JSON of another kind.
+    """Read a file of any of the formats. Raises InputError if it is JSON of another kind.
 
-    Of several documents one that cannot be read costs itself.
+    An unreadable document among several becomes a bad row.
     """
     text = _decoded(content)
     if text.lstrip()[:1] not in ("{", "["):
@@ -245,7 +245,7 @@ def _read(document: Any) -> Iterator[Reading | BadRow]:
 
 @dataclass(frozen=True, slots=True)
 class _CutOff:
-    """What is no JSON, up to where a document may begin again."""
+    """Text that is not JSON, up to the next possible start of a document."""
 
     text: str
     why: str
@@ -258,7 +258,7 @@ def _documents(text: str) -> Iterator[Any]:
         try:
             document, length = decoder.raw_decode(rest)
         except (ValueError, RecursionError) as error:
-            # What curl left of an answer that broke off; the next one that it appended may be whole.
+            # curl left a truncated answer; the next one that it appended may be whole.
             again = rest.find(_BEGIN, 1)
             length = len(rest) if again < 0 else again
             document = _CutOff(rest[:length], repr(error))
@@ -267,7 +267,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _decoded(content: bytes) -> str:
-    """The text; bytes that are not UTF-8 become half surrogates, so that they cost their line and not the file."""
+    """Decode the file; bytes that are not UTF-8 become half surrogates, which spoil their line only."""
     if content.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):  # what `curl … > file` writes in Windows PowerShell
         return content.decode("utf-16", errors="replace")
     return content.removeprefix(BOM_UTF8).decode(errors="surrogateescape")

@@ -35,23 +35,22 @@ from kreassign.pipeline.load.rules import (
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, SAMPLES, Row, Table
 
-# Rules of plausibility for metrics and for samples from files: which rows are not stored, how they are treated, and
-# why.
+# Plausibility rules for metrics and for samples from files: which rows are not stored, how they are treated, and why.
 #
-# Metrics come in files (`import-metrics`) and from a topic (`stream-metrics`); both are judged by `_OF_METRICS`, and
-# each by what only its source can tell: the clock to compare with, and whether broker -1 is anybody. Of samples from
-# files the times are judged, because rows are stored by their hour; all else about them `kreassign load` judges, among
-# their neighbours (`pipeline/load/rules.py`).
+# Metrics come in files (`import-metrics`) and from a topic (`stream-metrics`). `_OF_METRICS` judges both; further rules
+# depend on the source: the clock to compare with, and whether broker -1 is valid. Samples from files are judged by
+# their times only, because rows are stored by hour; `kreassign load` judges the rest, among their neighbours
+# (`pipeline/load/rules.py`).
 #
-# They are conditions as in `load/rules.py`, in the SQL that Spark and SQLite (`imported_samples.py`) read alike. Rules
-# of files see the columns of the table and `:now_ms`, the time of the import. Rules of a topic see the columns of
-# `metrics` and `written_ms`, the time of the record, and nothing else: a record that is read again is judged as before.
+# The conditions are like those of `load/rules.py`, in SQL that Spark and SQLite (`imported_samples.py`) read alike.
+# Rules of files see the columns of the table and `:now_ms`, the time of the import. Rules of a topic see only the
+# columns of `metrics` and `written_ms`, the time of the record, so a record that is read again is judged as before.
 
 CLOCK_MS = 60_000
-"""Clocks that are further apart than a minute are not kept together by anything."""
+"""Clocks more than a minute apart are not synchronized."""
 LARGEST_COUNTER = 2.0**63
 LARGEST_SHARE = 2
-"""Idle shares are a little above 1 at times, and up to 2 where broker and controller share one pool."""
+"""Idle shares are sometimes a little above 1, and up to 2 if broker and controller share one pool."""
 OF_NO_USE = "it is a metric of no use here"
 OTHER_VALUE = "another value of the same key is kept"
 
@@ -114,7 +113,7 @@ _OF_METRICS = (
         "an exbibyte",
     ),
 )
-"""Rules of one metric, wherever it comes from."""
+"""Rules of one metric from any source."""
 
 
 def _times(table: Table) -> tuple[Rule, ...]:
@@ -137,7 +136,7 @@ IMPORT_RULES: Mapping[Table, tuple[Rule, ...]] = {
     ),
     SAMPLES: _times(SAMPLES),
 }
-"""Rules of rows from files by table, in the order in which they are tried."""
+"""Rules for rows from files by table, in the order in which they are tried."""
 
 METRIC_RULES = (
     *time_rules(METRICS),
@@ -150,7 +149,7 @@ METRIC_RULES = (
     broker_rule(METRICS),
     *_OF_METRICS,
 )
-"""Rules of one record of a topic, in the order in which they are tried."""
+"""Rules for one record of a topic, in the order in which they are tried."""
 
 CLOCK_AHEAD = Rule(
     METRICS,
@@ -182,14 +181,14 @@ TOLD_RULES = (
         "one of the two is wrong, and nothing says which: the first one stays, whatever is read again",
     ),
 )
-"""Rules of records that no rule above is true of, told in words but for the first."""
+"""Rules for records that pass all above; except for the first, conditions are in words, not SQL."""
 
 STREAM_RULES = METRIC_RULES + TOLD_RULES
 
 
 # Records of Cruise Control's metrics reporter → columns of table `metrics`, a batch at a time.
 #
-# They are binary, big-endian, as the comments of its `toBuffer` describe them:
+# They are binary, big-endian, as the comments of its `toBuffer` describe:
 #
 #     byte    class: 0 broker, 1 topic, 2 partition
 #     byte    version: 0
@@ -200,12 +199,12 @@ STREAM_RULES = METRIC_RULES + TOLD_RULES
 #     int     partition                                               (class 2)
 #     double  value
 #
-# Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores. A batch is read field
-# by field with numpy: all fields but the name have a fixed place, or one that follows from the length of the name.
+# Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores. numpy reads a batch
+# field by field: all fields have a fixed place, or one that follows from the length of the topic's name.
 
 
 class RecordForm(StrEnum):
-    """What the values of the topic are; JSON ones are objects with the columns of table `metrics`."""
+    """Format of the topic's values; JSON values are objects with the columns of table `metrics`."""
 
     JSON = "json"
     CRUISE_CONTROL = "cruise-control"
@@ -215,7 +214,7 @@ NO_VALUE = "a record has no value"
 CUT_OFF = "a record is cut off"
 
 BROKER, TOPIC, PARTITION = range(3)
-# Only metrics of use here have a name. Requests are counted once per partition, as the broker's own meters count them.
+# Only metrics in use have a name. Requests are counted once per partition, as by the broker's own meters.
 _NAMES = {
     0: "bytes_in_per_s",
     1: "bytes_out_per_s",
@@ -241,7 +240,7 @@ _OF_PARTITIONS = (4,)
 _UNKNOWN = -1
 
 _HEAD, _LENGTH, _PARTITION, _VALUE = 15, 4, 4, 8
-"""Bytes of all fields before the name's length, of that, of the partition, and of the value."""
+"""Sizes in bytes: all fields before the name's length, that length, the partition, and the value."""
 
 _REASONS = (
     NO_VALUE,
@@ -259,7 +258,7 @@ _Numbers = npt.NDArray[np.int64]
 def decode(values: pa.Array) -> pa.RecordBatch:
     """Columns `taken_ms`, `broker`, `topic`, `partition`, `name`, `value` and `reason`, one row per value.
 
-    `reason` says why a record is none of a metric of use here, and is NULL otherwise; then the others mean something.
+    `reason` is NULL for a usable metric; otherwise it says why not, and the other columns are meaningless.
     """
     raw = _Raw.of(values)
     kind, version, number = (raw.numbers(raw.start + place, ">u1") for place in range(3))
@@ -312,7 +311,7 @@ _REASON_OF = np.array([*_REASONS, None], dtype=object)
 
 @dataclass(frozen=True, slots=True)
 class _Raw:
-    """The bytes of all values, one after the other, and where each begins."""
+    """The bytes of all values in a row, with the start and size of each."""
 
     data: npt.NDArray[np.uint8]
     start: _Numbers
@@ -324,26 +323,26 @@ class _Raw:
         _, offsets, data = plain.buffers()
         ends = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
         found = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        # Fields of a value that is cut off are read before anybody knows that: they must be somewhere.
+        # Fields of a truncated value are read before the truncation is detected, so pad the buffer.
         padded = np.concatenate([found, np.zeros(_HEAD + _LENGTH + _PARTITION + _VALUE, np.uint8)])
         return cls(padded, ends[:-1], np.diff(ends))
 
     def numbers(self, place: _Numbers, kind: str) -> npt.NDArray[Any]:
-        """A number of this type at each of these places."""
+        """The number of this type at each place."""
         wanted = np.dtype(kind)
         found = self.data[place[:, np.newaxis] + np.arange(wanted.itemsize)]
         numbers: npt.NDArray[Any] = found.view(wanted)[:, 0].astype(wanted.newbyteorder("="))
         return numbers
 
     def texts(self, place: _Numbers, length: _Numbers) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        """The text of that many bytes at each of these places, and whether it is one in UTF-8."""
+        """The text of `length` bytes at each place, and whether it is valid UTF-8."""
         ends = np.concatenate([[0], np.cumsum(length)])
         data = self.data[np.repeat(place - ends[:-1], length) + np.arange(ends[-1])]
         buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(data)]
         found = pa.Array.from_buffers(pa.large_binary(), len(length), buffers)
         try:
             return found.cast(pa.string()), np.ones(len(length), np.bool_)
-        except pa.ArrowInvalid:  # which does not say of which
+        except pa.ArrowInvalid:  # does not say which value is invalid
             texts = [_text(value) for value in found.to_pylist()]
             return pa.array(texts, pa.string()), np.array([text is not None for text in texts])
 
@@ -355,19 +354,19 @@ def _text(value: bytes) -> str | None:
         return None
 
 
-# A batch of judged records, and the metrics that are known already → rows to store, and counts of what became of each.
+# Judged records of a batch, and the known metrics → rows to store, and counts by treatment.
 #
-# A record is good when its key is new; of several with one key in a batch, the first by partition and offset. Others of
-# that key are late with the same value, and quarantined with another: nothing says which is right, so the one that is
-# stored stays, whatever is read again.
+# A record is good if its key is new; of several with one key in a batch, the first by partition and offset. Others with
+# that key are late if the value is the same, else quarantined: either may be right, so the stored one stays, whatever
+# is read again.
 
 Counts = Mapping[tuple[str, str | None], int]
-"""Records by treatment and reason."""
+"""Number of records by treatment and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Where a batch comes from: the cluster of its metrics, its topic, the id of the checkpoint, its number."""
+    """Identity of a batch: the metrics' cluster, the topic, the checkpoint id, and the batch number."""
 
     cluster_id: str
     topic: str
@@ -377,7 +376,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Rows for `metrics` and `metrics_quarantine`, how many records became what, the time of the latest."""
+    """Rows for `metrics` and `metrics_quarantine`, counts by treatment, and the time of the latest record."""
 
     metrics: pa.Table
     quarantined: pa.Table
@@ -387,13 +386,13 @@ class Sorted:
 
 @dataclass(frozen=True, slots=True)
 class BatchCount:
-    """Records of one batch, or of several, by what became of them."""
+    """Number of records in one or several batches, by treatment and reason."""
 
     number: int
     counts: Counts
 
     def of(self, *treatments: str) -> int:
-        """How many were treated so."""
+        """Number of records with one of these treatments."""
         return sum(count for (treatment, _), count in self.counts.items() if treatment in treatments)
 
     def __str__(self) -> str:
@@ -410,7 +409,7 @@ class BatchCount:
 
 
 def sort_records(records: pa.Table, known: pa.Table, batch: Batch) -> Sorted:
-    """Sort records (columns `JUDGED`) by how to treat them; `known` are rows of `metrics` with their times."""
+    """Sort records (columns `JUDGED`) by treatment; `known` are the rows of `metrics` at the same times."""
     ordered = records.sort_by([("source_partition", "ascending"), ("source_offset", "ascending")])
     is_good = pc.is_null(ordered["reason"])
     bad = ordered.filter(pc.invert(is_good))
@@ -433,7 +432,7 @@ def sort_records(records: pa.Table, known: pa.Table, batch: Batch) -> Sorted:
 
 
 def count_rows(batch: Batch, found: Sorted) -> list[Row]:
-    """Rows of table `metric_batches`; what did not happen has none, but of good records there is one always."""
+    """Rows of table `metric_batches`: one per count above zero, and always one for good records."""
     return [
         {
             "cluster_id": batch.cluster_id,
@@ -451,7 +450,7 @@ def count_rows(batch: Batch, found: Sorted) -> list[Row]:
 
 
 def _compared(known: pa.Table, metrics: pa.Table) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Of each metric, whether its key is new, and whether it has another value than the first of its key."""
+    """Two masks over `metrics`: the key is new; the value differs from the first of its key."""
     rows = pa.concat_tables([known, metrics])
     _, first, of_key = np.unique(_key_codes(rows), return_index=True, return_inverse=True)
     values = rows["value"].to_numpy()
@@ -462,7 +461,7 @@ def _compared(known: pa.Table, metrics: pa.Table) -> tuple[npt.NDArray[np.bool_]
 
 
 def _key_codes(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """A number for each row, the same for rows of the same key; NULL is a value like any other."""
+    """A number per row, equal for rows of equal keys; NULL is a value like any other."""
     codes = np.zeros(len(rows), np.int64)
     for name in METRICS.key:
         coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
@@ -487,4 +486,4 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 
 BATCH_KEY = tuple(name for name in METRIC_BATCHES.key if name not in ("treatment", "reason"))
-"""The columns of table `metric_batches` that say which batch it is."""
+"""Columns of table `metric_batches` that identify a batch."""

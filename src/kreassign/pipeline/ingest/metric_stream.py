@@ -1,12 +1,12 @@
-"""A Kafka topic of metrics → table `metrics`, batch after batch, each metric exactly once.
+"""Read a Kafka topic of metrics into table `metrics`, batch after batch, each metric exactly once.
 
-Spark notes in the checkpoint which offsets a batch has before it begins, so a batch that was broken off comes again,
-and after a lost checkpoint all of them do. That nothing is twice in the tables is not the checkpoint's work: rows are
-merged into them by their key (`tables/commits.py`). So there is no state, and no watermark: a record is judged by
+Spark notes a batch's offsets in the checkpoint before it begins, so an interrupted batch comes again, and all of them
+after the checkpoint is lost. The tables stay free of duplicates because rows are merged by their key
+(`tables/commits.py`), not because of the checkpoint. So there is no state, and no watermark: a record is judged by
 itself, however late it comes and whatever the clocks of other brokers say.
 
-The counts of a batch are stored first, and never again: what was killed between them and the metrics finds, when it
-comes again, the same metrics missing. In the other order it would find them all there, and count them as sent twice.
+The counts of a batch are stored first, and only once: if the job is killed between counts and metrics, the repeated
+batch still sees the metrics as new. In the other order it would find them stored, and count them as sent twice.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ from kreassign.pipeline.tables.delta import DataDir, place
 from kreassign.pipeline.tables.schemas import BIGINT, INT, METRIC_BATCHES, METRICS, METRICS_QUARANTINE, STRING
 from kreassign.pipeline.tables.spark_io import struct_type
 
-# Records of a topic of metrics → the columns of table `metrics`, each record with the reason if it is bad.
+# Records of a topic of metrics → the columns of table `metrics`, with the reason for bad records.
 #
-# JSON records are objects with the columns of table `metrics`; `cluster_id`, `topic` and `partition` may be left out.
-# They are read as variants, which keep the types of JSON: a schema of Spark's would make a text of a number, and would
-# not say which column it could not read. Binary records are decoded in Arrow batches.
+# JSON records are objects with the columns of table `metrics`; `cluster_id`, `topic` and `partition` are optional. They
+# are read as variants, which keep JSON's types: a Spark schema would turn a number into a text, and would not say which
+# column it could not read. Binary records are decoded in Arrow batches.
 
 RECORD = ("source_partition", "source_offset", "written_ms", "record")
-"""What is kept of each record beside its metric: its place, its time and its bytes."""
+"""Columns kept of each record beside its metric: its place, time and bytes."""
 JUDGED = (*METRICS.column_names, "reason", "is_ahead", *RECORD)
-"""The columns of judged records. `reason` is NULL for a good one; `is_ahead` says that `CLOCK_AHEAD` is true of it."""
+"""Columns of judged records. `reason` is NULL for a good one; `is_ahead` says that `CLOCK_AHEAD` is true of it."""
 
 _LARGEST = {BIGINT: 2**63 - 1, INT: 2**31 - 1}
 _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
-# Half of a surrogate pair, which is no character: Spark makes a question mark of it.
+# Half of a surrogate pair, which is no character; Spark would replace it by a question mark.
 _HALF = r"\\u[dD][89a-fA-F]"
 _FIELDS = tuple(column for column in METRICS.columns if column.name != "cluster_id")
 
 
 def judged_metrics(records: DataFrame, form: RecordForm, cluster_id: str) -> DataFrame:
-    """Columns `JUDGED` from the columns `RECORD`; `cluster_id` is the cluster of records that do not name one."""
+    """Compute columns `JUDGED` from columns `RECORD`; `cluster_id` is for records that do not name a cluster."""
     read = _json_metrics(records, cluster_id) if form is RecordForm.JSON else _binary_metrics(records, cluster_id)
     reason = sql.coalesce("reason", first_broken(METRIC_RULES))
     is_ahead = sql.coalesce(is_broken(CLOCK_AHEAD), sql.lit(col=False))
@@ -70,7 +70,7 @@ def judged_metrics(records: DataFrame, form: RecordForm, cluster_id: str) -> Dat
 
 def _json_metrics(records: DataFrame, cluster_id: str) -> DataFrame:
     text = sql.col("record").cast("string")
-    # As a list of one: alone, what follows an object would be passed over.
+    # Wrapped in a list: for a bare object, trailing text would be ignored.
     parsed = records.withColumn("_json", sql.try_parse_json(sql.concat(sql.lit("["), text, sql.lit("]"))))
     named = sql.nullif(_field("cluster_id", STRING), sql.lit(""))
     columns = {column.name: _field(column.name, column.type) for column in _FIELDS}
@@ -87,7 +87,7 @@ def _field(name: str, kind: str) -> Column:
 
 
 def _kind(path: str) -> Column:
-    """The type of a part of the document, as JSON has it; NULL where there is no such part."""
+    """JSON type of a part of the document; NULL if it is missing."""
     return sql.schema_of_variant(sql.try_variant_get("_json", path, "variant"))
 
 
@@ -139,17 +139,17 @@ def _decoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 CHECKPOINTS = "_metrics_checkpoint"
-"""The folder beside the tables with a checkpoint for each topic."""
+"""Folder beside the tables with a checkpoint per topic."""
 TABLES = (METRICS, METRICS_QUARANTINE, METRIC_BATCHES)
-"""What a stream writes."""
+"""Tables that a stream writes."""
 TRIGGER = "10 seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTopic:
-    """Where the records are, what they are, and whose; `client` are properties of a Kafka consumer, as for security.
+    """Address, topic, record format and cluster; `client` has further Kafka consumer properties, e.g. for security.
 
-    `max_offsets_per_trigger` bounds how many records a batch has, and so the memory that it takes.
+    `max_offsets_per_trigger` bounds the number of records in a batch, and so its memory.
     """
 
     bootstrap_servers: str
@@ -161,7 +161,7 @@ class MetricTopic:
 
     @property
     def options(self) -> dict[str, str]:
-        """What Spark's Kafka source has to know; the addresses win over those among the properties."""
+        """Options for Spark's Kafka source; `bootstrap_servers` wins over `client`."""
         client = {**self.client, "bootstrap.servers": self.bootstrap_servers}
         return {
             **{f"kafka.{name}": value for name, value in client.items()},
@@ -171,18 +171,18 @@ class MetricTopic:
         }
 
     def checkpoint(self, data_dir: DataDir) -> str:
-        """The folder in which Spark notes what was read of this topic."""
+        """Folder in which Spark notes the offsets read of this topic."""
         names = (f"cluster={quote(self.cluster_id, safe='')}", f"topic={quote(self.topic, safe='')}")
         return place(data_dir, CHECKPOINTS, *names)
 
 
 def kafka_records(spark: SparkSession, source: MetricTopic) -> DataFrame:
-    """The topic as a stream, from its begin; needs the jars of Spark's Kafka source."""
+    """Stream the topic from its beginning; needs the jars of Spark's Kafka source."""
     return spark.readStream.format("kafka").options(**source.options).load()
 
 
 def metrics_of(records: DataFrame, source: MetricTopic) -> DataFrame:
-    """What each record says, and why it is no metric: the columns `JUDGED`, from those of Spark's Kafka source."""
+    """Compute columns `JUDGED` (the metric of each record, or the reason against it) from Spark's Kafka columns."""
     placed = records.select(
         sql.col("partition").alias("source_partition"),
         sql.col("offset").alias("source_offset"),
@@ -195,14 +195,14 @@ def metrics_of(records: DataFrame, source: MetricTopic) -> DataFrame:
 def run(
     rows: DataFrame, source: MetricTopic, data_dir: DataDir, tell: Callable[[BatchCount], None], *, once: bool
 ) -> None:
-    """Store batches until the stream is ended; with `once` until all is stored that was there at its begin."""
+    """Store batches until the stream is ended; with `once`, until all records present at the start are stored."""
     failures: list[Exception] = []
 
     def store(rows_of_batch: DataFrame, number: int) -> None:
         try:
             records = rows_of_batch.toArrow()
             if records.num_rows:
-                # The id that Spark gave the checkpoint when it made it.
+                # The id that Spark gave the checkpoint when creating it.
                 checkpoint_id = rows_of_batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
                 batch = Batch(source.cluster_id, source.topic, checkpoint_id or "", number)
                 tell(store_batch(records, data_dir, batch))
@@ -210,7 +210,7 @@ def run(
             failures.append(error)
             raise
 
-    # Which would print the trace of what is raised below.
+    # py4j would log the trace of the error that is raised below.
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL + 1)
     writer = rows.writeStream.foreachBatch(store).option("checkpointLocation", source.checkpoint(data_dir))
     timed = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=TRIGGER)
@@ -223,7 +223,7 @@ def run(
 
 
 def store_batch(records: pa.Table, data_dir: DataDir, batch: Batch) -> BatchCount:
-    """Add what a batch has to the tables, unless they have it; how many of its records became what."""
+    """Add a batch to the tables, unless they have it already; return its counts by treatment."""
     times = records.filter(pc.is_null(records["reason"]))["taken_ms"]
     found = sort_records(records, rows_at(data_dir, METRICS, times), batch)
     counts = pa.Table.from_pylist(count_rows(batch, found), arrow_schema(METRIC_BATCHES))

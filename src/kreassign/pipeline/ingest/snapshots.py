@@ -1,6 +1,6 @@
 """Turn what a cluster reports about itself into rows of tables, or into one whole snapshot in columns.
 
-Pure. Rows are those of the snapshot tables, of `samples` and of `throttles`.
+Pure. The rows belong to the snapshot tables, `samples` and `throttles`.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from kreassign.pipeline.tables.snapshot_columns import (
     partition_sizes,
 )
 
-# Copies that brokers report → the replica of a partition's list that each of them is.
+# Copies that brokers report → their replicas in the partitions' lists.
 #
-# In columns: of a million replicas every object of Python would take more than all that is known of it.
+# In columns: for a million replicas, Python objects would take more memory than the data itself.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedCopies:
-    """Where S replicas are, as the values of the lists that they were placed in.
+    """Log directory and size of S replicas, in the order of the replica lists.
 
-    `log_dirs` and `sizes_bytes` (S,) are UNKNOWN where no broker told them. `futures` (F,) are those replicas, in
-    order, of which another copy is being built, in the directories `future_log_dirs` and with `future_sizes_bytes` so
-    far. Directories are indices into `paths`.
+    `log_dirs` and `sizes_bytes` (S,) are UNKNOWN if no broker reported them. `futures` (F,) are the indices of
+    replicas, in order, with another copy being built, in the directories `future_log_dirs`, with
+    `future_sizes_bytes` so far. Directories are indices into `paths`.
     """
 
     paths: tuple[str, ...]
@@ -73,7 +73,7 @@ class PlacedCopies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Copies:
-    """Copies as brokers report them: id, row of the partition, directory as an index into `paths`, and size; (C,)."""
+    """Copies as brokers report them: broker id, row of the partition, directory (index into `paths`) and size; (C,)."""
 
     paths: tuple[str, ...]
     brokers: Amounts
@@ -84,7 +84,7 @@ class _Copies:
 
 
 def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
-    """What the brokers that answered have; `replicas` are the lists of all partitions of these topics, in order."""
+    """Place the copies of the brokers that answered; `replicas` lists all partitions, in order of `topics`."""
     counts = np.array([len(topic.partitions) for topic in topics], np.int32)
     firsts = dict(zip((topic.name for topic in topics), ends_of(counts).tolist(), strict=False))
     copies = _reported_copies(log_dirs, firsts, dict(zip(firsts, counts.tolist(), strict=True)))
@@ -108,7 +108,7 @@ def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int,
 def _reported_copies(
     log_dirs: Batch[int, tuple[LogDir, ...]], firsts: Mapping[str, int], counts: Mapping[str, int]
 ) -> _Copies:
-    """All copies of partitions that are known."""
+    """Collect all reported copies of known partitions."""
     paths: dict[str, int] = {}
     parts = [
         _of_log_dir(broker, paths.setdefault(log_dir.path, len(paths)), log_dir, firsts, counts)
@@ -127,7 +127,7 @@ def _of_log_dir(
     copies = held if isinstance(held, LogDirReplicas) else LogDirReplicas.of(held)
     lengths = np.diff(np.array(copies.ends))
     first = np.repeat(np.fromiter((firsts.get(topic, 0) for topic in copies.topics), np.int64), lengths)
-    # What came since the topics were described, or went, has no row.
+    # Partitions created or deleted since the topics were described have no row.
     most = np.repeat(np.fromiter((counts.get(topic, 0) for topic in copies.topics), np.int64), lengths)
     numbers = np.array(copies.partitions)
     known = numbers < most
@@ -142,7 +142,7 @@ def _of_log_dir(
 
 
 def _places(replicas: Lists, copies: _Copies) -> Amounts:
-    """Which replica each copy is, as an index; UNKNOWN for what its partition's list does not name, (C,)."""
+    """Index of each copy's replica, (C,); UNKNOWN if its partition's list lacks the broker."""
     width = int(max(replicas.values.max(initial=0), copies.brokers.max(initial=0))) + 1
     keys = replicas.owners.astype(np.int64) * width + replicas.values
     order = np.argsort(keys)
@@ -158,10 +158,10 @@ _NOT_MOVING = OngoingReassignment((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything that one snapshot is made of.
+    """All answers that one snapshot is made of.
 
-    The answers were given one after the other from `taken_ms` on, not at one instant: a partition that moves or
-    a topic that comes or goes meanwhile can be in one answer and not in the next.
+    They were given one after the other from `taken_ms` on, not at one instant: a partition that moves, or a topic
+    created or deleted meanwhile, can be in one answer and not in the next.
     """
 
     taken_ms: int
@@ -172,13 +172,13 @@ class Observation:
 
     @property
     def snapshot_id(self) -> str:
-        """Time and cluster: sorts by time, and is safe as the name of a file."""
+        """Time and cluster: sorts by time, and is safe as a file name."""
         return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster.cluster_id)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRound:
-    """Everything that one round of samples is made of; `taken_ms` is when the end offsets were asked."""
+    """All answers that one round of samples is made of; `taken_ms` is when end offsets were requested."""
 
     taken_ms: int
     cluster_id: str
@@ -189,14 +189,14 @@ class SampleRound:
 
     @property
     def file_stem(self) -> str:
-        """Name of the round's file: time and cluster."""
+        """File name of the round: time and cluster."""
         return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster_id)}"
 
 
 def snapshot_tables(seen: Observation) -> tuple[tuple[Table, Iterable[Row]], ...]:
-    """Rows of every snapshot table, in the order in which to write them: `clusters` is the seal and comes last.
+    """Rows of every snapshot table, in writing order: `clusters` is the seal and comes last.
 
-    Those of partitions and replicas, of which there may be a million, are made as they are read.
+    Rows of partitions and replicas, up to a million, are generated while they are read.
     """
     return (
         (BROKERS, broker_rows(seen)),
@@ -208,7 +208,7 @@ def snapshot_tables(seen: Observation) -> tuple[tuple[Table, Iterable[Row]], ...
 
 
 def cluster_rows(seen: Observation) -> list[Row]:
-    """The one row of table `clusters`."""
+    """The single row of table `clusters`."""
     row = {
         "controller_id": seen.cluster.controller_id,
         "broker_count": len(seen.cluster.brokers),
@@ -224,7 +224,7 @@ def broker_rows(seen: Observation) -> list[Row]:
 
 
 def log_dir_rows(seen: Observation) -> list[Row]:
-    """Rows of table `log_dirs`: of the brokers that answered."""
+    """Rows of table `log_dirs`, for the brokers that answered."""
     head = _snapshot_columns(seen)
     return [head | _log_dir_row(broker, dir_) for broker, dirs in seen.log_dirs.ok.items() for dir_ in dirs]
 
@@ -240,7 +240,7 @@ def partition_rows(seen: Observation) -> Iterator[Row]:
 
 
 def replica_rows(seen: Observation) -> Iterator[Row]:
-    """Rows of table `replicas`: one per place in a replica list."""
+    """Rows of table `replicas`: one per position in a replica list."""
     head = _snapshot_columns(seen)
     copies = iter(_placed_rows(_copies(seen.topics, seen.log_dirs)))
     for partition in _partitions(seen.topics):
@@ -250,7 +250,7 @@ def replica_rows(seen: Observation) -> Iterator[Row]:
 
 
 def sample_rows(seen: SampleRound) -> list[Row]:
-    """Rows of table `samples`: partitions for which both offsets are known."""
+    """Rows of table `samples`: partitions with both offsets known."""
     partitions = list(_partitions(seen.topics))
     leaders = np.fromiter((partition.leader for partition in partitions), np.int32, len(partitions))
     sizes = partition_sizes(_lists(seen.topics), _copies(seen.topics, seen.log_dirs).sizes_bytes, leaders).tolist()
@@ -263,7 +263,7 @@ def sample_rows(seen: SampleRound) -> list[Row]:
 
 
 def file_name_part(text: str) -> str:
-    """The text with everything but letters, digits, dash and underscore replaced: an id comes from outside."""
+    """Replace all but letters, digits, dash and underscore by underscores: ids come from outside."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", text)
 
 
@@ -324,7 +324,7 @@ def _partition_row(topic: Topic, partition: Partition, moving: OngoingReassignme
 
 
 def _replica_rows(partition: Partition, moving: OngoingReassignment) -> Iterable[Row]:
-    """Without where their copies are."""
+    """Replica columns without log directory and size."""
     topic, number = partition.topic_partition
     for position, broker in enumerate(partition.replicas):
         yield {
@@ -340,7 +340,7 @@ def _replica_rows(partition: Partition, moving: OngoingReassignment) -> Iterable
 
 
 def _placed_rows(copies: PlacedCopies) -> Iterator[Row]:
-    """Where the copies of each replica are."""
+    """Log directory and size columns of each replica."""
     paths, futures = copies.paths, zip(copies.future_log_dirs.tolist(), copies.future_sizes_bytes.tolist(), strict=True)
     built = dict(zip(copies.futures.tolist(), futures, strict=True))
     known = zip(copies.log_dirs.tolist(), copies.sizes_bytes.tolist(), strict=True)
@@ -363,7 +363,7 @@ def _copies(topics: Sequence[Topic], log_dirs: Batch[int, tuple[LogDir, ...]]) -
 
 
 def _sample_row(seen: SampleRound, partition: Partition, topic_id: str | None) -> Row:
-    """Without the size."""
+    """Sample columns without the size."""
     topic, number = partition.topic_partition
     return {
         "cluster_id": seen.cluster_id,
@@ -377,13 +377,13 @@ def _sample_row(seen: SampleRound, partition: Partition, topic_id: str | None) -
     }
 
 
-# What somebody set; a broker that has no throttle shows a default without a source of its own.
+# Sources of explicit settings; a broker without a throttle shows a default without such a source.
 _SET = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER})
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedRound:
-    """One round: the cluster as it was, offsets and sizes, and the throttles by resource."""
+    """Answers of one round: the cluster, offsets and sizes, and the throttles by resource."""
 
     seen: Observation
     samples: SampleRound
@@ -391,16 +391,16 @@ class CollectedRound:
 
 
 def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, Iterable[Row]]]:
-    """Rows of every table of a round, in the order in which to write them: `clusters`, the seal, comes last."""
+    """Rows of every table of a round, in writing order: `clusters`, the seal, comes last."""
     yield SAMPLES, sample_rows(collected.samples)
     yield THROTTLES, throttle_rows(collected)
     yield from snapshot_tables(collected.seen)
 
 
 def throttle_rows(collected: CollectedRound) -> list[Row]:
-    """Rows of table `throttles`: only what somebody set.
+    """Rows of table `throttles`: only explicitly set values.
 
-    An empty list of replicas throttles nothing; Kafka shows it where a list was set and emptied.
+    An empty replica list throttles nothing; Kafka shows it where a list was set and emptied.
     """
     head = {"cluster_id": collected.samples.cluster_id, "taken_ms": collected.samples.taken_ms}
     return [
@@ -417,7 +417,7 @@ def throttle_rows(collected: CollectedRound) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
-    """Where logs begin and end, as far as leaders answered, and what producers write, given the size of one copy."""
+    """Start and end offsets, as far as leaders answered, and the write rate given the size of one copy."""
 
     starts: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
@@ -425,7 +425,7 @@ class ObservedOffsets:
 
 
 def whole_columns(head: ClusterSnapshot, seen: Observation, offsets: ObservedOffsets) -> SnapshotColumns:
-    """The columns of a snapshot; `head` has what is no column, with the topics in the order of what was seen."""
+    """Columns of a snapshot; `head` has all that is not a column, with topics in the order of `seen`."""
     found = [partition for topic in seen.topics for partition in topic.partitions]
     moving = [seen.reassignments.get(one.topic_partition, _NOT_MOVING) for one in found]
     replicas = Lists.of([one.replicas for one in found])
