@@ -1,1 +1,1 @@
-"""From samples to size and load per partition, and to what the planner reads."""
+"""Turn samples into size and load per partition, and into the planner's input."""

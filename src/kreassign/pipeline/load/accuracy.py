@@ -1,47 +1,48 @@
-"""PURE. Arrays. How far the mean and the 95th percentile of a partition's write rate may be off: their intervals.
+"""Error intervals of a partition's mean write rate and of its 95th percentile.
 
-What is meant is the time T from the first to the last sample, but a day at least: who has seen two hours is asked about
-days all the same. With m the mean and q the quantiles that were measured, the intervals are
+They hold for the time T from the first to the last sample, but at least a day: after two hours of samples the
+question is still about days. With m the measured mean and q the measured quantiles, the intervals are
 
     mean    m (1 - u (1 - quiet)) / (1 + e)    to    m (1 + u (busy - 1)) (1 + e)
     p95     q(low) / (1 + e') / exp(2 j)       to    q(high) (1 + e')
 
-*Unmeasured time.* u is the part of T of which nothing is known: before the first sample of the day, and at truncations.
-Hours of the day that were seen on other days are taken to be between the quietest and the busiest hour of the day that
-were seen, r m and R m; those that nobody ever saw, the part w of u, to write nothing or four times the mean:
+*Unmeasured time.* u is the unknown part of T: before the first sample of the day, and at truncations. Hours of the
+day that were seen on other days are taken to be between the quietest and the busiest hour of the day that were seen,
+r m and R m; those never seen, the part w of u, to write nothing or four times the mean:
 
     quiet = (1 - w) r        busy = (1 - w) R + 4 w        w = (hours of the day never seen / 24) / u, at most 1
 
-A percentile of T is another quantile of what was measured. What is above it takes τ = 0.05 of T. With v the part of T
-that is in gaps, too, for of them only the mean is known, that is τ / (1 - v) of what was measured if it was measured
-all: this gives q(low), and is certain. At least, it is (τ - v) / (1 - v), which is certain, too; and τ c / (1 - v) if
-each hour of the day was measured for the part c of its time. The larger one gives q(high), the second one times D, for
-it says what other days wrote: D is the rate of the busiest over that of the quietest day, the mean of all hours of the
-day. If both are nothing, the largest interval is told, or six times the mean. One interval of all is added on each
-side, for rates may jump just there. Intervals of different lengths, as where rounds are lost, hide peaks in longer
-ones: of time in them that is (coefficient of variation of the lengths)², as of gaps, only the mean is counted as known.
+A percentile of T is another quantile of the measured time. The time above it is τ = 0.05 of T. With v the part of T
+that is not measured, gaps included (only their mean is known), this is τ / (1 - v) of the measured time if all of it
+was measured: this gives q(low), and is certain. At least, it is (τ - v) / (1 - v), which is certain, too; and
+τ c / (1 - v) if each hour of the day was measured for the part c of its time. The larger of the two gives q(high),
+the second one times D, because it infers from other days: D is the rate of the busiest over that of the quietest
+day, the mean of all hours of the day. If both are 0, q(high) is the larger of the largest interval and six times the
+mean. Each side is widened by one interval, because rates may jump just there. Intervals of different lengths, as
+where rounds are lost, hide peaks in longer ones: for the part (coefficient of variation of the lengths)² of their
+time, as for gaps, only the mean counts as known.
 
-*Others.* e and e' add up
+*Other errors.* e and e' add up
 
     0.005               the time that a round of questions takes; for e' also 0.01, the bins of the histogram and their
                         shift by the size of the records of each hour (`hours.py`)
     0.5 s / T           a round begins and ends at some time
-    o                   o is the part of the samples that was set aside: for one that was found, one may have passed;
+    o                   o is the part of the samples that was set aside: for each of these, another may have passed;
                         and truncations by up to three rounds look like odd samples
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
                         hour to hour, as a share; for e' instead of 1 - f the part of the hours without sizes, over τ
     0.2, for e' 2       where the size is only known from the whole log (`log`): it may be another at the peak
 
-*Clock.* A round whose time is wrong makes one interval's rate too high and the next one's too low: the mean stays, the
-percentile rises with the scatter j of the rates. Is n what was written in s seconds, then
+*Clock.* A round with a wrong time makes one interval's rate too high and the next one's too low: the mean stays, the
+percentile rises with the scatter j of the rates. With n records written in s seconds,
 
     mean of n/s = (sum of n / sum of s) (1 + j²)    where times are wrong (errors in variables: Fuller 1987, Measurement
                                                     Error Models); else j is 0, however unequal the intervals are
 
-and the 95th percentile of what scatters by j is off by exp(1.645 j); 2 j allows for tails.
+and the 95th percentile of values that scatter by j is off by exp(1.645 j); 2 j allows for tails.
 
-The numbers 4, 6, 0.2, 2 and 0.005 are judgement. That the intervals hold what they say, `python -m bench
-load-truth` shows on cohorts of partitions whose writes are known (`docs/reference/figures.md`).
+The numbers 4, 6, 0.2, 2 and 0.005 are judgement. `python -m bench load-truth` checks the intervals on cohorts of
+partitions with known writes (`docs/reference/figures.md`). Pure: arrays only.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ from kreassign.pipeline.load.hours import DAY_S, HOUR_MS, HOURS_A_DAY, MICRO, La
 from kreassign.pipeline.load.rates import Floats, Mask
 
 TOLD_ERROR = 0.1
-"""A partition of which more is told is not `enough` to plan by."""
+"""Largest relative error of a load that is still `enough` to plan by."""
 UNSEEN, UNSEEN_PEAK = 4.0, 6.0
-"""Hours of the day that nobody saw may write so many times the mean, and their percentile be so many times it."""
+"""Factors over the mean that hours never seen are allowed, for the mean and for the 95th percentile."""
 ROUND, ROUND_S = 0.005, 0.5
 LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
@@ -67,10 +68,10 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Daily:
-    """What the hours of each hour of the day say, by partition.
+    """Per partition, statistics by hour of the day.
 
-    `day_ratio` is the rate of the busiest day over that of the quietest one, the mean of all hours of the day that were
-    seen on two days; `least_good_ms` of the hour of the day with the least, 0 unless all are there.
+    `day_ratio` is the rate of the busiest day over that of the quietest, averaged over hours of the day seen on two
+    days; `least_good_ms` is that of the hour of the day with the least, 0 unless all 24 are there.
     """
 
     hours_seen: Floats
@@ -82,7 +83,7 @@ class _Daily:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What the hours of each partition say of the errors of its rates; the names are those of the formulas above.
+    """What each partition's hours show about the errors of its rates; names follow the formulas above.
 
     `is_by_log`: the size of records is only known from the whole log, and something is written.
     """
@@ -105,7 +106,7 @@ class Evidence:
     rate_count: Floats
 
     def mean_factors(self) -> tuple[Floats, Floats]:
-        """By what the mean is to be multiplied, for the ends of its interval."""
+        """Factors of the mean for the lower and upper end of its interval."""
         never = np.fmin(_ratio(self.unseen, self.unknown), 1.0)
         quiet = (1 - never) * np.minimum(self.quietest, 1.0)
         busy = (1 - never) * np.maximum(self.busiest, 1.0) + UNSEEN * never
@@ -114,18 +115,18 @@ class Evidence:
         return (1 - self.unknown * (1 - quiet)) / error, (1 + self.unknown * (busy - 1)) * error
 
     def p95_places(self) -> tuple[Floats, Floats]:
-        """The places of the quantiles that are the ends of the interval, times `p95_factors`."""
+        """Quantiles that, times `p95_factors`, are the ends of the interval of the 95th percentile."""
         known = np.maximum(1 - self._not_seen(), 1e-6)
         one = 1 / self.rate_count
         return _bounded(1 - _TAIL / known - one), _bounded(1 - self._least_tail() / known + one)
 
     def is_peak_seen(self) -> Mask:
-        """Whether something of what is above the percentile must have been measured."""
+        """True if some time above the 95th percentile must have been measured."""
         seen: Mask = self._least_tail() > 0
         return seen
 
     def p95_factors(self) -> tuple[Floats, Floats]:
-        """By which these quantiles are to be multiplied."""
+        """Factors for the quantiles at `p95_places`, lower and upper."""
         unsized = np.minimum(self.unsized_time / _TAIL, 1.0)
         sizes = 2 * self.size_spread * unsized + self._if_by_log(LOG_SIZE_OF_PEAK)
         error = 1 + ROUND + RESOLUTION + self._common() + sizes
@@ -148,7 +149,7 @@ class Evidence:
 
 
 def evidence(hours: LatestHours, is_by_log: Mask) -> Evidence:
-    """Of the hours of each partition. Figures are rounded: below that they would say how numbers were added."""
+    """Compute the evidence from the hours. Figures are rounded, so that the order of summation does not show."""
     daily = _daily(hours)
     known_ms, good_ms = (hours.sums(hours.milliseconds(name)) for name in ("seconds", "good_seconds"))
     sums = {name: hours.sums(hours[name]) for name in (
@@ -194,7 +195,7 @@ def _daily(hours: LatestHours) -> _Daily:
         return np.bincount(slot, np.nan_to_num(values), count).astype(np.float64).reshape(-1, HOURS_A_DAY)
 
     rate = _ratio(by_hour_of_day(hours["new_records"]), by_hour_of_day(known_ms))
-    # Of less than half an hour the rate is one of a moment.
+    # Over less than half an hour, a rate is momentary.
     hour_rate = np.where(known_ms * 2 >= HOUR_MS, _ratio(hours["new_records"], known_ms), np.nan)
     has_rate = ~np.isnan(hour_rate)
     least, most = np.full(count, np.inf), np.full(count, -np.inf)
@@ -213,7 +214,7 @@ def _daily(hours: LatestHours) -> _Daily:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """NaN where it would be divided by nothing."""
+    """Quotient; NaN for a divisor of 0."""
     with np.errstate(all="ignore"):
         return np.where(below != 0, above / below, np.nan)
 

@@ -21,19 +21,19 @@ from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, PARTITIO
 
 # Checks of rows: from columns to a column; rows that fail go to quarantine with the reason.
 #
-# A check is a reason and the condition under which a row is good. The first that fails names the reason. A
-# condition that is NULL counts as failed: what cannot be judged is not good. So each column that must not be NULL is
-# checked first, and then the rules of `rules.py` in their order.
+# A check is a reason and the condition under which a row is good. The first failed check names the reason. A NULL
+# condition counts as failed, as the row cannot be judged. So columns that must not be NULL are checked first, then the
+# rules of `rules.py` in their order.
 
 SCREENED = "_reason"
-"""The column that screening adds: why a row is not good, NULL for good ones."""
+"""Column that screening adds: why a row is not good; NULL for good rows."""
 NEVER_MS = 2**62
-"""A time of the load after all others, for rows that are not to be compared with it."""
+"""Load time after all others, for rows that are not compared with the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCheck:
-    """`is_good` is true for rows that pass; `reason` says what is wrong with the others."""
+    """A condition for good rows (`is_good`), and the `reason` for rows that fail it."""
 
     reason: str
     is_good: Column
@@ -41,23 +41,23 @@ class RowCheck:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """The rows of a table, each judged by the table's checks."""
+    """Rows of a table with the result of its checks."""
 
     table: Table
     judged: DataFrame
 
     @property
     def good(self) -> DataFrame:
-        """The rows to use, with the columns of the table."""
+        """Usable rows, with the columns of the table."""
         return self.judged.where(sql.col(SCREENED).isNull()).select(*self.table.column_names)
 
     @property
     def bad(self) -> DataFrame:
-        """The rows to set aside, as rows of table `quarantine`."""
+        """Rows to set aside, as rows of table `quarantine`."""
         return bad_rows(self.table, self.judged.where(is_bad()), SCREENED)
 
     def with_unique_keys(self) -> Screened:
-        """Of the rows of one key only one is good, the latest; the others are late."""
+        """Keep one good row per key, the latest; mark the others as late."""
         latest_first = (sql.col(SCREENED).isNotNull(), sql.desc("taken_ms"), sql.xxhash64(*self.table.column_names))
         copy = sql.row_number().over(Window.partitionBy(*self.table.key).orderBy(*latest_first))
         reason = sql.coalesce(SCREENED, sql.when(sql.col("copy") > 1, SAME_KEY))
@@ -65,12 +65,12 @@ class Screened:
 
 
 def is_bad() -> Column:
-    """Whether a screened row is set aside: what is only there twice is not."""
+    """True for rows to quarantine; mere duplicates are not."""
     return sql.col(SCREENED).isNotNull() & (sql.col(SCREENED) != SAME_KEY)
 
 
 def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
-    """The checks of a table that the load job reads, at this time. Needs a Spark session, as columns do."""
+    """Checks of a table that the load reads, at time `now_ms`. Needs a Spark session, as columns do."""
     required = tuple(
         RowCheck(f"{column.name} is missing", present(sql.col(column.name)))
         for column in table.columns
@@ -85,37 +85,37 @@ def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
 
 
 def is_broken(rule: Rule, now_ms: int = NEVER_MS) -> Column:
-    """The condition of a rule as a column."""
+    """A rule's condition as a column."""
     return sql.expr(rule.is_broken.replace(":now_ms", str(now_ms)))
 
 
 def first_broken(rules: Iterable[Rule]) -> Column:
-    """The reason of the first rule that is true of a row; NULL where none is."""
+    """Reason of the first rule that is true of a row, or NULL."""
     return sql.coalesce(*(sql.when(is_broken(rule), rule.reason) for rule in rules))
 
 
 def screen(table: Table, rows: DataFrame, now_ms: int = NEVER_MS) -> Screened:
-    """Judge the rows of a table by its checks, at this time."""
+    """Check the rows of a table at time `now_ms`."""
     return Screened(table, rows.withColumn(SCREENED, first_failure(checks_of(table, now_ms))))
 
 
 def first_failure(checks: tuple[RowCheck, ...]) -> Column:
-    """The reason of the first check that a row fails; NULL for good rows."""
+    """Reason of the first check that a row fails; NULL for good rows."""
     return sql.coalesce(*(sql.when(~sql.coalesce(check.is_good, sql.lit(col=False)), check.reason) for check in checks))
 
 
 def present(value: Column) -> Column:
-    """Whether there is a value, and not an empty text."""
+    """True for values that are neither NULL nor an empty text."""
     return value.isNotNull() & (value.cast("string") != "")
 
 
 def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
-    """Rows of a table, with their reason in the column of that name, as rows of table `quarantine`."""
+    """Convert rows of a table to rows of table `quarantine`; column `reason` names their fault."""
     return rows.select(
         sql.lit(table.name).alias("table_name"),
         sql.col(reason).alias("reason"),
         sql.to_json(sql.struct(*table.column_names)).alias("row_json"),
-        # The next load looks at its own snapshots.
+        # The next load reads its own snapshots.
         sql.lit(col=True).alias("is_open"),
     ).select(*QUARANTINE.column_names)
 
@@ -128,15 +128,15 @@ def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
 
 
 def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
-    """The set-aside rows of several tables together: table `quarantine`."""
+    """Quarantined rows of several tables together, as table `quarantine`."""
     return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*QUARANTINE.column_names)
 
 
-# Samples of a load on Spark: which are judged, and what is made of them.
+# Samples of a load on Spark: which are judged, and what becomes of them.
 #
-# New rows of table `samples` are first seen alone: those of which a rule of one row is true (`rules.py`) have a
-# `reason`. Then each task gets all samples of some partitions, new ones and those that the load before left open, and
-# judges them (`judge`). Bad rows go the same way, so that the samples are read once and all are counted at its end. Why
+# New rows of table `samples` are first checked one by one: a rule of one row that is true of them (`rules.py`) becomes
+# their `reason`. Then each task gets all samples of some partitions, new ones and those that the load before left open,
+# and judges them (`judge`). Bad rows go the same way, so that samples are read once and all are counted at the end. Why
 # not by an `Observation`: docs/design/decisions/load-on-spark.md.
 #
 # The executors need this package, with NumPy and PyArrow: installed, or sent to them (`--py-files`).
@@ -146,14 +146,14 @@ _TYPES = {column.name: column.type for column in OPEN_SAMPLES.columns}
 
 
 def judged(samples: DataFrame, left_open: DataFrame | None, now_ms: int, row_count: int) -> DataFrame:
-    """What `judge` makes of new rows of table `samples` and those of `open_samples`, together about `row_count` rows.
+    """Judge new rows of table `samples` with those of `open_samples`, together about `row_count` rows.
 
-    Rows that claim to be of later than `now_ms`, the time of the load, are bad.
+    Rows with a time after `now_ms`, the time of the load, are bad.
     """
     rows = _new(screen(SAMPLES, samples, now_ms).judged)
     if left_open is not None:
         rows = rows.unionByName(left_open.withColumn("is_new", sql.lit(col=False)).select(*TO_JUDGE))
-    # Nothing in the key of a bad row can be relied upon, and it is nobody's neighbour.
+    # The key of a bad row is unreliable, so it must not become a neighbour of other samples.
     is_bad = sql.col("is_new") & sql.col("reason").isNotNull()
     place = sql.when(is_bad, sql.xxhash64(*SAMPLES.column_names)).otherwise(sql.xxhash64(*PARTITION_KEY))
     tasks = max(1, -(-row_count // ROWS_PER_TASK))
@@ -167,12 +167,12 @@ def _new(screened: DataFrame) -> DataFrame:
 
 
 def hours_of(judged: DataFrame) -> DataFrame:
-    """Table `load_hours`, all but the hours that were closed before."""
+    """Table `load_hours` without the hours closed by earlier loads."""
     return judged.where("hour IS NOT NULL").select("hour.*").select(*LOAD_HOURS.column_names)
 
 
 def open_samples(judged: DataFrame) -> DataFrame:
-    """Table `open_samples`: what the next load has to read again."""
+    """Table `open_samples`: samples that the next load reads again."""
     kept = judged.where("kept.is_read_again").select("kept.*")
     return kept.withColumn("reason", sql.when(sql.col("is_closed"), sql.col("reason"))).select(
         *OPEN_SAMPLES.column_names
@@ -180,7 +180,7 @@ def open_samples(judged: DataFrame) -> DataFrame:
 
 
 def quarantined(judged: DataFrame) -> DataFrame:
-    """Samples that are bad or odd, as rows of table `quarantine`: those of open hours may be judged otherwise later."""
+    """Bad or odd samples as rows of table `quarantine`; later loads may judge those of open hours differently."""
     set_aside = judged.where("kept.is_set_aside").select("kept.*")
     row = {
         "table_name": sql.lit(SAMPLES.name),

@@ -1,7 +1,7 @@
-"""PURE. Which loads are doubtful, and the priors that stand in for them: see `kreassign.model.load`.
+"""Decide which loads are doubtful, and the priors that replace them: see `kreassign.model.load`.
 
-Both are decided per partition, from arrays with one entry per replica, whether they come from tables or from a snapshot
-file. Whose load is enough keeps its rate, bit for bit.
+Both are decided per partition, from arrays with one entry per replica, whether they come from tables or from a
+snapshot file. Partitions with enough load keep their rate, bit for bit. Pure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Floats = npt.NDArray[np.float64]
 class ReplicaLoads:
     """One entry per replica, in any order; sizes and rates are those of the partition, NaN where unknown.
 
-    `topics` are indices into `topic_names`, which are sorted. `reasons` are indices into `reason_names`, -1 where
-    nothing speaks against the load; None where that is so of all.
+    `topics` are indices into `topic_names`, which are sorted. `reasons` are indices into `reason_names`, -1 if the load
+    is not doubtful; None if no load is.
     """
 
     topic_names: Sequence[str]
@@ -40,7 +40,7 @@ class ReplicaLoads:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Partitions:
-    """One entry per partition; `of_replica` says which one each replica belongs to."""
+    """One entry per partition; `of_replica` has the index of each replica's partition."""
 
     topics: Ints
     numbers: Ints
@@ -55,9 +55,9 @@ class _Partitions:
 
 
 def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadBasis]:
-    """The rates to plan with, one per replica, without NaN; and what they rest on.
+    """Return the rates to plan with, one per replica, without NaN; and the basis of these rates.
 
-    Where a rate is unknown, and nothing says why, the reason is `NO_RATE`.
+    The reason for an unknown rate is `NO_RATE`, unless `loads` names another.
     """
     found = _per_partition(loads)
     names = (*loads.reason_names, NO_RATE)
@@ -89,10 +89,10 @@ def _per_partition(loads: ReplicaLoads) -> _Partitions:
 
 
 def _settled(found: _Partitions, topic_count: int) -> tuple[Floats, Ints]:
-    """The rate of each partition, and the index of its prior among `PRIORS`, which holds for doubtful ones."""
+    """Rate of each partition, and the index of its prior in `PRIORS`, which is used for doubtful loads only."""
     is_enough = ~found.is_doubtful
     by_topic = _medians(found.topics[is_enough], found.own[is_enough], topic_count)[found.topics]
-    # Beyond what any partition with enough load writes, an error is likelier than a record.
+    # Above the largest rate with enough data, an error is likelier than a record.
     most = found.own[is_enough].max() if is_enough.any() else np.inf
     by_size = found.size_bytes * _rate_per_byte(found.size_bytes[is_enough], found.own[is_enough])
     candidates = np.stack(
@@ -104,7 +104,7 @@ def _settled(found: _Partitions, topic_count: int) -> tuple[Floats, Ints]:
 
 
 def _medians(topics: Ints, rates: Floats, count: int) -> Floats:
-    """The median rate of each of `count` topics; NaN where it has none."""
+    """Median rate of each of `count` topics; NaN without partitions."""
     order = np.lexsort((rates, topics))
     ranked = np.append(rates[order], np.nan)
     starts, ends = (np.searchsorted(topics[order], np.arange(count), side) for side in ("left", "right"))
@@ -114,7 +114,7 @@ def _medians(topics: Ints, rates: Floats, count: int) -> Floats:
 
 
 def _rate_per_byte(sizes: Floats, rates: Floats) -> float:
-    """Bytes per second and byte of those with a known size; NaN where they hold nothing."""
+    """Mean write rate per stored byte of partitions with known size, 1/s; NaN if they store nothing."""
     known = ~np.isnan(sizes)
     total = float(sizes[known].sum())
     return float(rates[known].sum()) / total if total > 0 else float("nan")
@@ -128,7 +128,7 @@ def _counts(names: Sequence[str], codes: Ints) -> dict[str, int]:
 def _named(
     names: tuple[Sequence[str], Sequence[str]], found: _Partitions, rates: Floats, priors: Ints
 ) -> tuple[DoubtfulLoad, ...]:
-    """The largest doubtful loads: by rate, then by size, then by name. `names` are those of topics and of reasons."""
+    """The largest doubtful loads, by rate, size and name. `names` has topic names and reason names."""
     topic_names, reason_names = names
     places = np.flatnonzero(found.is_doubtful)
     size = np.nan_to_num(found.size_bytes[places])
@@ -145,8 +145,8 @@ def _named(
 
 
 def _shares(brokers: Ints, found: _Partitions, rates: Floats) -> tuple[DoubtfulShare, ...]:
-    """Of the brokers that hold doubtful replicas, by id."""
-    # In the order of partitions, for sums of floats depend on it, and rows come in any.
+    """Doubtful shares of the brokers with doubtful replicas, by id."""
+    # In the order of partitions: sums of floats depend on the order, and rows come in any.
     order = np.argsort(found.of_replica)
     held = found.of_replica[order]
     ids, which = np.unique(brokers[order], return_inverse=True)

@@ -1,26 +1,25 @@
-"""PURE. Arrays. What the days of some weeks say of a rate or a size: its level, its growth, and how it scatters.
+"""Fit the days of some weeks of a rate or size: its level, growth and scatter.
 
-Let y[a] be the mean rate of day a, counted back from the last hour that was measured: y[0] are the last 24 hours. So
-every seven days hold the same hours and weekdays, wherever the week begins.
+Let y[a] be the mean rate of day a, counted back from the last measured hour: y[0] are the last 24 hours. So any seven
+days hold the same hours and weekdays, wherever the week begins.
 
-    level     mean of the last seven days; a day that was not measured is the same weekday of the week before
+    level     mean of the last seven days; an unmeasured day is replaced by the same weekday of the week before
     change    ln(y[a] / y[a + 7]), each day against the same weekday a week earlier, so that no rhythm of the week can
               look like growth
     growth    median change / 7, per day: the seasonal slope of Hirsch, Slack & Smith 1982 (Water Resources Research
               18), with neighbouring weeks as its pairs. A few odd days do not move it.
     spread    root of the mean square of (change - median change): what a week does besides growing
 
-Growth makes a *trend* when there are 14 whole days or more, when it is beyond its own 95% interval, and when four
-fifths of the days have at least a quarter of the median change: after a step the older days show nothing. Else the
-forecast is *flat*, and so it is with fewer days, in which a weekend or a first week cannot be distinguished from
-decline or growth.
+Growth makes a *trend* with 14 whole days or more, beyond its own 95% interval, and if four fifths of the days have at
+least a quarter of the median change: after a step the older days show nothing. Otherwise the forecast is *flat*, also
+with fewer days, in which a weekend or a first week cannot be distinguished from decline or growth.
 
-Where too few days were seen to know the spread, it is what is usual: see `A_WEEK`, `LESS_THAN_A_WEEK` and
+With too few days to measure the spread, a usual value is used: see `A_WEEK`, `LESS_THAN_A_WEEK` and
 `LESS_THAN_A_DAY`.
 
 Sizes: growth per day is the median difference to the same weekday of the week before / 7.
 
-An array of days has a row per partition and a column per day, the last one first; NaN where a day is unknown.
+An array of days has a row per partition and a column per day, the last day first; NaN where a day is unknown. Pure.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from kreassign.pipeline.load.rates import Floats, Ints, Mask
 DAYS_A_WEEK = 7
 DAYS_OF_TREND = 14
 T_975 = 2.447
-"""Student's t for seven changes: neighbouring weeks share days, so that more of them hardly count as more."""
+"""Student's t for seven changes: neighbouring weeks share days, so more of them hardly count as more."""
 A_WEEK = 0.2
-"""Spread of a rate of which one week is known and its changes from week to week are not."""
+"""Spread of a rate with one known week, whose changes from week to week are unknown."""
 LESS_THAN_A_WEEK = 0.35
 """Spread where the mean of a week is unknown: weekends at a third of the other days are a mean of 0.8 of theirs."""
 LESS_THAN_A_DAY = 0.6
@@ -45,14 +44,14 @@ LESS_THAN_A_DAY = 0.6
 LEAST_SPREAD = 0.02
 _SHARE_OF_MEDIAN, _STRAGGLERS = 0.25, 0.2
 _WEEKS_BACK = 4
-"""A weekday that was not measured for longer is left out of the level."""
+"""Weeks to look back for a measured weekday; without any, the weekday is left out of the level."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Of each partition: whole days, level, growth per day and half of its 95% interval, whether it is a trend, spread.
+    """Per partition: whole days, level, growth per day and half of its 95% interval, whether it is a trend, spread.
 
-    Growth and its error are NaN without enough days for a trend; so is the level without any day.
+    Growth and its error are NaN without enough days for a trend; the level is NaN without any day.
     """
 
     days: Ints
@@ -65,7 +64,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeFit:
-    """Of each partition: growth per day, half of its 95% interval, and spread, in bytes; NaN without enough days."""
+    """Per partition: growth per day, half of its 95% interval, and spread, in bytes; NaN without enough days."""
 
     growth: Floats
     error: Floats
@@ -73,7 +72,7 @@ class SizeFit:
 
 
 def fit(rates: Floats) -> Fit:
-    """What the days say of a rate."""
+    """Fit rates by partition and day."""
     logs = _logs(rates)
     changes = _Changes.of(_week_to_week(logs))
     days = np.count_nonzero(~np.isnan(rates), axis=1)
@@ -90,7 +89,7 @@ def fit(rates: Floats) -> Fit:
 
 
 def size_fit(sizes: Floats) -> SizeFit:
-    """What the days say of a size."""
+    """Fit sizes by partition and day."""
     changes = _Changes.of(_week_to_week(sizes))
     is_enough = changes.count >= DAYS_A_WEEK
     return SizeFit(changes.growth(is_enough), changes.error(is_enough), np.where(is_enough, changes.misfit, np.nan))
@@ -98,7 +97,7 @@ def size_fit(sizes: Floats) -> SizeFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Changes:
-    """What each day changed against the same weekday a week earlier, in order, those that are unknown at the end."""
+    """Sorted changes of each day against the same weekday a week earlier, unknown ones last."""
 
     ordered: Floats
     count: Ints
@@ -107,7 +106,7 @@ class _Changes:
 
     @classmethod
     def of(cls, changes: Floats) -> _Changes:
-        # One more column, so that there always is one.
+        # One more column, so that the array is never empty.
         ordered = np.sort(np.pad(changes, ((0, 0), (0, 1)), constant_values=np.nan), axis=1)
         count = np.count_nonzero(~np.isnan(ordered), axis=1)
         median = (_at(ordered, (count - 1) // 2) + _at(ordered, count // 2)) / 2
@@ -122,7 +121,7 @@ class _Changes:
         return np.where(chosen, T_975 * self.misfit / math.sqrt(DAYS_A_WEEK) / DAYS_A_WEEK, np.nan)
 
     def are_steady(self) -> Mask:
-        """Whether all but the least fifth go the same way as their median, a quarter as far at least."""
+        """True if all but the least fifth change in the direction of the median, by at least a quarter of it."""
         last = self.count - 1
         skipped = np.floor(np.maximum(last, 0) * _STRAGGLERS).astype(np.int64)
         weakest = np.where(self.median > 0, _at(self.ordered, skipped), -_at(self.ordered, last - skipped))
@@ -131,7 +130,7 @@ class _Changes:
 
 
 def _logs(rates: Floats) -> Floats:
-    """NaN where nothing was written, too."""
+    """Logarithm; also NaN for rates of 0."""
     with np.errstate(all="ignore"):
         return np.log(np.where(rates > 0, rates, np.nan))
 
@@ -141,13 +140,13 @@ def _week_to_week(values: Floats) -> Floats:
 
 
 def _at(ordered: Floats, places: Ints) -> Floats:
-    """The value at one place of each row; NaN at places that there are not."""
+    """Value at one place of each row; NaN for negative places."""
     found = np.take_along_axis(ordered, np.maximum(places, 0)[:, None], axis=1)[:, 0]
     return np.where(places >= 0, found, np.nan)
 
 
 def _last_week(rates: Floats) -> Floats:
-    """The seven weekdays, each as it was last seen."""
+    """The seven weekdays, each from the latest week that measured it."""
     week = np.full((len(rates), DAYS_A_WEEK), np.nan)
     for back in range(_WEEKS_BACK):
         older = rates[:, back * DAYS_A_WEEK : (back + 1) * DAYS_A_WEEK]
@@ -163,7 +162,7 @@ def _mean_of_known(values: Floats) -> Floats:
 
 
 def mean_of_last_week(rates: Floats) -> Floats:
-    """The mean of the last seven days; NaN unless all are known."""
+    """Mean of the last seven days; NaN unless all are known."""
     if rates.shape[1] < DAYS_A_WEEK:
         return np.full(len(rates), np.nan)
     return np.asarray(rates[:, :DAYS_A_WEEK].sum(axis=1) / DAYS_A_WEEK, np.float64)
@@ -180,5 +179,5 @@ def _spread(days: Ints, is_enough: Mask, misfit: Floats, logs: Floats) -> Floats
 
 
 def _day_to_day(logs: Floats) -> Floats:
-    """The standard deviation of the logarithms of days; NaN when nothing was ever written."""
+    """Standard deviation of the logarithms of days; NaN if nothing was ever written."""
     return np.sqrt(_mean_of_known((logs - _mean_of_known(logs)[:, None]) ** 2))

@@ -1,30 +1,30 @@
-"""What a rate and a size will be: from what some weeks say to a forecast, with a range that past forecasts have tested.
+"""Forecast rates and sizes from some weeks of history, with a range that past forecasts have tested.
 
-`fits.py` says what level, growth, trend and spread are. With them
+`fits.py` defines level, growth, trend and spread. With a trend the forecast is
 
     forecast(h) = level * exp(growth * (3.5 + f + f² + … + f^h))      h days from the end, f = 0.95
 
-where there is a trend; else it stays at the level. This is the damped multiplicative trend of Taylor 2003
-(International Journal of Forecasting 19), damped as in Gardner & McKenzie 1985 (Management Science 31), because growth
-goes on for ever nowhere; 3.5 days lie between the middle of the last week and its end. It is the mean of a whole week
-around that day. Peak and 95th percentile are those of the hours of such a week: the forecast times the factors of the
-hours of the last week, each of its weekday and hour.
+else it stays at the level. This is the damped multiplicative trend of Taylor 2003 (International Journal of
+Forecasting 19), damped as in Gardner & McKenzie 1985 (Management Science 31), because no growth goes on for ever; 3.5
+days lie between the middle of the last week and its end. It is the mean of a whole week around that day. Peak and
+95th percentile are those of the hours of such a week: the forecast times the factors of the hours of the last week,
+each of its weekday and hour.
 
     range(h) = from the least to the largest of {level, forecast, the same damped half as much}
                divided and multiplied by exp(2.447 * w * spread * sqrt(1 + h / 7))
 
-So it holds growth that ends today and growth that goes on. The spread adds up from week to week as in a random walk,
-and 2.447 is Student's t, for it is known from few changes.
+So it covers growth that ends today and growth that goes on. The spread adds up from week to week as in a random walk,
+and 2.447 is Student's t, because it is estimated from few changes.
 
-The *backtest* makes the forecast of the last seven days from the days before them, for every partition with two whole
-weeks, and compares it with what came. w is the factor that would have made the ranges of 95 % of the partitions of a
-cluster hold what came, at least 1: a conformal interval (Lei et al. 2018, JASA 113) over partitions. That speaks
-for one week; for more it rests on the root above. Days are held out, and forecasts of past loads are not kept to be
-compared: of 30 days ahead they would say something after a month, about the rules and options of then.
+The *backtest* forecasts the last seven days from the days before them, for every partition with two whole weeks, and
+compares. w is the factor, at least 1, with which the ranges would have held for 95 % of the partitions of a cluster:
+a conformal interval (Lei et al. 2018, JASA 113) over partitions. It speaks for one week; for more it rests on the
+root above. Days are held out; forecasts of past loads are not kept to be compared: forecasts of 30 days would only be
+tested after a month, with the rules and options of then.
 
-A size goes on by its growth and is not damped, because a log that is filling up fills by what is written, until
-retention ends it, which no line knows: the low end of the range is the present size. With fewer than 14 days the size
-stays, and the high end is that all is kept that is written.
+A size continues its growth undamped, because a log that is filling up fills at its write rate until retention stops
+it, which no line can know: the low end of the range is the present size. With fewer than 14 days the size stays, and
+the high end assumes that all writes are kept.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST
 
 DAMPING = 0.95
 MOST_GROWTH = math.log(2) / DAYS_A_WEEK
-"""More than a doubling in a week is not continued."""
+"""Most growth per week that is continued: a doubling."""
 _MOST_WIDENING = 4.0
-"""More would be an interval that says nothing."""
+"""Upper bound of the widening; beyond it an interval is meaningless."""
 _HELD = 0.95
 _MIDDLE_OF_WEEK = DAYS_A_WEEK / 2
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
@@ -63,9 +63,9 @@ TESTED = ("cluster_id", "backtest_error", "backtest_sigmas")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Backtest:
-    """Of each partition, how the forecast of the last seven days compares with them; NaN where there is none.
+    """Error of each partition's forecast of the last seven days; NaN without a forecast.
 
-    `error` is the distance of both as a share of the larger; `sigmas` by how many spreads what came was beyond it.
+    `error` is the difference as a share of the larger rate; `sigmas` the distance outside the range, in spreads.
     """
 
     error: Floats
@@ -73,7 +73,7 @@ class Backtest:
 
 
 def backtest(rates: Floats) -> Backtest:
-    """Of days as `fits.py` has them. It needs all of the last seven, and seven before them."""
+    """Forecast the last seven days from the days before them, and compare. Needs all seven, and seven earlier days."""
     past, came = fit(rates[:, DAYS_A_WEEK:]), mean_of_last_week(rates)
     said = Curve.of(past)
     is_known = (past.days >= DAYS_A_WEEK) & ~np.isnan(came)
@@ -88,7 +88,7 @@ def backtests(loads: DataFrame) -> DataFrame:
 
 
 def backtests_of(loads: pa.Table) -> pa.Table:
-    """The row of table `backtests` of a cluster, from rows of `TESTED`."""
+    """Row of table `backtests` of a cluster, from rows of `TESTED`."""
     error, sigmas = (each[~np.isnan(each)] for each in map(floats, (loads["backtest_error"], loads["backtest_sigmas"])))
     is_tested = len(sigmas) > 0
     widening = np.quantile(sigmas, _HELD) / T_975 if is_tested else 1.0
@@ -104,7 +104,7 @@ def backtests_of(loads: pa.Table) -> pa.Table:
 
 
 def forecast(loads: DataFrame, tested: DataFrame, horizon_days: float) -> DataFrame:
-    """Table `forecast` of the partitions of table `load_model`; `tested` is table `backtests`."""
+    """Table `forecast` of the partitions in table `load_model`; `tested` is table `backtests`."""
     widening = sql.broadcast(tested.select("cluster_id", "widening"))
     known = loads.select(*KNOWN).join(widening, on=["cluster_id"], how="inner")
     made = partial(forecasts, horizon_days=horizon_days)
@@ -139,7 +139,7 @@ def _forecast(loads: pa.Table, days: float) -> Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Rates that go on from a level, by a damped trend if they have one. Without a level all is NaN."""
+    """Future rates: a level, with a damped trend if there is one. NaN without a level."""
 
     level: Floats
     growth: Floats
@@ -148,20 +148,20 @@ class Curve:
 
     @classmethod
     def of(cls, found: Fit) -> Curve:
-        """The curves of what days say."""
+        """Curves of fitted days."""
         return cls(found.level, found.growth, found.has_trend, found.spread)
 
     def at(self, days: float) -> Floats:
-        """The rates so many days from the end."""
+        """Rates `days` from the end."""
         return self._after(_damped(days))
 
     def edges(self, days: float) -> tuple[Floats, Floats]:
-        """The least and the largest of: no growth from now on, the forecast, growth that goes on."""
+        """Least and largest of three rates: no growth from now on, the forecast, and half as much damping."""
         ways = (self.level, self.at(days), self._after(min(days, 2 * _damped(days))))
         return np.min(ways, axis=0), np.max(ways, axis=0)
 
     def between(self, days: float, sigmas: Floats) -> tuple[Floats, Floats]:
-        """The ranges in which the rates will be."""
+        """Low and high end of the rates' ranges."""
         least, largest = self.edges(days)
         margin = np.exp(sigmas * self.spread * _reach(days))
         return least / margin, largest * margin
@@ -182,24 +182,24 @@ def _reach(days: float) -> float:
 
 
 def _distance(then: Floats, came: Floats) -> Floats:
-    """How far apart two rates are, as a share of the larger: 0 to 1, also when one is 0."""
+    """Difference of two rates as a share of the larger: 0 to 1, also if one is 0."""
     larger = np.maximum(then, came)
     with np.errstate(all="ignore"):
         return np.where(larger > 0, np.abs(then - came) / larger, 0.0)
 
 
 def _sigmas(said: Curve, came: Floats, days: float) -> Floats:
-    """By how many spreads rates were beyond the edges of what was said; 0 between them."""
+    """Distance of the actual rates outside the forecast's edges, in spreads; 0 between them."""
     least, largest = said.edges(days)
     with np.errstate(all="ignore"):
-        # From nothing or to nothing is further than any spread: the logarithm is infinite.
+        # From or to a rate of 0 the logarithm is infinite.
         beyond = np.where(came > largest, np.log(came / largest), np.log(least / came))
     is_between = (came >= least) & (came <= largest)
     return np.where(is_between, 0.0, np.fmin(beyond / (said.spread * _reach(days)), _MOST_WIDENING * T_975))
 
 
 def _sizes(of: dict[str, Floats], days: float, sigmas: Floats, high_rate: Floats) -> dict[str, Floats]:
-    """The columns of sizes; NaN where the present size is."""
+    """Columns of sizes; NaN where the present size is."""
     now, growth, spread = of["size_bytes"], of["size_growth_bytes_per_day"], of["size_spread_bytes"]
     has_trend = np.abs(growth) > of["size_growth_error_bytes_per_day"]
     then = np.where(has_trend, np.maximum(now + growth * days, 0.0), now)

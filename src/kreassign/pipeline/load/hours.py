@@ -17,45 +17,45 @@ from kreassign.pipeline.load.rates import PARTITION_KEY, TWICE, Floats, Ints, Ma
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import Table
 
-# Histograms of rates whose quantiles have a known error, and that can be added up: DDSketch.
+# Mergeable histograms of rates with a known error of their quantiles: DDSketch.
 #
 # A rate r > 0 falls into bin i = ceil(ln r / ln γ), which holds the rates from γ^(i-1) to γ^i, and is read as
-# 2γ^i/(γ+1). With γ = (1 + α) / (1 - α) that is never off by more than the share α of the rate, whatever rates there
-# are. So is every quantile that is read from the bins; and bins of two histograms are added. (Masson, Rim and Lee:
-# DDSketch, a fast and fully-mergeable quantile sketch with relative-error guarantees, VLDB 2019.)
+# 2γ^i/(γ+1). With γ = (1 + α) / (1 - α) that is off by at most the share α of the rate, for any rate. So is every
+# quantile read from the bins; and bins of two histograms are added. (Masson, Rim and Lee: DDSketch, a fast and
+# fully-mergeable quantile sketch with relative-error guarantees, VLDB 2019.)
 #
-# A factor is a shift of the bins, exact to half a bin: see `shifts`.
+# Multiplying by a factor shifts the bins, exact to half a bin: see `shifts`.
 
 ERROR = 0.005
-"""Half of a percent: the largest share by which a quantile can be off."""
+"""Largest relative error of a quantile: half a percent."""
 _GAMMA = (1 + ERROR) / (1 - ERROR)
 _LN_GAMMA = math.log(_GAMMA)
 ZERO_BIN = -1_000_000
-"""The bin of the rate 0, below that of every other double (the least is 5e-324, bin -74 000), also when shifted."""
+"""Bin of rate 0, below that of every other double (the least is 5e-324, bin -74 000), also when shifted."""
 _LARGEST_OF_ZERO = ZERO_BIN // 2
 _BIN_BITS, _LARGEST_BIN = 32, 2**31
 
 
 def bins_of(rates: Floats) -> Ints:
-    """The bins of rates that are known and not negative."""
+    """Bins of rates, which must be known and not negative."""
     with np.errstate(divide="ignore"):
         found = np.ceil(np.log(rates) / _LN_GAMMA)
     return np.where(rates > 0, found, ZERO_BIN).astype(np.int64)
 
 
 def shifts(factors: Floats) -> Ints:
-    """By how many bins rates move when they are multiplied by these; 0 where one is not positive or not a number."""
+    """Bins by which rates move when multiplied by these factors; 0 for factors that are not positive and finite."""
     with np.errstate(all="ignore"):
         moved = np.rint(np.log(factors) / _LN_GAMMA)
     return np.where(np.isfinite(moved), moved, 0).astype(np.int64)
 
 
 def counted(owners: Ints, bins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Each bin of each owner once, by owner and bin: owners, bins, and the sums of their counts.
+    """Add up the counts of equal owner and bin; returns owners, bins and sums, in order of owner and bin.
 
     Owners are numbers from 0 to 2^31.
     """
-    # One number of both, which is in the order of the owners and in each of the bins.
+    # Pack both into a number that sorts by owner, then by bin.
     both = (owners << _BIN_BITS) + bins + _LARGEST_BIN
     order = np.argsort(both)
     sorted_both = both[order]
@@ -67,9 +67,9 @@ def counted(owners: Ints, bins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """One of each owner, who are numbered from 0 on: the bins of the first in their order, then those of the next.
+    """One histogram per owner, numbered from 0; the bins of the first owner in order, then those of the next.
 
-    `begins` are where the bins of each begin, and after the last the end of all; an owner without a rate has none.
+    `begins` has the start of each owner's bins, plus the end of all; owners without a rate have no bins.
     """
 
     begins: Ints
@@ -78,47 +78,46 @@ class Histograms:
 
     @classmethod
     def of(cls, owner_count: int, owners: Ints, bins: Ints, counts: Ints) -> Histograms:
-        """Of entries in any order, which are added up."""
+        """Add up entries in any order."""
         owners, bins, counts = counted(owners, bins, counts)
         return cls(np.searchsorted(owners, np.arange(owner_count + 1)), bins, counts)
 
     def quantile(self, share: Floats | float) -> Floats:
-        """The values below which these shares of the rates of each owner are; NaN without a rate.
+        """Quantiles of each owner's rates at these shares; NaN without a rate.
 
-        It is the value of the entry at place share * (n - 1), counted from 0 and rounded, of all n in order.
+        The value is that of the entry at place share * (n - 1), counted from 0 and rounded, of all n in order.
         """
         first, end = self.begins[:-1], self.begins[1:]
         so_far = np.concatenate([[0], np.cumsum(self.counts)])
         total = so_far[end] - so_far[first]
         with np.errstate(invalid="ignore"):
             place = np.floor(share * (total - 1) + 0.5)
-        # The first bin up to which more entries were seen than are before the place.
+        # The first bin whose cumulative count exceeds the place.
         found = np.searchsorted(so_far[1:], so_far[first] + np.nan_to_num(place), side="right")
         known = (total > 0) & ~np.isnan(place)
         return np.where(known, value_of(self.bins[np.where(known, found, 0)]) if len(self.bins) else np.nan, np.nan)
 
 
 def value_of(bins: Ints) -> Floats:
-    """The rates as which bins are read."""
+    """Representative rates of bins."""
     with np.errstate(over="ignore"):
         return np.where(bins < _LARGEST_OF_ZERO, 0.0, np.exp(bins * _LN_GAMMA) * (2 / (_GAMMA + 1)))
 
 
 # What a load keeps for the next one: closed hours, and the samples after them, as arrays.
 #
-# An hour of a partition is closed once nothing that may still come can change it. What may still come are samples that
-# are less than `ALLOWED_LATENESS_MS` older than the latest of their partition. They, and those that are judged by them,
-# are open: `_RIGHT` samples that count see to it, for a sample is judged by
+# An hour of a partition is closed once no sample that may still come can change it: samples less than
+# `ALLOWED_LATENESS_MS` older than the latest of their partition. These samples, and those judged by them, are open:
+# `_RIGHT` samples that count cover them, because a sample is judged by
 #
 #     the four intervals after it         is it a gap?
 #     two clean samples after each end    does one that goes back or ahead come back? (second rules of `rates.py`)
 #     three samples after each of them    the same, among all samples (first rules)
 #
-# So a load adds hours that are closed now to those of before, replaces the open ones, and leaves behind, for the next
-# load, the samples of open hours and the last ones before them as neighbours: three samples, one that is clean, and
-# five that count (four intervals). Whatever the parts in which samples come, and in which order within the allowed
-# lateness, the hours are the same as if all had come at once: every figure is a sum of whole numbers, and histograms
-# are counts.
+# So a load adds newly closed hours to the earlier ones, replaces the open ones, and leaves for the next load the
+# samples of open hours, with the last ones before them as neighbours: three samples, one clean sample, and five that
+# count (four intervals). In whatever portions samples come, and in any order within the allowed lateness, the hours are
+# the same as if all had come at once: every figure is a sum of whole numbers, and histograms are counts.
 
 HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
@@ -131,9 +130,9 @@ _LEFT_SAMPLES, _LEFT_COUNTING = 3, 5
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Of each sample: where the open hours of its partition begin, NaN if nowhere, and whether its hour is one.
+    """Per sample: start of its partition's open hours (NaN without any), and whether its hour is open.
 
-    `is_neighbour` are those in closed hours that open ones need.
+    `is_neighbour` marks samples of closed hours that open hours need.
     """
 
     open_from_ms: Floats
@@ -142,15 +141,15 @@ class Opened:
 
 
 def opened(samples: Samples, rates: Rates) -> Opened:
-    """Which hours stay open."""
+    """Decide which hours stay open."""
     series, taken_ms = samples.series, samples.taken_ms
     latest_ms = series.largest(np.where(rates.counts, taken_ms, np.nan))
     right_ms = series.after_among(rates.counts, taken_ms, _RIGHT)
     can_change = ~samples.is_closed & ~(right_ms < latest_ms - ALLOWED_LATENESS_MS)
     first_ms = series.least(np.where(can_change, taken_ms, np.nan))
-    # Also where there is no sample yet, one may come.
+    # Hours without a sample are open, too, as one may still come.
     begin_ms = np.floor(np.fmin(first_ms, latest_ms - ALLOWED_LATENESS_MS) / HOUR_MS) * HOUR_MS
-    # Never earlier than it was: where the latest sample turned out to be odd, what was closed would count once more.
+    # Never earlier than before: if the latest sample turns out to be odd, closed samples would count twice.
     open_from_ms: Floats = np.fmax(begin_ms, series.largest(samples.open_from_before))
 
     def reaches(right_ms: Floats) -> Mask:
@@ -167,12 +166,12 @@ def opened(samples: Samples, rates: Rates) -> Opened:
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """What the samples of each hour of an epoch of a partition add up to.
+    """Sums over the samples of each hour of a partition's epoch.
 
-    `figures` are by the names of the columns of table `load_hours`, in their units, with NaN for NULL; and how many new
-    samples count (`new_count`) or are there twice (`new_twice_count`). `first` is the place of the first sample of the
-    hour, `last` that of the last one that counts, or -1. The histogram of hour i is `rate_bins[ends[i]:ends[i + 1]]`,
-    and `rate_counts` of the same.
+    `figures` are by column name of table `load_hours`, in its units, with NaN for NULL; plus the number of new samples
+    that count (`new_count`) or are duplicates (`new_twice_count`). `first` is the index of the hour's first sample,
+    `last` of its last sample that counts, or -1. The histogram of hour i is `rate_bins[ends[i]:ends[i + 1]]`, with the
+    same slice of `rate_counts`.
     """
 
     first: Ints
@@ -184,7 +183,7 @@ class Hours:
 
 
 def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours | None:
-    """The hours of the samples that are judged now; None without any. An interval belongs to the hour it ends in."""
+    """Sum up the samples judged now by hour; None without any. An interval belongs to the hour in which it ends."""
     places = np.flatnonzero(~samples.is_closed)
     if not len(places):
         return None
@@ -195,7 +194,7 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
     seconds, new_records = rates.seconds[places], rates.new_records[places]
     is_good, has_grown = verdict == Verdict.GOOD, ~np.isnan(new_records)
     good_records = np.where(is_good, new_records, np.nan)
-    # By sums of whole numbers the order in which rows come makes no difference.
+    # Sums of whole numbers do not depend on the order of rows.
     milliseconds = np.rint(seconds * 1000)
     good_ms = np.where(is_good, milliseconds, np.nan)
     with np.errstate(all="ignore"):
@@ -229,27 +228,27 @@ def hours(samples: Samples, rates: Rates, is_open: Mask, is_new: Mask) -> Hours 
 
 
 def _sums(values: Floats | Mask, first: Ints) -> Ints:
-    """The sums of runs that begin at these places, of whole numbers; what is not known is 0."""
+    """Sums of whole numbers over runs that start at `first`; NaN counts as 0."""
     whole = np.nan_to_num(values).astype(np.int64)
     return np.add.reduceat(whole, first)
 
 
 def _histograms(rate: Floats, run: Ints, run_count: int) -> tuple[Ints, Ints, Ints]:
-    """Where the bins of each run begin, and after the last end; the bins, in their order; and their counts."""
+    """Start of each run's bins plus the end; the bins, sorted per run; and their counts."""
     known = ~np.isnan(rate)
     each = bins_of(rate[known])
     owners, bins, counts = counted(run[known], each, np.ones_like(each))
     return np.searchsorted(owners, np.arange(run_count + 1)), bins, counts
 
 
-# Columns of Arrow as arrays of NumPy, and arrays as columns.
+# Convert Arrow columns to NumPy arrays and back.
 
 Columns = Mapping[str, Floats | Ints | Mask | pa.Array | pa.ChunkedArray]
-"""Columns of a table by name: arrays of NumPy, in which NaN is NULL, or of Arrow."""
+"""Columns of a table by name: NumPy arrays, in which NaN is NULL, or Arrow arrays."""
 
 
 def key_numbers(table: pa.Table, names: Sequence[str]) -> Ints:
-    """A number for each row, the same for those with the same values in these columns."""
+    """A number per row, equal for rows with equal values in these columns."""
     number = np.zeros(len(table), np.int64)
     for name in names:
         of_column = codes(table[name])
@@ -258,36 +257,36 @@ def key_numbers(table: pa.Table, names: Sequence[str]) -> Ints:
 
 
 def codes(values: pa.ChunkedArray) -> Ints:
-    """A number for each value from 0 on, the same for the same one; -1 where there is none."""
+    """A code from 0 per value, equal for equal values; -1 for NULL."""
     codes = pc.dictionary_encode(values).combine_chunks()
     indices = codes.indices if isinstance(codes, pa.DictionaryArray) else codes.chunk(0).indices
     return np.asarray(indices.fill_null(-1)).astype(np.int64)
 
 
 def floats(numbers: pa.ChunkedArray) -> Floats:
-    """Numbers as doubles, in which all that good rows have are exact; NaN for NULL."""
+    """Numbers as doubles, exact for all values in good rows; NaN for NULL."""
     return np.asarray(numbers.to_numpy(), np.float64)
 
 
 def mask(values: pa.ChunkedArray) -> Mask:
-    """Truths; NULL is none."""
+    """Boolean array; NULL is False."""
     return np.asarray(pc.fill_null(values, fill_value=False).to_numpy(), np.bool_)
 
 
 def rows_of_columns(table: Table, columns: Columns) -> pa.RecordBatch:
-    """Rows of a table of ours."""
+    """Record batch with the schema of the table."""
     schema = arrow_schema(table)
     return pa.RecordBatch.from_arrays([column(columns[field.name], field.type) for field in schema], schema=schema)
 
 
 def column(values: Floats | Ints | Mask | pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """An array of this type; NaN is NULL."""
+    """Arrow array of this type; NaN becomes NULL."""
     if isinstance(values, np.ndarray):
         return pc.cast(pa.array(values, from_pandas=True), kind)
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-# Hours of partitions since their logs last restarted: one partition after the other.
+# Hours of partitions since their logs last restarted: partition after partition.
 
 LISTS = ("rate_bins", "rate_counts")
 FIGURES = (
@@ -300,9 +299,9 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatestHours:
-    """Hours in the order of their partitions, and of time.
+    """Hours in order of partition and time.
 
-    `owner` is the number of each hour's partition, from 0 on; `starts` is where each begins.
+    `owner` is the number of each hour's partition, from 0; `starts` has the index of each partition's first hour.
     """
 
     rows: pa.Table
@@ -312,7 +311,7 @@ class LatestHours:
 
     @classmethod
     def of(cls, rows: pa.Table) -> LatestHours:
-        """Of rows of table `load_hours`: those of the last epoch of each partition that have samples."""
+        """Select rows of table `load_hours`: the last epoch of each partition, only hours with samples."""
         seen = rows.filter(pc.greater(rows["sample_count"], 0)).combine_chunks()
         epoch, number = floats(seen["epoch"]), key_numbers(seen, PARTITION_KEY)
         order = np.lexsort((floats(seen["hour_ms"]), epoch, number))
@@ -335,27 +334,27 @@ class LatestHours:
         return self.figures[name]
 
     def milliseconds(self, seconds: str) -> Floats:
-        """A column of seconds in whole milliseconds, whose sum is exact."""
+        """Seconds converted to whole milliseconds, whose sum is exact."""
         return np.floor(self.figures[seconds] * 1000 + 0.5)
 
     def hour_of_day(self) -> Ints:
-        """The hour of the day (UTC) of each hour."""
+        """Hour of the day (UTC), 0 to 23."""
         return (self.figures["hour_ms"] // HOUR_MS % HOURS_A_DAY).astype(np.int64)
 
     def sums(self, values: Floats) -> Floats:
-        """By partition; what is not known counts as 0."""
+        """Sums by partition; NaN counts as 0."""
         return self._reduced(np.add, np.nan_to_num(values))
 
     def least(self, values: Floats) -> Floats:
-        """By partition; NaN where none is known."""
+        """Minimum by partition; NaN if all are."""
         return self._reduced(np.fmin, values)
 
     def largest(self, values: Floats) -> Floats:
-        """By partition; NaN where none is known."""
+        """Maximum by partition; NaN if all are."""
         return self._reduced(np.fmax, values)
 
     def last(self, values: Floats) -> Floats:
-        """The value of the hour in which the last sample of each partition was taken; NaN where none was."""
+        """Value at the hour of each partition's last sample; NaN without samples."""
         place = self._reduced(np.fmax, np.where(np.isnan(self.figures["last_ms"]), np.nan, np.arange(len(values))))
         return np.where(np.isnan(place), np.nan, values[np.nan_to_num(place).astype(np.int64)])
 
@@ -363,19 +362,18 @@ class LatestHours:
         return by.reduceat(values, self.starts) if len(self.starts) else values[:0]
 
     def only(self, chosen: Mask) -> LatestHours:
-        """Some of the hours; partitions that have none of them are not among those."""
+        """Select hours; partitions without a selected hour are dropped."""
         return self._ordered(self.rows.filter(pa.array(chosen)), self.owner[chosen])
 
     def interval_counts(self) -> Ints:
-        """How many intervals there are rates of, by partition."""
+        """Number of intervals with a rate, by partition."""
         counts = self.rows["rate_counts"].combine_chunks()
         return np.bincount(self._entry_owners(), counts.flatten().to_numpy(), len(self)).astype(np.int64)
 
     def histograms(self) -> Histograms:
-        """The rates of the intervals outside gaps, of all hours together.
+        """Rates of the intervals outside gaps, over all hours.
 
-        Rates are those of records of the mean size of the partition: records of an hour in which they are twice as
-        large as usual count twice.
+        Rates refer to records of the partition's mean size: in an hour with records twice that size, they count twice.
         """
         lists = self.rows["rate_bins"].combine_chunks()
         lengths = pc.list_value_length(lists).to_numpy()
@@ -388,7 +386,7 @@ class LatestHours:
         return np.repeat(self.owner, lengths)
 
     def _larger(self) -> Floats:
-        """By what factor the records of each hour are larger than those of its partition; NaN where it is not known."""
+        """Mean record size of each hour over that of its partition; NaN if unknown."""
         new_bytes, sized = self.figures["new_bytes"], self.figures["sized_records"]
         with np.errstate(all="ignore"):
             usual = self.sums(new_bytes) / self.sums(sized)

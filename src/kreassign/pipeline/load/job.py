@@ -1,14 +1,14 @@
-"""The load job: the order of its steps.
+"""Run the load job, step by step.
 
     snapshots     the latest of each cluster: partitions and replicas
-    samples       those that came since the last load, judged together with those that it left open (`checks.py`)
-    hours         what they add up to; the closed ones of the loads before stand beside them
+    samples       new ones since the last load, judged together with those it left open (`checks.py`)
+    hours         sums over the samples; closed hours of earlier loads are kept beside them
     load model    size and load per partition, from the hours of the window (`load_model.py`)
     forecast      with its test on the past (`forecast.py`), and how uneven topics are (`load_model.py`)
     plan inputs   per replica
-    publication   one commit, after which readers see all of this load; before, they see nothing of it
+    publication   one commit that makes the whole load visible at once
 
-Whatever is written before the last step is in no version that anybody reads.
+Readers do not see any version written before the last step.
 """
 
 from __future__ import annotations
@@ -119,23 +119,23 @@ from kreassign.pipeline.tables.spark_io import (
     write_table,
 )
 
-# The latest snapshot of each cluster on Spark: which it is, and its rows as the checks judge them.
+# The latest snapshot of each cluster on Spark: its id, and its rows with the results of the checks.
 #
-# A snapshot is there once table `clusters` says so. Only of that table all rows are read, of the others the files that
-# have the snapshots to use. Without its partitions and replicas no load can be made: where a file of theirs cannot be
-# read, the snapshot before stands in. Brokers and their directories are judged where they are there.
+# A snapshot exists once table `clusters` has its row. That table is read in full, of the others only the files of the
+# chosen snapshots. A load needs partitions and replicas: if one of their files is unreadable, the snapshot before is
+# used. Brokers and log directories are checked if present.
 
 REQUIRED = (CLUSTERS, PARTITIONS, REPLICAS)
-"""The tables that have a good row in every load."""
+"""Tables that need a good row in every load."""
 _WHOLE = (PARTITIONS, REPLICAS)
 _OF_BROKERS = (BROKERS, LOG_DIRS)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """The latest snapshot of each cluster: the rows of its tables as judged.
+    """Latest snapshot of each cluster: checked rows by table.
 
-    In `unique` only one row of each key is good.
+    In `unique` only one row per key is good.
     """
 
     judged: Mapping[Table, Screened]
@@ -144,11 +144,11 @@ class Snapshots:
     skipped: Mapping[Table, tuple[Skipped, ...]]
 
     def bad(self) -> DataFrame:
-        """What is set aside, as rows of table `quarantine`."""
+        """Rows to set aside, as rows of table `quarantine`."""
         return all_bad_rows(self.unique.values()).unionByName(self._orphans())
 
     def counts(self) -> Counter[tuple[str, str | None]]:
-        """How many rows of a table there are by reason: None are good, those with `NO_PARTITION` are among them."""
+        """Rows by table and reason; None counts good rows, including those with reason `NO_PARTITION`."""
         told = [self._orphans().select("table_name", sql.col("reason"))]
         for table, part in self.unique.items():
             told.append(part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(SCREENED).alias("reason")))
@@ -156,9 +156,9 @@ class Snapshots:
         return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
 
     def log_dirs(self, spark: SparkSession) -> DataFrame:
-        """The rows of `log_dirs` of brokers none of whose directories is bad.
+        """Rows of `log_dirs`, only of brokers without a bad directory.
 
-        Of others the sum would be taken for the capacity of the broker, and lack one.
+        For the others, the sum would be taken for the broker's capacity, but lack a directory.
         """
         part = self.unique.get(LOG_DIRS)
         if part is None:
@@ -172,7 +172,7 @@ class Snapshots:
 
 
 def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Snapshots:
-    """Judge the latest snapshot of each cluster that is not later than `now_ms`. DataError where a table is missing."""
+    """Check the latest snapshot of each cluster up to `now_ms`. Raises DataError if a table is missing."""
     logs = {table: source_log(data_dir, table) for table in REQUIRED}
     logs |= {table: open_log(data_dir, table) for table in _OF_BROKERS if has_log(data_dir, table)}
     usable, unusable = some_usable(logs[CLUSTERS], logs[CLUSTERS].files())
@@ -204,7 +204,7 @@ def latest_snapshots(spark: SparkSession, data_dir: DataDir, now_ms: int) -> Sna
 def _files_of_snapshot(
     logs: Mapping[Table, TableLog], snapshot_id: str, skipped: dict[Table, dict[str, Skipped]]
 ) -> dict[Table, list[DataFile]] | None:
-    """Its files by table; None if its partitions or replicas cannot be read: then an older snapshot stands in."""
+    """The snapshot's files by table; None if partitions or replicas are unreadable, so that an older one is used."""
     found, is_whole = {}, True
     for table, log in logs.items():
         if table is CLUSTERS:
@@ -216,15 +216,15 @@ def _files_of_snapshot(
     return found if is_whole else None
 
 
-# Check that what the load before has left can be read: by the footers of its files, before anything is made.
+# Before making anything, check by the footers of its files that the last load's output is readable.
 #
-# A sample that cannot be read is left out of a load, and told. Of hours and open samples nothing may be left out: they
-# stand for samples that no load reads again, and a load without some of them would be wrong without a word. Nor does a
-# load fall back to all samples by itself: those of long ago may have expired, while their hours are kept.
+# An unreadable sample is left out of a load, and reported. Hours and open samples must be complete: they stand for
+# samples that no load reads again, so a load without some of them would be silently wrong. Nor does a load fall back to
+# all samples by itself: old samples may have expired while their hours are kept.
 
 
 def require_kept(data_dir: DataDir, before: Load, window_days: int) -> None:
-    """Raise DataError when a file that a load of so many days would read of the load before it cannot be read."""
+    """Raise DataError if a file of the load before is unreadable that a load with this window needs."""
     for log, files in _to_read(data_dir, before, window_days):
         for file in files:
             if reason := why_not(data_dir, log.table, file.path):
@@ -242,7 +242,7 @@ def _to_read(data_dir: DataDir, before: Load, window_days: int) -> Iterator[tupl
 
 
 def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
-    """The hours that may be in the window of some cluster, which ends with its latest one: that one is open."""
+    """Files with hours that may be in a cluster's window, which ends with its latest (open) hour."""
     files = hours.files({"is_open": True})
     begun = [int(file.lows["hour_ms"]) for file in files if file.lows.get("hour_ms") is not None]
     if not begun or len(begun) < len(files):
@@ -251,15 +251,15 @@ def _recent(hours: TableLog, window_days: int) -> Sequence[DataFile]:
 
 
 _NAMED = 3
-"""How many topics a step names."""
+"""Number of topics that a step names."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCount:
     """Rows of a table that a step read or made.
 
-    `bad` were set aside with a reason; `late` are kept with a reason, but do not count: duplicates. `skipped` are files
-    that could not be read, `unknown_topics` topics that the snapshot does not have, with their rows.
+    `bad` rows were set aside with a reason; `late` ones are kept with a reason, but do not count: duplicates. `skipped`
+    are unreadable files, `unknown_topics` topics that the snapshot lacks, with their number of rows.
     """
 
     table: Table
@@ -290,9 +290,9 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One load job: where its tables are, who hears of each step, and the load before, None if all is read again.
+    """One load job: its tables, its listeners, and the load before (None if all samples are read again).
 
-    `begin` hears of a table before it is made, `tell` of its rows afterwards.
+    `begin` is called with a table before it is made, `tell` with its row counts afterwards.
     """
 
     spark: SparkSession
@@ -305,25 +305,25 @@ class Job:
     judged: list[Judged] = field(default_factory=list)
 
     def write(self, rows: DataFrame, table: Table) -> DataFrame:
-        """Replace a table and tell its rows. Returns it as stored."""
+        """Replace a table and report its rows. Returns it as stored."""
         stored = self.store(rows, table)
         self.note(stored.step, stored.version)
         return stored.rows
 
     def store(self, rows: DataFrame, table: Table) -> Stored:
-        """Replace a table."""
+        """Replace a table without reporting it."""
         self.begin(table)
         return self._stored(table, write_table(rows, self.data_dir, table))
 
     def store_on(self, rows: DataFrame, table: Table) -> Stored:
-        """Add rows to what the loads before have closed, in place of those that were open (`is_open`)."""
+        """Replace the open rows (`is_open`) of a table; rows closed by earlier loads stay."""
         self.begin(table)
         base = None if self.before is None else self.before.versions[table.name]
         replaced = None if base is None else (OPEN,)
         return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
 
     def note(self, step: StepCount, version: int) -> None:
-        """Tell a step, and remember it, with the version of the table that it read or made."""
+        """Report a step, and remember the version of the table that it read or made."""
         self.made.append(LoadedTable(step.table, version, step.good, step.bad, step.late))
         self.tell(step)
 
@@ -334,7 +334,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A table as it was written: its rows, read back, how many, and its version."""
+    """A table as written: its rows, read back, their number, and its version."""
 
     rows: DataFrame
     step: StepCount
@@ -360,14 +360,14 @@ def run_load(
     is_full: bool = False,
     on_begin: Callable[[Table], None] = _to_nobody,
 ) -> None:
-    """Make every table of the load from the latest snapshots and the samples; tell the counts of each step.
+    """Make every table of a load from the latest snapshots and the samples; report the counts of each step.
 
-    Only samples that came since the last load are read, with the hours and open samples that it left; all of them if
-    there is no such load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last
-    `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. `on_begin` hears of each
-    table before it is made. DataError when a table is missing, has no good row or is not the one that the last load
-    knew, when what that one left cannot be read, when what came since is no longer known, when the clock went back,
-    when a table would have a key twice, or when another load was finished meanwhile: then nothing of this one is seen.
+    Reads only samples since the last load, with the hours and open samples that it left; all samples without such a
+    load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last `window_days`. `now_ms` is
+    the time of the load: rows with later times are set aside. `on_begin` is called before each table is made. Raises
+    DataError if a table is missing, has no good row or is not the one that the last load knew; if the last load's
+    output is unreadable; if it is unknown which samples came since; if the clock went back; if a table would have a key
+    twice; or if another load was finished meanwhile: then nothing of this one becomes visible.
     """
     begun = last_load(data_dir)
     before = _before(data_dir, begun, is_full=is_full)
@@ -401,7 +401,7 @@ def run_load(
 
 
 def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
-    """How many rows of samples and hours a load would read now, as the logs of the tables say; no Spark is needed."""
+    """Number of rows of samples and hours that a load would read now, from the tables' logs, without Spark."""
     if not has_log(data_dir, SAMPLES):
         return 0
     before, log = _before(data_dir, last_load(data_dir), is_full=is_full), open_log(data_dir, SAMPLES)
@@ -412,13 +412,13 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
 
 
 def _before(data_dir: DataDir, begun: Load | None, *, is_full: bool) -> Load | None:
-    """The load on which this one stands; None if it stands on none, and reads all."""
+    """The load to build on; None if this one reads all samples."""
     return None if begun is None or is_full else standing_on(data_dir, begun)
 
 
 def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
-    """The hours of the window; only files that may have some are read."""
-    # The last hour of a partition is open: another sample of it may come.
+    """Hours of the window; reads only files that may have some."""
+    # The last hour of a partition is open, as more of its samples may come.
     latest = hours.rows.where("is_open").groupBy("cluster_id").agg(sql.max("hour_ms").alias("latest_ms")).collect()
     if not latest:
         return hours.rows
@@ -429,7 +429,7 @@ def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
 
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, snapshots: Snapshots) -> DataFrame:
-    """Table `load_model` as stored, with what brokers measured, if they did. `hours` say who led a partition when."""
+    """Table `load_model` as stored, with brokers' measurements if any. `hours` have each partition's past leaders."""
     partitions = snapshots.judged[PARTITIONS].good
     measured = _measured(job, hours, partitions)
     if measured is None:
@@ -444,7 +444,7 @@ def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame, sn
 
 
 def _measured(job: Job, hours: DataFrame, partitions: DataFrame) -> DataFrame | None:
-    """Table `metric_hours` as stored, of the last days of the hours; None where there are no metrics of them."""
+    """Table `metric_hours` as stored, for the last days with hours; None without metrics of them."""
     if not has_log(job.data_dir, METRICS):
         return None
     last = hours.agg(sql.max("hour_ms")).first()
@@ -470,7 +470,7 @@ def _measured(job: Job, hours: DataFrame, partitions: DataFrame) -> DataFrame | 
 def _tell_metrics(
     job: Job, log: TableLog, counts: Mapping[str, int], unknown: Mapping[str, int], skipped: tuple[Skipped, ...]
 ) -> None:
-    """Tell what became of the metrics of the last days."""
+    """Report how the metrics of the last days were treated."""
     late = counts[SAME_KEY]
     step = StepCount(METRICS, counts[READINGS] - late, late=late, skipped=skipped, unknown_topics=unknown)
     job.note(step, log.version)
@@ -484,9 +484,9 @@ def _tell_metrics(
 
 @dataclass(frozen=True, slots=True)
 class NewSamples:
-    """The samples that no load has read, up to a version of their table; and those that the last load left open.
+    """Samples that no load has read, up to a version of their table, and those that the last load left open.
 
-    `row_count` is how many both are together.
+    `row_count` is the number of both together.
     """
 
     rows: DataFrame
@@ -511,7 +511,7 @@ def _new_samples(job: Job) -> NewSamples:
 
 
 def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFrame]:
-    """Tell what became of the rows of the snapshots; their good partitions and replicas. DataError without any."""
+    """Report the snapshots' rows; return good partitions and replicas. Raises DataError without any."""
     counts = snapshots.counts()
     for table in snapshots.unique:
         own = {reason: count for (name, reason), count in counts.items() if name == table.name}
@@ -543,7 +543,7 @@ def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
 
 
 def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
-    """How many new samples were treated how: `kind`, `reason`, whether the snapshot has their partition, `rows`."""
+    """Number of new samples (`rows`) by `kind`, `reason` and whether the snapshot has their partition (`is_known`)."""
     none, one = sql.lit(None).cast("string"), sql.lit(1).cast("bigint")
     key = [sql.coalesce(f"kept.{name}", f"hour.{name}").alias(name) for name in PARTITION_KEY]
     is_odd = sql.col("kept.is_set_aside") & sql.col("kept.is_new")
@@ -559,7 +559,7 @@ def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
 
 
 def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
-    """Tell what became of the new samples. DataError when there is nothing to make a load of."""
+    """Report how new samples were treated. Raises DataError if there are no samples to load."""
     odd: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     unknown = 0
@@ -585,7 +585,7 @@ def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
 
 
 def _add_quality(job: Job, before: Load | None) -> None:
-    """Add the rows of this load to table `load_quality`, as the load before left it."""
+    """Add the rows of this load to table `load_quality`, after those of the load before."""
     if before is not None and is_as_known(job.data_dir, before, LOAD_QUALITY):
         undo_after(log_to_write(job.data_dir, LOAD_QUALITY), before.versions[LOAD_QUALITY.name])
     rows = list(quality_rows(job.now_ms, job.judged))
@@ -596,9 +596,9 @@ def _add_quality(job: Job, before: Load | None) -> None:
 def require_unique_keys(
     spark: SparkSession, data_dir: DataDir, made: Iterable[LoadedTable], before: Load | None
 ) -> None:
-    """Raise DataError where two rows of a table that a load made have the same key; `before` is what it stands on.
+    """Raise DataError if two rows of a table that a load made have the same key; `before` is the load it builds on.
 
-    But for `open_samples`, which holds samples as they were read: one that was stored twice is there twice.
+    Except `open_samples`, which holds samples as they were read, duplicates included.
     """
     checked = [each for each in made if is_of_loads(each.table) and each.table is not OPEN_SAMPLES]
     each_twice = [
@@ -618,7 +618,7 @@ def require_unique_keys(
 
 
 def _rows_to_check(spark: SparkSession, data_dir: DataDir, each: LoadedTable, before: Load | None) -> DataFrame:
-    """The rows of a table among which a key may be twice: of `load_hours` those of the hours that this load wrote."""
+    """Rows that may have a key twice: of `load_hours` only the hours that this load wrote."""
     log = open_log(data_dir, each.table, each.version)
     if before is None or each.table is not LOAD_HOURS:
         return rows_of(spark, log, log.files())

@@ -1,11 +1,13 @@
-"""PURE. Arrow batches → Arrow batches. All samples of some partitions, judged: this is what each task of a load does.
+"""Judge all samples of some partitions: the work of each task of a load. Arrow batches in, Arrow batches out.
 
-What is decided about a partition is decided by all its samples. `rates.py` and `hours.py` do it with arrays, many
-partitions at a time; here rows become arrays, and what is left of them becomes rows again, those of `JUDGED`:
+Decisions about a partition need all its samples. `rates.py` and `hours.py` make them with arrays, many partitions at a
+time; here rows become arrays, and results become rows again, those of `JUDGED`:
 
-    hour        a row of table `load_hours`, and how many new samples it is of
-    kept        a sample that is kept as it is: the next load reads it again, or it is bad or odd and set aside
-    late_count  how many new samples came after their hour was closed; one row for each time
+    hour        a row of table `load_hours`, and the number of new samples in it
+    kept        a sample that is kept: the next load reads it again, or it is bad or odd and set aside
+    late_count  number of new samples that came after their hour was closed; one row per call
+
+Pure.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES
 
 TO_JUDGE = (*OPEN_SAMPLES.column_names, "is_new")
-"""The columns of samples that are judged: those of table `open_samples`.
+"""Columns of samples to judge: those of table `open_samples`.
 
-Those that `is_new` have nothing but the columns of table `samples`, and, if they are bad, a `reason`.
+Samples that are `is_new` have only the columns of table `samples`, and a `reason` if they are bad.
 """
 _KEPT_AS = ("is_new", "is_set_aside", "is_read_again")
 _COUNTS = ("new_count", "new_twice_count")
@@ -39,7 +41,7 @@ JUDGED = pa.schema(
 
 
 def judge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `JUDGED` of all samples of some partitions, with the columns `TO_JUDGE`."""
+    """Judge all samples of some partitions: columns `TO_JUDGE` in, `JUDGED` out."""
     all_batches = list(batches)
     if not all_batches:
         return
@@ -57,7 +59,7 @@ def judge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _judged(rows: pa.Table, series: Series) -> Iterator[pa.RecordBatch]:
-    """Of rows in the order of their series."""
+    """Judge rows in the order of their series."""
     reasons, samples = samples_of(rows, series)
     told = rates(samples)
     which = opened(samples, told)
@@ -70,7 +72,7 @@ def _judged(rows: pa.Table, series: Series) -> Iterator[pa.RecordBatch]:
         "open_from_ms": column(which.open_from_ms[kept], pa.int64()),
         "is_closed": ~which.is_open[kept],
         "reason": reasons.take(pa.array(told.reason[kept])),
-        # Of open hours the next load decides again.
+        # The next load decides again for open hours.
         "is_clean": pa.array(told.is_clean[kept], mask=which.is_open[kept]),
         "epoch": pa.array(told.epoch[kept], pa.int32(), mask=which.is_open[kept]),
         "is_set_aside": is_odd[kept],
@@ -80,16 +82,16 @@ def _judged(rows: pa.Table, series: Series) -> Iterator[pa.RecordBatch]:
 
 
 def in_order(table: pa.Table) -> tuple[Ints, Series]:
-    """The order of the samples, partition by partition in the order of time, and where partitions begin."""
+    """Order of the samples by partition and time, and the partitions' bounds."""
     number = key_numbers(table, PARTITION_KEY)
-    # Of rows of the same time any one may be the last; sizes make it the same one whatever else is read with them.
+    # Rows of the same time are sorted by size, so that the last is the same whatever else is read with them.
     size = np.nan_to_num(floats(table["size_bytes"]), nan=-1.0)
     order = np.lexsort((size, floats(table["end_offset"]), floats(table["taken_ms"]), number))
     return order, Series.of(number[order])
 
 
 def samples_of(rows: pa.Table, series: Series) -> tuple[pa.Array, Samples]:
-    """The arrays of rows, and the texts of reasons by their codes."""
+    """Texts of the reasons by code, and the samples as arrays."""
     known = pa.array(REASONS[1:])
     others = pc.unique(rows["reason"]).drop_null()
     known = pa.concat_arrays([known, others.filter(pc.invert(pc.is_in(others, known)))])
@@ -121,13 +123,13 @@ def _hours(rows: pa.Table, told: Rates, which: Opened, found: Hours) -> pa.Struc
 
 
 def _bad(rows: pa.Table) -> pa.StructArray:
-    """Samples that a rule of one row has set aside: they are of no open hour."""
+    """Samples that a rule of one row set aside; they belong to no open hour."""
     every, none = (pa.repeat(truth, len(rows)) for truth in (True, False))
     return _struct("kept", rows, {"is_closed": every, "is_set_aside": every, "is_read_again": none})
 
 
 def _struct(name: str, rows: pa.Table, columns: Mapping[str, Any]) -> pa.StructArray:
-    """Structs of a column of `JUDGED`: the fields that are made, and the others from the rows."""
+    """Structs for a column of `JUDGED`: the given fields, the others from the rows."""
     fields = list(JUDGED.field(name).type)
     return pa.StructArray.from_arrays(
         [column(columns[field.name] if field.name in columns else rows[field.name], field.type) for field in fields],
@@ -136,6 +138,6 @@ def _struct(name: str, rows: pa.Table, columns: Mapping[str, Any]) -> pa.StructA
 
 
 def _rows(name: str, values: pa.Array) -> pa.RecordBatch:
-    """Rows of `JUDGED` that have one column."""
+    """Rows of `JUDGED` with only this column set."""
     columns = [values if field.name == name else pa.nulls(len(values), field.type) for field in JUDGED]
     return pa.RecordBatch.from_arrays(columns, schema=JUDGED)

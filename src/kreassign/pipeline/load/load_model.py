@@ -1,7 +1,6 @@
 """Size and load per partition, table `load_model`; per replica, table `plan_inputs`; and the skew of topics.
 
-What the hours of a partition say is decided by all of them: each task gets all hours of some partitions and makes of
-them what `partition_loads` says.
+Each task gets all hours of some partitions, because their load depends on all of them, and applies `partition_loads`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def load_model(
 ) -> DataFrame:
     """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster.
 
-    `hours` are rows of table `load_hours`, those `in_window` of `window_days`.
+    `hours` are rows of table `load_hours`, filtered by `in_window`.
     """
     together = hours.select(*HOUR_COLUMNS).repartition(*PARTITION_KEY)
     loads = together.mapInArrow(partial(partition_loads, window_days=window_days), from_arrow_schema(LOADS))
@@ -62,7 +61,7 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
 
 
 def in_window(hours: DataFrame, latest: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
-    """The hours that a load rests on: of the last `window_days` of each cluster, back from its `latest` hour.
+    """Hours that a load uses: the last `window_days` of each cluster, counted back from its `latest` hour.
 
     `latest` has `latest_ms`, the start of that hour, by cluster_id.
     """
@@ -79,9 +78,9 @@ _READS = ("read_bytes_per_s", "read_basis", "read_error_share", "cpu_share", "fo
 
 
 def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFrame, forecast: DataFrame) -> DataFrame:
-    """Table `plan_inputs`. Every replica carries the size of the whole partition: what it takes, or will take.
+    """Table `plan_inputs`. Every replica carries the size of the whole partition: what it occupies, or will occupy.
 
-    All are of the same snapshot per cluster. A replica whose partition is unknown has no row.
+    All inputs are of the same snapshot per cluster. A replica of an unknown partition has no row.
     """
     moving = (sql.size("adding") > 0) | (sql.size("removing") > 0)
     states = partitions.select(*_KEY, moving.alias("is_reassigning"))
@@ -102,12 +101,12 @@ def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFram
 
 # Table `skew`: how unevenly the partitions of a topic are used.
 #
-# Evenness is the entropy of the partitions' shares p of what is written, over the largest that so many can have:
+# Evenness is the entropy of the partitions' shares p of writes, over its maximum for n partitions:
 #
 #     evenness = - sum(p * ln p) / ln n        (p = 0 adds 0; Pielou's evenness)
 #
-# A key that is much more common than the others, or a producer that picks partitions by a poor rule, shows as a hot
-# partition that stays hot wherever it is moved: that is fixed at the producer or with more partitions, not by moving.
+# A very common key, or a producer with a poor partitioner, shows as a hot partition that stays hot wherever it is
+# moved: fix it at the producer or with more partitions, not by moving.
 
 _TOPIC_KEY = ("cluster_id", "snapshot_id", "topic")
 
@@ -150,10 +149,10 @@ def _hottest_ratio() -> Column:
 
 
 def _evenness() -> Column:
-    """With p = w / W: - sum(p ln p) = ln W - sum(w ln w) / W, so that one pass is enough."""
+    """Evenness in one pass: with p = w / W, - sum(p ln p) = ln W - sum(w ln w) / W."""
     total, known = sql.col("write_bytes_per_s"), sql.col("known_count")
     entropy = sql.ln(total) - sql.coalesce("weighted_logs", sql.lit(0.0)) / total
-    # Rounding can push what is exactly 0 or 1 a little out of bounds.
+    # Rounding can push an exact 0 or 1 out of bounds.
     bounded = sql.least(sql.greatest(entropy / sql.ln(known), sql.lit(0.0)), sql.lit(1.0))
     return sql.when((total > 0) & (known > 1), bounded)
 

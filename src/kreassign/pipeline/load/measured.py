@@ -1,24 +1,23 @@
 """Load of partitions and of brokers as brokers measured it (table `metrics`).
 
-Series become means of hours (`metric_hours`). A reading stands for the time since the one before it of the same
-series, if that is an hour at most, and belongs to the hour in which it ends; a counter that goes back was reset, and
-that time is not measured. `measured_share` says which part of an hour was measured: it is the completeness of the
-window.
+Series become hourly means (`metric_hours`). A reading covers the time since the previous one of its series, if that
+is at most an hour, and belongs to the hour in which it ends; a counter that goes back was reset, and that time is not
+measured. `measured_share` is the measured part of an hour: the completeness of the window.
 
-What brokers sent to consumers and were asked in an hour is shared out to the partitions that they led in that hour
-(`share_out`), and
+What brokers sent to consumers in an hour, and the requests they got, are shared out to the partitions that they led
+in that hour (`share_out`), and
 
     read_bytes_per_s = write_bytes_per_s * sum of bytes read / sum of bytes written    over the hours that have both
                        (the mean of the hours, where nothing was written)
-    read_error_share = mean of what sharing out may be off + the part of the hours that was not measured
+    read_error_share = mean error of sharing out + the part of the hours that was not measured
 
 The ratio keeps metrics of a few hours from being taken for the mean of weeks. Kafka's bytes out are those to
-consumers; bytes to followers are a metric of their own, which is compared with what the factors make of the writes
+consumers; bytes to followers are a metric of their own, which is compared with writes times copies
 (`replication_out_ratio` of `broker_loads`: 1 where metrics and samples agree).
 
-CPU is shared out by what is known to cost it, in the proportions of `model/load.py`: bytes that a leader
-receives and sends, and bytes that a follower copies. What a broker does besides is in it too, and small or compressed
-batches cost more by the byte; so it may be off as far as any metric of a broker that is shared out to its partitions.
+CPU is shared out by its known costs, in the proportions of `model/load.py`: bytes that a leader receives and sends,
+and bytes that a follower copies. Other work of the broker is included, and small or compressed batches cost more per
+byte; so the error is as large as for any broker metric that is shared out to partitions.
 """
 
 from __future__ import annotations
@@ -41,36 +40,36 @@ from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_H
 
 # Share out what a broker measured in an hour to the partitions that it led. Arrays in, arrays out.
 #
-# A broker counts what it sends to consumers, and what it is asked, for itself, some of it for each topic, hardly any
-# for each partition. What a partition has of it comes from the finest metric that there is (`basis`):
+# A broker counts its bytes to consumers and its requests per broker, some of them per topic, hardly any per partition.
+# A partition's share comes from the finest metric there is (`basis`):
 #
-#     partition   the metric is of the partition
-#     topic       that of the topic on the broker, or in the whole cluster where only that is told (Confluent Cloud);
-#                 less its partitions that are told; to the others that the broker led, by what was written to them
-#     broker      that of the broker, less what is told of its topics and partitions; to the others, likewise
+#     partition   the partition's own metric
+#     topic       the topic's metric on the broker, or in the whole cluster if there is no other (Confluent Cloud);
+#                 less its partitions with own metrics; split over the others that the broker led, by their writes
+#     broker      the broker's metric, less its topics and partitions with own metrics; split over the others, likewise
 #
-# What a broker told of a topic of which it led no known partition is nobody's: it is never dealt out to others.
+# A broker's metric of a topic of which it led no known partition is never split over other partitions.
 #
-# Where nothing was written it is shared out evenly. `spread` is how far the part of a partition may be off, as a share
-# of it: `SPREADS` says how much more or less than the others with which it shares a metric a partition may be read. It
-# shrinks as its part of the whole grows: a partition that is alone in what is measured has it exactly.
+# Where nothing was written, the split is even. `spread` is the possible error of a partition's share, relative to it:
+# `SPREADS` says how much more or less than its peers in a metric a partition may be read. It shrinks as the share
+# grows: a partition that is alone in a metric has it exactly.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 NO_BROKER = -1
-"""Broker of what is told of a cluster as a whole."""
+"""Broker id of cluster-wide metrics."""
 NO_TOPIC = NO_PARTITION = -1
 PARTITION, TOPIC, BROKER = range(3)
 NOTHING = -1
 BASES = ("partition", "topic", "broker")
 SPREADS: Mapping[int, float] = {PARTITION: 0.0, TOPIC: 0.2, BROKER: 1.0}
-"""In one topic groups read all partitions alike, give or take a fifth; topics of one broker have different readers."""
+"""Consumer groups read all partitions of a topic alike, within a fifth; topics of a broker have different readers."""
 MEASURED_COLUMNS = (
     "read_bytes_per_s", "read_basis", "read_error_share", "read_measured_share", "requests_per_s",
     "requests_error_share", "cpu_share", "follower_cpu_share", "cpu_error_share",
 )  # fmt: skip
-"""Columns of table `load_model` that only brokers can tell."""
+"""Columns of table `load_model` that only brokers can measure."""
 _BITS = 32
 
 
@@ -86,7 +85,7 @@ class Led:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Told:
-    """One metric in the same hour: of which broker, topic and partition, its mean, and the part that was measured."""
+    """One metric in the same hour: broker, topic and partition, mean, and measured part of the hour, per row."""
 
     brokers: Ints
     topics: Ints
@@ -95,16 +94,16 @@ class Told:
     shares: Floats
 
     def where(self, which: npt.NDArray[np.bool_]) -> Told:
-        """Some of the rows."""
+        """Select rows."""
         keys = (self.brokers[which], self.topics[which], self.partitions[which])
         return Told(*keys, self.values[which], self.shares[which])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """One entry per partition: its rate, `basis` as a place in `BASES`, spread, and the part that was measured.
+    """One entry per partition: its rate, `basis` as an index into `BASES`, spread, and the measured part.
 
-    NaN, `NOTHING`, NaN and 0 where nothing was.
+    NaN, `NOTHING`, NaN and 0 where nothing was measured.
     """
 
     rates: Floats
@@ -114,7 +113,7 @@ class Shares:
 
 
 def share_out(led: Led, told: Told) -> Shares:
-    """What each partition has of a metric; see the top of this module."""
+    """Split a metric over the partitions; see the comment above."""
     count = len(led.topics)
     rates, spread = np.full(count, np.nan), np.full(count, np.nan)
     basis, measured = np.full(count, NOTHING, np.int64), np.zeros(count)
@@ -136,7 +135,7 @@ def share_out(led: Led, told: Told) -> Shares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """By partition: what a level says of all that share its metric."""
+    """Per partition: total rate of the partitions that share its metric, and the measured part."""
 
     rates: Floats
     told: Floats
@@ -144,7 +143,7 @@ class _Found:
 
 
 def _levels(led: Led, told: Told) -> Iterator[tuple[int, Ints, tuple[Ints, Told]]]:
-    """From the finest on: the level, a key of each partition, and the metrics of the level with theirs."""
+    """Levels from the finest on: the level, each partition's key, and the level's metrics with their keys."""
     is_of_partition = told.partitions != NO_PARTITION
     is_of_topic = ~is_of_partition & (told.topics != NO_TOPIC)
     is_of_cluster = told.brokers == NO_BROKER
@@ -159,7 +158,7 @@ def _levels(led: Led, told: Told) -> Iterator[tuple[int, Ints, tuple[Ints, Told]
 
 
 def _of_nobody(led: Led, told: Told) -> Floats:
-    """By partition, what its leader told of topics of which it led no partition."""
+    """Rate per partition that its leader reports for topics of which it led no partition."""
     of_topics = told.where((told.partitions == NO_PARTITION) & (told.topics != NO_TOPIC) & (told.brokers != NO_BROKER))
     keys = _key(of_topics.topics, of_topics.brokers)
     is_nobodys = ~np.isin(keys, _key(led.topics, led.leaders))
@@ -178,9 +177,9 @@ def _key(first: Ints, second: Ints) -> Ints:
 
 
 def _sums(keys: Ints, metric: tuple[Ints, Told]) -> _Found:
-    """The metrics of the same key together.
+    """Add up metrics of the same key.
 
-    Of a partition whose leader moved each broker has told a part of the hour, or both all of it: amounts add up.
+    If a partition's leader moved, each broker reports a part of the hour, or both report all of it: amounts add up.
     """
     theirs, told = metric
     if not len(theirs):
@@ -196,7 +195,7 @@ def _sums(keys: Ints, metric: tuple[Ints, Told]) -> _Found:
 HOUR_MS, HOUR_S = 3_600_000, 3600.0
 READS, REQUESTS = "bytes_out", "requests"
 RECENT_DAYS = 7
-"""Metrics of so many days count: every hour and weekday is in them, and readers change more often than writers."""
+"""Days of metrics that count: every hour and weekday is in them, and readers change more often than writers."""
 _REQUEST_NAMES = ("requests", "produce_requests", "fetch_requests")
 _OF_BROKERS = {
     "bytes_in": "bytes_in_per_s",
@@ -213,13 +212,13 @@ _SHARED = (
 
 
 READINGS = "readings"
-"""How many there are in all, beside the counts by reason."""
+"""Total number of readings, beside the counts by reason."""
 
 
 def metric_sums(metrics: DataFrame) -> DataFrame:
     """Rows of table `metrics` by series, hour and kind: seconds, the amount in them, and readings by reason.
 
-    So hours and counts are made in one pass over the metrics.
+    Gives hours and counts in one pass over the metrics.
     """
     key = ("cluster_id", "broker", "topic", "partition", "name")
     in_time = Window.partitionBy(*key).orderBy("taken_ms", "value")
@@ -252,10 +251,10 @@ def metric_sums(metrics: DataFrame) -> DataFrame:
 
 
 def with_topic_names(metrics: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Rows of table `metrics` with the names of topics that the snapshot has, where they are written as Kafka's scopes.
+    """Restore topic names of the snapshot where metrics have them in Kafka's metric scopes.
 
-    In the scope of a metric Kafka writes `shop_orders` for `shop.orders`. It refuses a topic whose name differs from
-    another one's by that alone, so the name is found again.
+    In the scope of a metric Kafka writes `shop_orders` for `shop.orders`. It refuses topics whose names differ in that
+    alone, so the restored name is unique.
     """
     names = partitions.select("cluster_id", sql.col("topic").alias("full_name")).distinct()
     scopes = names.withColumn("topic", sql.translate("full_name", ".", "_")).where("topic != full_name")
@@ -264,7 +263,7 @@ def with_topic_names(metrics: DataFrame, partitions: DataFrame) -> DataFrame:
 
 
 def unknown_topics(sums: DataFrame, partitions: DataFrame) -> dict[str, int]:
-    """Topics of `metric_sums` that the snapshot does not have, with their readings; most readings first."""
+    """Topics of `metric_sums` that the snapshot lacks, with their readings; most readings first."""
     names = partitions.select("cluster_id", "topic").distinct()
     others = sums.where("topic IS NOT NULL").join(names, on=["cluster_id", "topic"], how="left_anti")
     counted = others.groupBy("topic").agg(sql.sum(READINGS).alias(READINGS)).orderBy(sql.desc(READINGS), "topic")
@@ -272,8 +271,8 @@ def unknown_topics(sums: DataFrame, partitions: DataFrame) -> dict[str, int]:
 
 
 def metric_hours(sums: DataFrame) -> DataFrame:
-    """Table `metric_hours` of what `metric_sums` made."""
-    # Kinds of requests add up; a counter and a rate of the same thing do not.
+    """Table `metric_hours`, from the result of `metric_sums`."""
+    # Kinds of requests add up; a counter and a rate of the same measure do not.
     added, mean = sql.sum(sql.col("amount") / sql.col("seconds")), sql.sum("amount") / sql.sum("seconds")
     measured = sums.where(sql.col("seconds").isNotNull())
     together = measured.groupBy("cluster_id", "broker", "topic", "partition", "name", "hour_ms").agg(
@@ -284,14 +283,14 @@ def metric_hours(sums: DataFrame) -> DataFrame:
 
 
 def metric_counts(sums: DataFrame) -> dict[str, int]:
-    """How many readings there are, and how many by each reason of `METRIC_HOUR_RULES`."""
+    """Number of readings in total, and by each reason of `METRIC_HOUR_RULES`."""
     names = (READINGS, *(rule.reason for rule in METRIC_HOUR_RULES))
     (row,) = sums.agg(*(sql.sum(sums[name]).alias(name) for name in names)).collect()
     return {name: row[name] or 0 for name in names}
 
 
 def with_measured(loads: DataFrame, hours: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
-    """Rows of `load_model` with what brokers measured: from `load_hours`, `replicas` and `metric_hours`."""
+    """Add brokers' measurements to rows of `load_model`: from `load_hours`, `replicas` and `metric_hours`."""
     plain = loads.drop(*MEASURED_COLUMNS)
     written = _written(plain, _recent(hours, measured))
     wanted = measured.where(sql.col("name").isin(READS, REQUESTS))
@@ -312,7 +311,7 @@ def with_measured(loads: DataFrame, hours: DataFrame, replicas: DataFrame, measu
 
 
 def nothing_measured() -> dict[str, Column]:
-    """The columns that `with_measured` fills, where brokers measured nothing."""
+    """NULL for the columns that `with_measured` fills, if brokers measured nothing."""
     return {
         column.name: sql.lit(None).cast(column.type) for column in LOAD_MODEL.columns if column.name in MEASURED_COLUMNS
     }
@@ -334,7 +333,7 @@ def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log
     copied = sql.col("write_bytes_per_s") * (sql.col("factor") - 1)
     led = _placed(loads, replicas).where("is_leader").groupBy("cluster_id", "broker")
     disks = log_dirs.groupBy("cluster_id", "broker").agg(
-        # The sum of known ones alone would look like a small disk.
+        # If a size is unknown, the sum of the others would look like a small disk.
         sql.when(sql.every(sql.col("total_bytes").isNotNull()), sql.sum("total_bytes")).alias("disk_bytes")
     )
     key = ["cluster_id", "broker"]
@@ -350,13 +349,13 @@ def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log
 
 
 def _mean(name: str) -> Column:
-    """Of the hours that have it, each by how much of it was measured."""
+    """Mean of the hours that have a value, weighted by their measured share."""
     weight = sql.when(sql.col(name).isNotNull(), sql.col("measured_share"))
     return sql.try_divide(sql.sum(sql.col(name) * weight), sql.sum(weight))
 
 
 def _recent(hours: DataFrame, measured: DataFrame) -> DataFrame:
-    """The hours of the last days in which brokers measured something."""
+    """Hours of the last days in which brokers measured something."""
     last = sql.broadcast(measured.groupBy("cluster_id").agg(sql.max("hour_ms").alias("last_metric_ms")))
     begin = sql.col("last_metric_ms") - RECENT_DAYS * 24 * HOUR_MS
     return hours.join(last, on="cluster_id").where(
@@ -365,7 +364,7 @@ def _recent(hours: DataFrame, measured: DataFrame) -> DataFrame:
 
 
 def _written(loads: DataFrame, hours: DataFrame) -> DataFrame:
-    """What was written to each partition in each hour, and who led it last in that hour."""
+    """Writes to each partition in each hour, and its last leader in that hour."""
     sizes = loads.select(*PARTITION_KEY, "bytes_per_record")
     known = hours.where(sql.col("seconds") > 0).join(sizes, on=list(PARTITION_KEY), how="inner")
     return known.select(
@@ -378,7 +377,7 @@ def _written(loads: DataFrame, hours: DataFrame) -> DataFrame:
 
 
 def _shared_out(written: pa.Table, measured: pa.Table) -> pa.Table:
-    """One hour of one cluster: rows of `_SHARED`, from what was written and what was measured in it."""
+    """Rows of `_SHARED` for one hour of one cluster, from its writes and its metrics."""
     count = written.num_rows
     texts = pa.chunked_array([*written["topic"].chunks, *measured["topic"].chunks], pa.string())
     topics = _ints(pc.index_in(texts, value_set=pc.unique(texts.drop_null())), NO_TOPIC)
@@ -409,7 +408,7 @@ def _known(values: Any) -> pa.Array:
 
 
 def _of_partitions(shared: DataFrame) -> DataFrame:
-    """By partition, over its hours: sums, mean, basis and error of what is read, and the mean of requests."""
+    """By partition, over its hours: sums, mean, basis and error of reads, and the mean of requests."""
     seconds, is_told = sql.col("seconds"), sql.col("read").isNotNull()
 
     def over_time(name: str) -> tuple[Column, Column]:
@@ -420,7 +419,7 @@ def _of_partitions(shared: DataFrame) -> DataFrame:
         over_time("read")[0].alias("sum_reads"),
         sql.sum(sql.when(is_told, sql.col("written"))).alias("sum_written"),
         sql.try_divide(*over_time("read")).alias("mean_reads"),
-        # The coarsest that was used.
+        # The coarsest basis used.
         sql.get(sql.array(*map(sql.lit, BASES)), sql.max("basis")).alias("basis"),
         (sql.avg("spread") + 1 - told_share).alias("error"),
         told_share.alias("told_share"),
@@ -430,7 +429,7 @@ def _of_partitions(shared: DataFrame) -> DataFrame:
 
 
 def _placed(loads: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Replicas with the load of their partition, and `factor`, how many there are of it."""
+    """Replicas with the load of their partition, and `factor`, its number of replicas."""
     key = ("cluster_id", "snapshot_id", "topic", "partition")
     copies = replicas.select(*key, "broker", "is_leader")
     factor = sql.count("*").over(Window.partitionBy(*key))
@@ -438,7 +437,7 @@ def _placed(loads: DataFrame, replicas: DataFrame) -> DataFrame:
 
 
 def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
-    """With cpu_share, of the leader on its broker, and follower_cpu_share, the mean of the followers on theirs."""
+    """Add cpu_share (the leader's, on its broker) and follower_cpu_share (the followers' mean, on theirs)."""
     is_cpu = (sql.col("name") == "cpu_share") & sql.col("topic").isNull()
     used = (
         measured.where(is_cpu)

@@ -1,29 +1,31 @@
-"""PURE. Arrow batches → Arrow batches. All hours of some partitions → their rates, and what these are worth.
+"""Compute write rates of partitions from all their hours, and the quality of these rates.
 
-How the rates come about, for the hours of the window since the log of the partition last restarted, and the samples in
-them that count (see `rates.py` and `hours.py`):
+Rates rest on the hours of the window since the log of the partition last restarted, and the samples in them that
+count (see `rates.py` and `hours.py`):
 
     write_records_per_s = sum of end offset differences / sum of their seconds
     write_bytes_per_s   = write_records_per_s * bytes_per_record   (0 when there were no records)
 
-and bytes_per_record is, by the first of these that can be told (`record_size_basis`),
+and bytes_per_record is the first of these that is known (`record_size_basis`),
 
     growth  sum of size differences / sum of end offset differences, over the pairs of neighbouring samples between
             which the log only grew: same leader, same start offset, size not smaller
     log     size / (end offset - start offset), at the last sample
 
-Percentiles are of the intervals between neighbouring samples, those across gaps left out, from the histograms of the
-hours: off by half a percent at most (`hours.py`). The peak hour and what the forecast rests on are made from hours
-and days (`partition_loads.py`, `fits.py`). All are rates of records times the one bytes_per_record.
+Percentiles are of the intervals between neighbouring samples, without those across gaps, from the histograms of the
+hours: off by half a percent at most (`hours.py`). The peak hour and the input of the forecast are made from hours and
+days (`partition_loads.py`, `fits.py`). All are rates of records times the same bytes_per_record.
 
-What that is worth. The rate of records is exact for the span, up to the time that a round of questions takes: a tenth
-of a second over a span of ten seconds is one per cent. Offsets count what a log holds, so markers of transactions
-count as records. `growth` is the size of the records that just came, up to what came between the question for the
-offset and that for the size; it is too small where the log is compacted and the cleaner ran meanwhile. `log` lags
-behind when records have lately become larger or smaller (by any factor), is too large when records were deleted up to
-an offset inside a segment or markers are gone, and too small when the log is compacted. Segments are on disk as they
-were sent, so the bytes are compressed bytes, which is what replication and a move copy too. How far rates may be off
-for what was not seen, `accuracy.py` says.
+Sources of error. The rate of records is exact for the span, up to the duration of a round of questions: a tenth of a
+second over a span of ten seconds is one per cent. Offsets count what a log holds, so transaction markers count as
+records. `growth` is the size of the records that just came, up to those that came between the question for the offset
+and that for the size; it is too small where the log is compacted and the cleaner ran meanwhile. `log` lags behind
+when records have lately become larger or smaller (by any factor), is too large when records were deleted up to an
+offset inside a segment or markers are gone, and too small when the log is compacted. Segments are on disk as they were
+sent, so the bytes are compressed bytes, which is what replication and a move copy too. `accuracy.py` estimates the
+errors from unmeasured time.
+
+Pure: Arrow batches in, Arrow batches out.
 """
 
 from __future__ import annotations
@@ -44,17 +46,17 @@ from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY, Floats, Ints
 from kreassign.pipeline.tables.arrow import arrow_schema
 from kreassign.pipeline.tables.schemas import LOAD_MODEL
 
-# PURE. Arrays. From hours to the peak hour and to what a forecast needs of some weeks.
+# From hours to the peak hour and to the input of a forecast: some weeks of days.
 #
-# Days are counted back from the last hour in which a partition was measured: day 0 is the last 24 hours. Seven of them
-# are a week, whatever day it begins with.
+# Days are counted back from the last measured hour of a partition: day 0 is the last 24 hours. Any seven days are a
+# week, whatever day it begins with.
 #
-# The peak is the busiest hour of the last week over the mean of its hours. Where there is a trend, its share is taken
-# out: hours of the last day are not large only because they are the last.
+# The peak is the busiest hour of the last week over the mean of its hours. A trend's share is taken out: hours of the
+# last day are not large only because they are the last.
 
 HOURS_A_WEEK = HOURS_A_DAY * DAYS_A_WEEK
 WHOLE = 0.9
-"""A day counts as whole when at least this part of it was measured."""
+"""Least measured part of a whole day."""
 WINDOW_DAYS = 28
 """Days of history that the forecast rests on: four weeks show a rhythm of the week, and are still recent."""
 _P95 = 0.95
@@ -63,8 +65,7 @@ _P95 = 0.95
 def peaks(hours: LatestHours) -> dict[str, Floats]:
     """`peak_hour`, the busiest hour of the day (UTC) of each partition, and its mean, `peak_records_per_s`.
 
-    Of hours in which something was measured. NaN unless each hour of the day was: who was not seen then may have been
-    busier when nobody looked.
+    Uses measured hours. NaN unless each hour of the day was measured: an unseen hour may have been busier.
     """
     slot, count = hours.owner * HOURS_A_DAY + hours.hour_of_day(), len(hours) * HOURS_A_DAY
     seconds, records = (
@@ -72,7 +73,7 @@ def peaks(hours: LatestHours) -> dict[str, Floats]:
     )
     is_seen = (seconds > 0).all(axis=1)
     rate = np.divide(records, seconds, out=np.zeros(seconds.shape), where=seconds > 0)
-    # Of equally busy ones the last.
+    # Of equally busy hours, the last.
     hour = HOURS_A_DAY - 1 - np.argmax(rate[:, ::-1], axis=1)
     return {
         "peak_hour": np.where(is_seen, hour, np.nan),
@@ -81,9 +82,9 @@ def peaks(hours: LatestHours) -> dict[str, Floats]:
 
 
 def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floats | Ints | Mask]:
-    """What the last days say of each partition, of hours in which something was measured; see `fits.py`.
+    """Fit the last days of each partition, from hours in which something was measured; see `fits.py`.
 
-    Columns of table `load_model`, but that the level, `recent_records_per_s`, is in records per second.
+    Columns of table `load_model`, except that the level, `recent_records_per_s`, is in records per second.
     """
     age_hours = ((hours.largest(hours["hour_ms"])[hours.owner] - hours["hour_ms"]) // HOUR_MS).astype(np.int64)
     rates, sizes = _days(hours, age_hours, window_days)
@@ -93,7 +94,7 @@ def trends(hours: LatestHours, window_days: int = WINDOW_DAYS) -> dict[str, Floa
     week_peak, week_p95 = _ratios(hours, age_hours, is_recent, found)
     return {
         "day_count": found.days,
-        # What was never measured for a whole day has the mean of all that there is.
+        # Without a whole measured day, the mean of all measured time.
         "recent_records_per_s": np.where(np.isnan(found.level), records / seconds, found.level),
         "growth_per_day": found.growth,
         "growth_error_per_day": found.error,
@@ -126,9 +127,9 @@ def _days(hours: LatestHours, age_hours: Ints, window_days: int) -> tuple[Floats
 
 
 def _ratios(hours: LatestHours, age_hours: Ints, is_recent: Mask, found: Fit) -> tuple[Floats, Floats]:
-    """The busiest hour of the last week, and the 95th percentile of its hours, over their mean, without the trend.
+    """Busiest hour of the last week and the 95th percentile of its hours, both over their mean, without the trend.
 
-    NaN with less than a day of hours, or when nothing was written.
+    NaN with less than a day of hours, or if nothing was written.
     """
     growth = np.where(found.has_trend, found.growth, 0.0)[hours.owner]
     rate = hours["new_records"] / hours["seconds"] * np.exp(growth * age_hours / HOURS_A_DAY)
@@ -147,11 +148,11 @@ def _ratios(hours: LatestHours, age_hours: Ints, is_recent: Mask, found: Fit) ->
 
 
 HOUR_COLUMNS = (*EPOCH_KEY, *FIGURES, *LISTS)
-"""The columns of table `load_hours` that are used."""
+"""Columns of table `load_hours` that are used."""
 LOADS = pa.schema(
     [each for each in arrow_schema(LOAD_MODEL) if each.name not in {"snapshot_id", "size_bytes", *MEASURED_COLUMNS}]
 )
-"""The columns of table `load_model` that hours tell."""
+"""Columns of table `load_model` that come from hours."""
 GROWTH, LOG, MEASURED = "growth", "log", "measured"
 _PERCENTILES = (0.5, 0.95, 0.99)
 
@@ -159,7 +160,7 @@ Words = npt.NDArray[np.str_]
 
 
 def partition_loads(batches: Iterable[pa.RecordBatch], window_days: int = WINDOW_DAYS) -> Iterator[pa.RecordBatch]:
-    """Rows of `LOADS` of rows of `HOUR_COLUMNS`: one for each partition of which there are samples."""
+    """Compute rows of `LOADS` from rows of `HOUR_COLUMNS`: one per partition with samples."""
     found = list(batches)
     if not found:
         return
@@ -205,7 +206,7 @@ def _columns(hours: LatestHours, window_days: int) -> Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rates:
-    """What the hours of each partition say together; `basis` is empty where the size of a record is not known."""
+    """Rates from all hours of each partition; `basis` is empty if the size of a record is unknown."""
 
     bytes_per_record: Floats
     basis: Words
@@ -215,7 +216,7 @@ class _Rates:
     covered_share: Floats
 
     def in_bytes(self, records: Floats) -> Floats:
-        """Records per second times their size; 0 without records, however large they would be."""
+        """Records per second times their size; 0 without records, also if the size is unknown."""
         return np.where(records == 0, 0.0, records * self.bytes_per_record)
 
 
@@ -239,7 +240,7 @@ def _rates(hours: LatestHours) -> _Rates:
 
 
 def _percentiles(hours: LatestHours, told: Evidence, mean: Floats) -> dict[str, Floats]:
-    """Of the intervals, in records per second, and the ends of the interval of the 95th one."""
+    """Percentiles of the intervals in records per second, and the interval of the 95th."""
     rates = hours.histograms()
     plain = {f"p{round(100 * share)}_write_bytes_per_s": rates.quantile(share) for share in _PERCENTILES}
     (low, high), (low_factor, high_factor) = told.p95_places(), told.p95_factors()
@@ -252,7 +253,7 @@ def _percentiles(hours: LatestHours, told: Evidence, mean: Floats) -> dict[str, 
 
 
 def _of_measured(hours: LatestHours, window_days: int) -> dict[str, Floats]:
-    """What hours in which something was measured say; NaN of partitions that have none."""
+    """Peaks and trends from measured hours; NaN for partitions without any."""
     is_measured = hours["seconds"] > 0
     measured, places = hours.only(is_measured), np.unique(hours.owner[is_measured])
 
@@ -266,13 +267,13 @@ def _of_measured(hours: LatestHours, window_days: int) -> dict[str, Floats]:
 
 
 def _coverage(sample_count: Floats, epoch: Floats, write_bytes_per_s: Floats) -> Words:
-    """What the rates rest on, in the words of the schema; the cases exclude each other and leave none out."""
+    """Basis of the rates, in the schema's words; the cases exclude each other and are complete."""
     several, has_bytes = sample_count > 1, ~np.isnan(write_bytes_per_s)
     return np.where(several, np.where(has_bytes, MEASURED, "no size"), np.where(epoch > 0, "reset", "one sample"))
 
 
 def _verdict(coverage: Words, is_known: Mask, span_s: Floats) -> Words:
-    """Whether there is enough data to plan by, in the words of the schema; the cases exclude each other."""
+    """Whether the data is enough to plan by, in the schema's words; the cases exclude each other."""
     not_enough = np.where(span_s >= DAY_S, "gaps", "short")
     return np.where(coverage == MEASURED, np.where(is_known, "enough", not_enough), "unknown")
 
@@ -285,5 +286,5 @@ def _is_p95_known(rates: dict[str, Floats], told: Evidence) -> Mask:
 
 
 def _words(values: Words) -> pa.Array:
-    """An empty one is NULL."""
+    """Texts; empty ones are NULL."""
     return pa.array([word or None for word in values.tolist()])
