@@ -1,7 +1,7 @@
-"""What the planner reads, as arrays: table `plan_inputs` of one cluster, with the log directories of its snapshot.
+"""Read the planner's input as arrays: table `plan_inputs` of one cluster, with its snapshot's log directories.
 
-Beside the loads stands what they rest on: the verdict of each, the last hour that was measured, and how well the
-forecast did so far. `doubt.py` decides what to plan with where a load is doubtful.
+Also read the basis of the loads: each verdict, the last measured hour, and how well the forecast did so far.
+`doubt.py` decides what to plan with where a load is doubtful.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COLUMNS = (
     "write_bytes_per_s", "read_bytes_per_s", "cpu_share", "follower_cpu_share", "verdict",
 )  # fmt: skip
 ENOUGH = "enough"
-"""The verdict of loads that one may plan by; every other one is a reason for doubt."""
+"""Verdict of loads that are good enough to plan by; every other verdict is a reason for doubt."""
 STATISTICS: dict[str, dict[str, str]] = {
     "mean": {},
     "p95": {"write_bytes_per_s": "p95_write_bytes_per_s"},
@@ -29,10 +29,10 @@ STATISTICS: dict[str, dict[str, str]] = {
     "peak": {"write_bytes_per_s": "peak_write_bytes_per_s"},
     "forecast": {"write_bytes_per_s": "forecast_write_bytes_per_s", "size_bytes": "forecast_size_bytes"},
 }
-"""What to plan by, and the columns that it has in place of the mean rate and the present size."""
+"""Loads to plan by, and the columns that each uses in place of the mean rate and the present size."""
 FORECAST_HIGH = "forecast-high"
 _HIGH = {"write_bytes_per_s": "high_write_bytes_per_s", "size_bytes": "high_size_bytes"}
-"""The upper ends of the forecast's intervals. They are in table `forecast` only."""
+"""Upper ends of the forecast's intervals; only table `forecast` has them."""
 _KEY = ("topic", "partition", "broker")
 
 
@@ -40,10 +40,10 @@ _KEY = ("topic", "partition", "broker")
 class PlanColumns:
     """One entry per replica of one cluster; NaN where a size or rate is unknown. See `PLAN_INPUTS`.
 
-    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `leader_cpu` and `follower_cpu` are which
-    part of its broker's CPU a replica takes in each role, as far as brokers measured theirs. `reasons` are indices into
-    `reason_names`: why the rate is doubtful, -1 where it is not. That the mean stands in for the load that was asked
-    for is one, too.
+    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `leader_cpu` and `follower_cpu` are the
+    shares of its broker's CPU that a replica takes in each role, if the broker measured its CPU. `reasons` are indices
+    into `reason_names`: why the rate is doubtful, -1 if it is not. One reason is that the mean replaces an unknown
+    requested load.
     """
 
     cluster_id: str
@@ -67,16 +67,16 @@ class PlanColumns:
 
     @property
     def is_cpu_measured(self) -> bool:
-        """Whether any broker measured its CPU."""
+        """True if any broker measured its CPU."""
         return not bool(np.isnan(self.leader_cpu).all())
 
 
 def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean") -> PlanColumns:
-    """The columns of a cluster; `cluster` may be None if the tables hold only one.
+    """Read the columns of a cluster; `cluster` may be None if the tables hold only one.
 
-    `statistic` is one of `STATISTICS`, or `FORECAST_HIGH`. Where it is unknown, the mean and the present size stand in.
-    Raises InputError when there are several to choose from or no such statistic, DataError when there is nothing of
-    this one.
+    `statistic` is one of `STATISTICS`, or `FORECAST_HIGH`. Where it is unknown, the mean and the present size are used.
+    Raises InputError if there are several clusters to choose from or no such statistic, DataError if the tables have
+    nothing of this cluster.
     """
     if statistic not in (*STATISTICS, FORECAST_HIGH):
         raise InputError(
@@ -113,7 +113,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
 
 
 def read_last_hour(where: Where, cluster: str) -> int | None:
-    """The start of the last hour of which the tables hold samples of a cluster, ms; None where they do not say."""
+    """Start of the last hour with samples of a cluster, ms; None if the tables have no hours."""
     if not has_table(where, LOAD_HOURS):
         return None
     hours = np.asarray(read_columns(where, LOAD_HOURS, ("hour_ms",), only={"cluster_id": cluster})["hour_ms"])
@@ -121,7 +121,7 @@ def read_last_hour(where: Where, cluster: str) -> int | None:
 
 
 def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
-    """How far the forecast of a cluster looks, and how sure it is; None where the tables do not say."""
+    """Horizon, interval ratios and backtest of a cluster's forecast; None without a forecast."""
     if not has_table(where, FORECAST):
         return None
     names = ("horizon_days", "write_bytes_per_s", "low_write_bytes_per_s", "high_write_bytes_per_s")
@@ -142,7 +142,7 @@ def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
 def _measured(
     name: str, rates: npt.NDArray[np.float64] | None, found: dict[str, ColumnArray]
 ) -> npt.NDArray[np.float64]:
-    """What brokers measured; with other rates of writes than the mean it grows in the same proportion."""
+    """Brokers' measurements; for another write rate than the mean they are scaled in proportion."""
     means, mean = np.asarray(found[name], np.float64), np.asarray(found["write_bytes_per_s"], np.float64)
     if rates is None:
         return means
@@ -152,7 +152,7 @@ def _measured(
 
 
 def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:
-    """The ids of the topics of a snapshot, by name, as far as brokers told them; none where it is in no table."""
+    """Ids of a snapshot's topics by name, as far as brokers reported them; empty if no table has the snapshot."""
     if not has_table(where, PARTITIONS):
         return {}
     found = read_columns(where, PARTITIONS, ("topic", "topic_id"), only={"snapshot_id": snapshot_id})
@@ -162,7 +162,7 @@ def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:
 
 
 def planned_clusters(where: Where) -> tuple[str, ...]:
-    """The clusters that table `plan_inputs` is about, sorted. Raises DataError when it is missing."""
+    """Cluster ids in table `plan_inputs`, sorted. Raises DataError if the table is missing."""
     return _dictionary(read_columns(where, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
 
 
@@ -178,7 +178,7 @@ def _chosen(where: Where, wanted: str | None) -> str:
 def _log_dirs(
     where: Where, snapshot_id: str, topics: Dictionary, found: dict[str, ColumnArray]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """The directory of each replica, looked up by its key among the replicas of the snapshot."""
+    """Log directory of each replica, by its key among the replicas of the snapshot."""
     nowhere = np.full(len(topics.codes), -1, np.int32)
     if not has_table(where, REPLICAS):
         return (), nowhere
@@ -192,7 +192,7 @@ def _log_dirs(
 
 
 def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.NDArray[np.int64]:
-    """One number per replica; partitions and broker ids stay below 2^20, which Kafka's own tools need too."""
+    """One number per replica; partitions and broker ids stay below 2^20, as Kafka's own tools also require."""
     partitions, brokers = (np.asarray(columns[name], np.int64) for name in ("partition", "broker"))
     return (topics << 40) + (partitions << 20) + brokers
 
@@ -200,7 +200,7 @@ def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.
 def _special(
     where: Where, cluster: str, statistic: str, topics: Dictionary, found: dict[str, ColumnArray]
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """What the load to plan by has in place of columns of the mean, by their names; NaN where it is unknown."""
+    """Columns of the load to plan by, keyed by the column of the mean that they replace; NaN where unknown."""
     if statistic != FORECAST_HIGH:
         return {name: np.asarray(found[other], np.float64) for name, other in STATISTICS[statistic].items()}
     key = ("topic", "partition")
@@ -212,13 +212,13 @@ def _special(
 
 
 def _codes(known: Dictionary, others: Dictionary) -> npt.NDArray[np.int64]:
-    """The codes of the others' values in the known dictionary, -1 where it does not have them."""
+    """Codes of the others' values in the known dictionary, -1 for missing values."""
     number = {name: code for code, name in enumerate(known.names)}
     return np.array([number.get(name, -1) for name in others.names], np.int64)[others.codes]
 
 
 def _places(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where each wanted key is among the keys, -1 where it is not."""
+    """Index of each wanted key among the keys, -1 if missing."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(keys, kind="stable")
@@ -234,7 +234,7 @@ def _instead(special: npt.NDArray[np.float64] | None, column: ColumnArray) -> np
 def _reasons(
     verdicts: Dictionary, statistic: str, rates: npt.NDArray[np.float64] | None
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Why loads are doubtful: their verdict, else that the load to plan by is unknown."""
+    """Reasons for doubt: the verdict, else that the load to plan by is unknown."""
     names = (*verdicts.names, f"no {statistic}")
     is_enough = verdicts.codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
     reasons = np.where(is_enough, -1, verdicts.codes)

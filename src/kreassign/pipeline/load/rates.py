@@ -1,4 +1,4 @@
-"""From samples of many partitions to what was written between them: arrays, rules of samples among neighbours, rates.
+"""Compute writes between the samples of many partitions: arrays, rules for samples among neighbours, rates.
 
 Pure: NumPy only.
 """
@@ -23,10 +23,10 @@ from kreassign.pipeline.load.rules import (
     Treatment,
 )
 
-# Arrays of the samples of many partitions: one partition after the other, each in the order of time.
+# Arrays of the samples of many partitions: partition after partition, each in order of time.
 #
-# What a sample is compared with are its neighbours in the array, as long as they are of the same partition. A figure
-# that is not known is NaN, which is in no comparison true.
+# A sample is compared with its neighbours in the array, if they are of the same partition. Unknown figures are NaN,
+# which makes every comparison false.
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,9 +35,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Where partitions begin and end: for each sample the place of the first one of its partition, and after the last.
+    """Bounds of partitions: for each sample, the first index of its partition and the index after the last.
 
-    `starts` is where each partition begins, in order.
+    `starts` has the first index of each partition, in order.
     """
 
     begin: Ints
@@ -46,51 +46,51 @@ class Series:
 
     @classmethod
     def of(cls, numbers: Ints) -> Series:
-        """Of the number of its partition for each sample; those of one partition are together."""
+        """Build from each sample's partition number; samples of one partition are contiguous."""
         starts = np.flatnonzero(run_starts(numbers))
         lengths = np.diff(starts, append=len(numbers))
         return cls(np.repeat(starts, lengths), np.repeat(starts + lengths, lengths), starts)
 
     def only(self, chosen: Mask) -> Series:
-        """The series of the samples that are chosen."""
+        """Series of the chosen samples."""
         return Series.of(self.begin[chosen])
 
     def before(self, values: Floats, place: int = 1) -> Floats:
-        """For each sample the value of the one that is so many places before it; NaN where there is none."""
+        """Value `place` samples earlier in the same partition; NaN if there is none."""
         found = np.arange(len(values)) - place
         return np.where(found >= self.begin, values[np.maximum(found, 0)], np.nan)
 
     def after(self, values: Floats, place: int = 1) -> Floats:
-        """For each sample the value of the one that is so many places after it; NaN where there is none."""
+        """Value `place` samples later in the same partition; NaN if there is none."""
         return self._at(np.arange(len(values)) + place, values)
 
     def after_among(self, chosen: Mask, values: Floats, place: int = 1) -> Floats:
-        """For each sample, of the chosen ones after it, the value of the first, second, … one."""
+        """Value of the `place`-th chosen sample after each sample; NaN if there is none."""
         places = np.append(np.flatnonzero(chosen), len(values))
         return self._at(places[np.minimum(np.cumsum(chosen) + (place - 1), len(places) - 1)], values)
 
     def _at(self, places: Ints, values: Floats) -> Floats:
-        """For each sample the value at a place that is not before it; NaN where that is of another partition."""
+        """Values at later places; NaN where the place is in another partition."""
         return np.where(places < self.end, values[np.minimum(places, len(values) - 1)], np.nan)
 
     def sum_so_far(self, values: Ints) -> Ints:
-        """The sum of a partition's values up to each sample, with its own."""
+        """Running sum within each partition, including the sample itself."""
         total = np.cumsum(values)
         return total - (total - values)[self.begin]
 
     def largest_so_far(self, values: Ints) -> Ints:
-        """The largest of a partition's values up to each sample, with its own. Values are from 0 to 2^31."""
-        # Each partition is above all before it, so that one maximum over all begins with each.
+        """Running maximum within each partition, including the sample itself. Values are from 0 to 2^31."""
+        # Each partition is lifted above all before it, so one running maximum restarts with each.
         level = np.cumsum(np.arange(len(values)) == self.begin) << 32
         so_far: Ints = np.maximum.accumulate(values + level)
         return so_far - level
 
     def largest(self, values: Floats) -> Floats:
-        """For each sample the largest known value of its partition; NaN where none is known."""
+        """Largest known value of each sample's partition; NaN if none is known."""
         return self._spread(np.fmax.reduceat(values, self.starts))
 
     def least(self, values: Floats) -> Floats:
-        """For each sample the least known value of its partition; NaN where none is known."""
+        """Least known value of each sample's partition; NaN if none is known."""
         return self._spread(np.fmin.reduceat(values, self.starts))
 
     def _spread(self, of_partitions: Floats) -> Floats:
@@ -98,7 +98,7 @@ class Series:
 
 
 def run_starts(*keys: Ints | Floats | Mask) -> Mask:
-    """Whether a run of equal keys begins at each place."""
+    """True where a run of equal keys begins."""
     starts = np.zeros(len(keys[0]), np.bool_)
     starts[:1] = True
     for key in keys:
@@ -107,29 +107,29 @@ def run_starts(*keys: Ints | Floats | Mask) -> Mask:
 
 
 def known_at(chosen: Mask, values: Floats) -> Floats:
-    """Values of the chosen ones, put at their places; NaN at the others."""
+    """Scatter the values of the chosen samples to their places; NaN elsewhere."""
     placed = np.full(len(chosen), np.nan)
     placed[chosen] = values
     return placed
 
 
-# Rules of plausibility of a sample among the samples of its partition, in the order in which they are tried.
+# Plausibility rules for a sample among the samples of its partition, in the order in which they are tried.
 #
-# An end offset only grows while a log lives, so order alone convicts most readings. Where two readings disagree, the
-# median of three on each side says which one: it is right as long as no two of three are wrong. What goes back and then
-# grows as before was truncated (`truncated`, see `rates`), which is no error of the reading; only what comes back in
-# one step, as far as it went and more than usual, is one.
+# An end offset only grows while a log lives, so order alone exposes most wrong readings. Where two readings disagree,
+# the median of three on each side decides: it is right as long as no two of three are wrong. An offset that goes back
+# and then grows as before was truncated (`truncated`, see `rates`), which is no error of the reading; it is an error
+# only if it comes back in one step, all the way and by more than usual.
 #
-# A rule is a function of arrays, and true at the implausible samples. NaN is what is not known, and no comparison with
-# it is true. The first rule that is true names the reason.
+# A rule is a function of arrays that is true for implausible samples. NaN means unknown and makes every comparison
+# false. The first true rule names the reason.
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Samples with what is around them: samples of the same partition and topic id, in the order of time.
+    """Samples with their neighbours: samples of the same partition and topic id, in order of time.
 
-    `rise` is the largest step up among the last, or the next, three steps; `step` is the median of these steps, what is
-    usual, or 0 where it is a step down. `median` is that of the three end offsets before, or after.
+    `rise` is the largest step up among the last, or the next, three steps; `step` is the median of these steps (the
+    usual step), or 0 if it is a step down. `median` is that of the three end offsets before, or after.
     """
 
     is_twice: Mask
@@ -152,7 +152,7 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class CleanNeighbours:
-    """Samples that no rule of the first ones has set aside, among others of the same topic id that none has."""
+    """Samples that pass the first rules, with their neighbours of the same topic id that pass, too."""
 
     taken_ms: Floats
     end_offset: Floats
@@ -169,7 +169,7 @@ Around = TypeVar("Around")
 
 @dataclass(frozen=True, slots=True)
 class SeriesRule(Generic[Around]):
-    """`reason` is what a reader of the tables is told; `is_broken` the condition, `why` what speaks for it."""
+    """A rule for samples among neighbours: `reason` is shown in the tables, `is_broken` is the condition."""
 
     reason: str
     is_broken: Callable[[Around], Mask]
@@ -270,7 +270,7 @@ FIRST_SERIES_RULES: tuple[SeriesRule[Neighbours], ...] = (
         "less than a tenth of what was there before and after: what a broker says while it reads its logs",
     ),
 )
-"""Rules of a sample among all samples of its partition."""
+"""Rules for a sample among all samples of its partition."""
 
 
 def _is_behind_one(clean: CleanNeighbours) -> Mask:
@@ -324,7 +324,7 @@ SECOND_SERIES_RULES: tuple[SeriesRule[CleanNeighbours], ...] = (
         "50 GB/s, a network of 400 Gb/s",
     ),
 )
-"""Rules of a sample among those that the first rules have left."""
+"""Rules for a sample among those that pass the first rules."""
 
 SERIES_RULES: tuple[SeriesRule[Neighbours] | SeriesRule[CleanNeighbours], ...] = (
     *FIRST_SERIES_RULES,
@@ -333,9 +333,9 @@ SERIES_RULES: tuple[SeriesRule[Neighbours] | SeriesRule[CleanNeighbours], ...] =
 
 
 def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int, first_code: int) -> Ints:
-    """For each of so many samples the code of the first rule that is true of it; 0 where none is.
+    """Code of the first rule that is true of each of `count` samples; 0 if none is.
 
-    The codes of the rules follow each other from `first_code` on.
+    Codes count up from `first_code` in the order of the rules.
     """
     codes = np.zeros(count, np.int64)
     for number, rule in reversed(list(enumerate(rules, first_code))):
@@ -343,10 +343,10 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
     return codes
 
 
-# From samples to what was written between them, as arrays.
+# From samples to the writes between them, as arrays.
 #
 # A sample is a reading of counters that only grow while a log lives. What spoils the difference of two readings, and
-# what is done about it:
+# how it is treated:
 #
 #     the same round twice        one of both counts
 #     a reading that is odd       does not count, see the rules above; the difference is of the readings around it
@@ -356,42 +356,42 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
 #     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
 #     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
 #
-# Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
+# Restarts of brokers need no rule: offsets and sizes are on disk, and a broker that is down leaves a gap.
 #
-# A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
-# and may change theirs, so that intervals of different lengths alternate. All samples stay, so that one order of them
-# decides everything: those that do not count have a reason and no figures.
+# A gap is detected from the intervals around it, of the same partition: collectors may have different or changing
+# cadences and may overlap, so that intervals of different lengths alternate. All samples stay in one order, which
+# decides everything; those that do not count have a reason and no figures.
 #
-# A load judges what is new, with some samples of before (`is_closed`) as the neighbours of the first: what was decided
-# of those stays as it was. See `hours.py` for which they are.
+# A load judges new samples, with some earlier ones (`is_closed`) as neighbours of the first; the decisions about these
+# stay. `hours.py` chooses them.
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
 EPOCH_KEY = (*PARTITION_KEY, "epoch")
 GAP = 3.0
-"""A gap is an interval more than so many times as long as those around it."""
+"""A gap is an interval more than this many times as long as those around it."""
 _AROUND = 4
-"""How many intervals before and after one are looked at: so many collectors may interleave as they like."""
+"""Intervals to look at before and after: as many collectors may interleave as they like."""
 _ALIKE = 2
-"""So many long ones among those around it are a cadence and no gap; one is enough where not all are known."""
+"""This many long intervals around it make a cadence, not a gap; one is enough if not all are known."""
 _ENOUGH = 3
-"""Of so many intervals around it one can say what is usual."""
+"""Least number of known intervals around one to judge it by."""
 LEFT_OF_A_LOG = 0.5
 _NEAR = (1, 2, 3)
 
 REASONS = (None, *(rule.reason for rule in SERIES_RULES))
-"""Why a sample does not count, by its code. Reasons of loads before may have codes after these."""
+"""Reason why a sample does not count, by code. Reasons of earlier loads may have codes after these."""
 COUNTS, TWICE = 0, 1
 _FIRST, _SECOND = 1, 1 + len(FIRST_SERIES_RULES)
 
 
 class Verdict(IntEnum):
-    """What the interval that ends with a sample is good for; the cases exclude each other and leave none out."""
+    """Use of the interval that ends with a sample; the cases exclude each other and are complete."""
 
     GOOD = 0
     GAP = 1
     """More than three times as long as the intervals around it: right on average, useless for peaks."""
     FIRST = 2
-    """There is none before it."""
+    """There is no sample before it."""
     RESET = 3
     TRUNCATED = 4
     """The same log went back."""
@@ -402,10 +402,10 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples of many partitions in the order of `series`. Texts are numbers: equal if and only if the texts are.
+    """Samples of many partitions in the order of `series`. Texts are numbers, equal if and only if the texts are.
 
-    Of those that are closed, `was_clean`, `reason_before` and `epoch_before` (-1 if unknown) are what was decided, and
-    of all that were judged before `open_from_before` is where the open hours of their partition began.
+    For closed samples, `was_clean`, `reason_before` and `epoch_before` (-1 if unknown) are the earlier decisions; for
+    all samples judged before, `open_from_before` is the start of their partition's open hours.
     """
 
     series: Series
@@ -424,11 +424,11 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of each sample: why it does not count, and what was written since the one before it that does.
+    """Per sample: why it does not count, and the writes since the previous sample that does.
 
-    `reason` is a code of `REASONS`; `is_clean` is what the first rules say. `epoch` is how often the log had been reset
-    by then. `seconds`, `new_records`, and where the log only grew `sized_records` and `new_bytes`, are NaN where they
-    are not known. `verdict` is a `Verdict`.
+    `reason` is a code of `REASONS`; `is_clean` is the result of the first rules. `epoch` counts resets of the log so
+    far. `seconds`, `new_records`, and where the log only grew `sized_records` and `new_bytes`, are NaN if unknown.
+    `verdict` is a `Verdict`.
     """
 
     reason: Ints
@@ -442,14 +442,14 @@ class Rates:
 
     @property
     def counts(self) -> Mask:
-        """Whether a sample counts."""
+        """Mask of the samples that count."""
         counts: Mask = self.reason == COUNTS
         return counts
 
 
 def rates(samples: Samples) -> Rates:
-    """Judge samples, and tell what was written between those that count."""
-    with np.errstate(all="ignore"):  # what is divided by nothing is not known
+    """Judge samples, and compute the writes between those that count."""
+    with np.errstate(all="ignore"):  # a quotient by 0 is unknown
         is_clean, reason = _judged(samples)
         counts = reason == COUNTS
         epoch, is_reset, grown = _grown(samples, counts)
@@ -458,7 +458,7 @@ def rates(samples: Samples) -> Rates:
 
 
 def _judged(samples: Samples) -> tuple[Mask, Ints]:
-    """Whether the first rules find nothing, and the reason why a sample does not count."""
+    """Mask of samples that pass the first rules, and each sample's reason not to count."""
     count = len(samples.taken_ms)
     first = first_broken(FIRST_SERIES_RULES, _neighbours(samples), count, _FIRST)
     is_clean = np.where(samples.is_closed, samples.was_clean, first == COUNTS)
@@ -469,7 +469,7 @@ def _judged(samples: Samples) -> tuple[Mask, Ints]:
 
 
 def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Floats, Floats, Floats]]:
-    """Epoch, whether the log was reset, and what each sample that counts adds to the one before it that does."""
+    """Epoch, whether the log was reset, and the growth of each sample that counts since the previous one."""
     series = samples.series.only(counts)
     taken_ms, topic_id, leader, start, end, size = (
         values[counts]
@@ -479,10 +479,10 @@ def _grown(samples: Samples, counts: Mask) -> tuple[Ints, Mask, tuple[Floats, Fl
     records, end_before, id_before = end - series.before(end), series.before(end), series.before(topic_id)
     no_ids = np.isnan(topic_id) | np.isnan(id_before)
     is_other_log = np.where(no_ids, end < LEFT_OF_A_LOG * end_before, topic_id != id_before)
-    # Of an unknown sample before, nothing is another.
+    # Without a sample before, there is no reset.
     is_reset = is_other_log & ~np.isnan(end_before) & ~samples.is_closed[counts]
     goes_on = ~is_reset & (end >= end_before)
-    # Since the sample before, nothing happened to the log but that records were added.
+    # Since the sample before, records were only appended to the log.
     only_grew = (leader == series.before(leader)) & (start == series.before(start)) & (size >= series.before(size))
     figures = (
         (taken_ms - series.before(taken_ms)) / 1000.0,
@@ -512,7 +512,7 @@ def _verdict(series: Series, reason: Ints, is_reset: Mask, grown: tuple[Floats, 
 
 
 def _is_gap(series: Series, seconds: Floats) -> Mask:
-    """Whether an interval is much longer than those around it."""
+    """True for intervals much longer than those around them."""
     known, alike = np.zeros(len(seconds), np.int8), np.zeros(len(seconds), np.int8)
     for place in range(1, _AROUND + 1):
         for near in (series.before(seconds, place), series.after(seconds, place)):
@@ -530,7 +530,7 @@ def _neighbours(samples: Samples) -> Neighbours:
     ahead = [far - near for near, far in pairwise([end, *after])]
     return Neighbours(
         is_twice=series.after(samples.taken_ms) == samples.taken_ms,
-        # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
+        # An unknown id (from an exporter, between samples of a collector) is not a different id.
         is_other_topic=(log_before == log_after) & ~np.isnan(log) & (log != log_before),
         end_offset=end,
         size_bytes=samples.size_bytes,
@@ -566,12 +566,12 @@ def _clean_neighbours(samples: Samples, is_clean: Mask) -> CleanNeighbours:
 
 
 def _of_same_log(log: Floats, other_log: Floats, values: Floats) -> Floats:
-    """Values of other samples where they are of the same topic id, or one of both is not known."""
+    """Values of other samples with the same topic id, or where either id is unknown; else NaN."""
     return np.where((other_log != log) & ~np.isnan(other_log) & ~np.isnan(log), np.nan, values)
 
 
 def _median(one: Floats, two: Floats, three: Floats) -> Floats:
-    """The median of those of three numbers that are known, of two the smaller one."""
+    """Median of the known numbers of three; of two the smaller."""
     least = np.fmin(one, two)
     middle = np.fmax(least, np.fmin(np.fmax(one, two), three))
     is_known = ~(np.isnan(one) | np.isnan(two) | np.isnan(three))

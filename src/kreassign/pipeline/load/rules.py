@@ -30,26 +30,26 @@ from kreassign.pipeline.tables.schemas import (
 )
 
 NO_KAFKA_BEFORE_MS = 1_293_840_000_000
-"""The year 2011, in which Kafka was published."""
+"""Start of 2011, in which Kafka was published."""
 AHEAD_MS = 3_600_000
-"""How far the clock of a collector may be ahead of that of the load."""
+"""Largest lead of a collector's clock over the load's."""
 LARGEST_OFFSET = 2**53
 """Reached after 28 years of ten million records per second; doubles are exact up to here."""
 LARGEST_LOG_BYTES = 2**48
 """256 TiB: a log is in one directory of one broker."""
 LARGEST_DISK_BYTES = 2**60
-"""An exbibyte. File systems without an end, those of clouds among them, say eight."""
+"""An exbibyte. Unlimited file systems, e.g. of clouds, report eight."""
 LARGEST_PORT = 65_535
 MOST_RECORDS_PER_S = 100_000_000
 MOST_BYTES_PER_S = 50_000_000_000
 """A network of 400 Gb/s."""
 UNCONFIRMED = 1000
-"""A last reading that grew by so many times what it did before waits for the next one to confirm it."""
+"""A last reading that grew by this factor over earlier growth waits for the next sample to confirm it."""
 TENFOLD = 10
 
 
 class Treatment(StrEnum):
-    """How a load treats a row for which a rule is true."""
+    """Treatment of a row for which a rule is true."""
 
     QUARANTINED = "quarantined"
     LATE = "late"
@@ -59,7 +59,7 @@ class Treatment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`reason` is what a reader of the tables is told; `is_broken` the condition, `why` what speaks for it."""
+    """A rule for rows: `reason` is shown in the tables, `is_broken` is the condition, `why` its justification."""
 
     table: Table
     reason: str
@@ -69,7 +69,7 @@ class Rule:
 
 
 def time_rules(table: Table) -> tuple[Rule, ...]:
-    """Bounds of column `taken_ms` that hold whenever it is read."""
+    """Bounds of column `taken_ms` at any time of reading."""
     return (
         Rule(table, "taken_ms is not a time after 1970", "taken_ms <= 0", "it is a count from 1970 on"),
         Rule(
@@ -94,7 +94,7 @@ def time_rules(table: Table) -> tuple[Rule, ...]:
 
 
 def taken_rules(table: Table) -> tuple[Rule, ...]:
-    """Bounds of column `taken_ms` of what a collector has taken."""
+    """Bounds of column `taken_ms` for rows that a collector took."""
     return (
         *time_rules(table),
         Rule(
@@ -107,17 +107,17 @@ def taken_rules(table: Table) -> tuple[Rule, ...]:
 
 
 def partition_rule(table: Table) -> Rule:
-    """Of column `partition`, which may be NULL."""
+    """Rule for column `partition`, which may be NULL."""
     return Rule(table, "partition is negative", "partition < 0", "Kafka counts partitions from 0")
 
 
 def broker_rule(table: Table) -> Rule:
-    """Of column `broker`, where it is always that of a broker."""
+    """Rule for column `broker`, if it must name a broker."""
     return Rule(table, "broker is negative", "broker < 0", "-1 is how Kafka says that there is none")
 
 
 def bytes_rule(table: Table, name: str) -> Rule:
-    """Of a column of bytes, which may be NULL."""
+    """Rule for a column of bytes, which may be NULL."""
     return Rule(
         table, f"{name} is negative", f"{name} < 0", "-1 is how Kafka and some tools say unknown, which is NULL here"
     )
@@ -181,7 +181,7 @@ ROW_RULES = (
     ),
     *size_rules(SAMPLES),
 )
-"""Rules of one row, in the order in which they are tried."""
+"""Rules for one row, in the order in which they are tried."""
 
 SAME_KEY = "another row has the same key"
 NO_PARTITION = "its partition is not in the snapshot"
@@ -226,7 +226,7 @@ KEY_RULES = (
         Treatment.COUNTED,
     ),
 )
-"""Rules of declared keys, told in words: `checks.py` computes them."""
+"""Rules for declared keys, in words, not SQL: `checks.py` computes them."""
 
 METRIC_HOUR_RULES = (
     Rule(
@@ -258,16 +258,16 @@ METRIC_HOUR_RULES = (
         Treatment.COUNTED,
     ),
 )
-"""Rules of metrics among those of their series (cluster, broker, topic, partition, name), told in words: `measured.py`
-computes them. Those that are counted are good."""
+"""Rules for metrics among those of their series (cluster, broker, topic, partition, name), in words: `measured.py`
+computes them. Counted metrics are good."""
 TWICE, FIRST, AFTER_GAP, WENT_BACK = (rule.reason for rule in METRIC_HOUR_RULES)
 
 SAME_TIME = "another row has the same time"
-"""Why a sample does not count that is there twice."""
+"""Reason why a duplicate sample does not count."""
 RULES = ROW_RULES + KEY_RULES + METRIC_HOUR_RULES
 
 
-# Table `load_quality`: its rows, and how a terminal shows them over time.
+# Table `load_quality`: its rows, and their display in a terminal over time.
 
 GOOD = "good"
 TREATMENTS = (GOOD, *map(str, Treatment))
@@ -276,7 +276,7 @@ _LOADS_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How many rows of a table were treated in one way for one reason; `reason` is None for good ones."""
+    """Number of rows of a table with one treatment and reason; `reason` is None for good rows."""
 
     table_name: str
     treatment: str
@@ -285,7 +285,7 @@ class Judged:
 
 
 def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
-    """Rows of table `load_quality` of one load; what did not happen has none, but of good rows there is one always."""
+    """Rows of table `load_quality` for one load: counts above zero, and always one for good rows."""
     return [
         {
             "load_ms": load_ms,
@@ -300,13 +300,13 @@ def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
 
 
 def load_accounts(rows: Iterable[Row]) -> tuple[LoadAccount, ...]:
-    """Rows of table `load_quality`, load by load, oldest first."""
+    """Group rows of table `load_quality` by load, oldest first."""
     by_load = groupby(_sorted(rows), itemgetter("load_ms"))
     return tuple(_account(load_ms, list(of_load)) for load_ms, of_load in by_load)
 
 
 def quality_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """The latest loads, oldest first, as a table of text; then the reasons of the last one."""
+    """Lines of a text table of the latest loads, oldest first; then the reasons of the last load."""
     shown = load_accounts(rows)[-_LOADS_SHOWN:]
     yield f"{'load (UTC)':<20} {'table':<12}" + "".join(f" {kind:>12}" for kind in TREATMENTS)
     for load in shown:

@@ -58,14 +58,14 @@ from kreassign.pipeline.tables.schemas import (
 #
 # Rules:
 #
-# - Sums are of what is known, and say of how many partitions.
-# - A partition is doubtful when its `verdict` is not `enough`; why, is told with the figure that decided.
-# - Doubtful partitions come by their weight: the larger of their shares of the cluster's size and rate.
-# - Brokers come by the CPU of their busiest hour, those that do not tell it by the bytes of theirs.
+# - Sums are over known values, and give the number of their partitions.
+# - A partition is doubtful if its `verdict` is not `enough`; the deciding figure is shown with the reason.
+# - Doubtful partitions are sorted by weight: the larger of their shares of the cluster's size and rate.
+# - Brokers are sorted by the CPU of their busiest hour; those without CPU metrics by its bytes.
 
 ENOUGH = "enough"
 MOST_COVERED = 0.9
-"""With more of the time covered it is not gaps in time that make a rate doubtful: `load_model.py`."""
+"""With a larger covered share, the doubt does not come from gaps in time: `load_model.py`."""
 _LOAD_COLUMNS = (
     "snapshot_id", "topic", "partition", "size_bytes", "bytes_per_record", "write_bytes_per_s",
     "recent_write_bytes_per_s", "p95_write_bytes_per_s", "peak_write_bytes_per_s", "peak_hour", "span_s",
@@ -90,17 +90,17 @@ class LoadColumns:
     words: Mapping[str, Dictionary]
 
     def name(self, place: int) -> str:
-        """The partition at this place, as `topic-number`."""
+        """Name of the partition at this index, as `topic-number`."""
         return f"{self.topic_names[self.topics[place]]}-{self.partitions[place]}"
 
 
 def loaded_clusters(where: Where) -> tuple[str, ...]:
-    """The clusters that table `load_model` is about, sorted. Raises DataError when it is missing."""
+    """Cluster ids in table `load_model`, sorted. Raises DataError if the table is missing."""
     return dictionary(read_columns(where, LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
 
 
 def load_columns(where: Where, cluster_id: str) -> LoadColumns:
-    """Table `load_model` of a cluster. Raises DataError when it is missing, or holds nothing of this cluster."""
+    """Read table `load_model` of a cluster. Raises DataError if it is missing, or has nothing of this cluster."""
     found = read_columns(where, LOAD_MODEL, _LOAD_COLUMNS, only={"cluster_id": cluster_id})
     topics, snapshots = dictionary(found["topic"]), dictionary(found["snapshot_id"])
     if not snapshots.names:
@@ -123,7 +123,7 @@ def load_columns(where: Where, cluster_id: str) -> LoadColumns:
 def summary(
     where: Where, loads: LoadColumns, top: int, *, load_ms: int | None = None, before: LoadBefore | None = None
 ) -> LoadSummary:
-    """What the tables say of a cluster; lists have `top` entries at most. `load_ms` and `before` are passed on."""
+    """Summarize the tables of a cluster; lists have up to `top` entries. `load_ms` and `before` are passed on."""
     only = {"cluster_id": loads.cluster_id}
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     by_topic, brokers = _topics(loads), _measured_brokers(where, only)
@@ -148,24 +148,24 @@ def summary(
 
 
 def partition_loads(loads: LoadColumns, places: npt.NDArray[np.intp]) -> tuple[PartitionLoad, ...]:
-    """The partitions at these places."""
+    """Loads of the partitions at these indices."""
     return tuple(_partition_load(loads, place) for place in places.tolist())
 
 
 def busiest_partitions(loads: LoadColumns, top: int | None = None) -> tuple[PartitionLoad, ...]:
-    """All partitions, or `top`: the busiest first, then those that are idle or whose rate is not known."""
+    """All partitions, or `top`: the busiest first, idle ones and those of unknown rate last."""
     rate = loads.figures["write_bytes_per_s"]
     return partition_loads(loads, np.argsort(np.where(np.isnan(rate), np.inf, -rate), kind="stable")[:top])
 
 
 def largest(amounts: Floats, top: int) -> npt.NDArray[np.intp]:
-    """The places of the largest amounts that are more than 0, the largest first; of equal ones the first."""
+    """Indices of up to `top` amounts above 0, the largest first; of equal ones the first."""
     order = np.argsort(-np.nan_to_num(amounts), kind="stable")[:top]
     return order[np.nan_to_num(amounts[order]) > 0]
 
 
 def doubt(verdict: str, coverage: str, span_s: float, covered_share: float) -> str | None:
-    """Why there is not enough data to plan with, from a row of `load_model`; None if there is."""
+    """Why the data is not enough to plan with, from a row of `load_model`; None if it is enough."""
     match verdict:
         case "enough":
             return None
@@ -182,30 +182,30 @@ def doubt(verdict: str, coverage: str, span_s: float, covered_share: float) -> s
 
 
 def _span(seconds: float) -> str:
-    """A time of less than a day."""
+    """Text of a time of less than a day."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def dictionary(column: ColumnArray) -> Dictionary:
-    """A column of texts."""
+    """Narrow a column of texts."""
     assert isinstance(column, Dictionary)
     return column
 
 
 def ints(column: ColumnArray) -> npt.NDArray[np.int64]:
-    """A column of whole numbers, none of which is NULL."""
+    """A column of whole numbers without NULL, as int64."""
     return np.asarray(column, np.int64)
 
 
 def floats(column: ColumnArray) -> Floats:
-    """A column of numbers, NaN for NULL."""
+    """A column of numbers as float64, NaN for NULL."""
     return np.asarray(column, np.float64)
 
 
 def known(value: float) -> float | None:
-    """NaN as None."""
+    """None for NaN."""
     return None if np.isnan(value) else float(value)
 
 
@@ -228,7 +228,7 @@ def _partition_load(loads: LoadColumns, place: int) -> PartitionLoad:
 
 
 def totals(where: Where, loads: LoadColumns) -> LoadTotals:
-    """A cluster as a whole."""
+    """Totals of a cluster."""
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     return LoadTotals(
         partition_count=len(loads.partitions),
@@ -243,7 +243,7 @@ def totals(where: Where, loads: LoadColumns) -> LoadTotals:
 
 
 def _sum(amounts: Floats) -> float | None:
-    """The sum of those that are known; None without any."""
+    """Sum of the known amounts; None if all are unknown."""
     return None if np.isnan(amounts).all() else float(np.nansum(amounts))
 
 
@@ -307,7 +307,7 @@ def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
 
 
 def _measured_brokers(where: Where, only: Mapping[str, object]) -> list[MeasuredBroker]:
-    """What brokers measured of themselves, those with most to do first; none where no metrics came."""
+    """Brokers' own metrics, the busiest first; empty without metrics."""
     if not has_table(where, BROKER_LOADS):
         return []
     names = [field.name for field in fields(MeasuredBroker)]
@@ -320,7 +320,7 @@ def _peak_bytes_per_s(broker: MeasuredBroker) -> float:
 
 
 def expected(value: float | None, low: float | None, high: float | None) -> Expected | None:
-    """A forecast with its interval, if all of it is known."""
+    """A forecast with its interval; None unless all of it is known."""
     return None if value is None or low is None or high is None else Expected(value, low, high)
 
 
@@ -341,13 +341,12 @@ def _taken_ms(where: Where, snapshot_id: str) -> int | None:
 #
 # Needs no Spark. Rules:
 #
-# - Rates are records per second of `load_hours` times the one `bytes_per_record` of the partition, as in `load_model`;
+# - Rates are records per second of `load_hours` times the `bytes_per_record` of the partition, as in `load_model`;
 #   only hours since the log was last reset count.
-# - A partition that was not measured in an hour of the day, or for a whole day, counts there with its mean when it is
-#   added to others, so that a gap of one does not look like a fall of all.
-# - Days are counted back from the last hour that was measured in the cluster, as `forecast.py` counts them. A day is
-#   whole when nine tenths of it were measured. A sum has a point for it when partitions with half of all writes have
-#   the day.
+# - A partition unmeasured in an hour of the day, or for a whole day, counts there with its mean when partitions are
+#   added up, so that a gap of one does not look like a fall of all.
+# - Days are counted back from the last measured hour of the cluster, as in `forecast.py`. A day is whole when nine
+#   tenths of it were measured. A sum has a point for a day when partitions with half of all writes have it.
 
 HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
@@ -367,7 +366,7 @@ class Measured:
 
 
 def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
-    """The curves of a cluster; of `top` brokers, partitions and topics."""
+    """Curves of a cluster, with up to `top` brokers, partitions and topics."""
     rate = loads.figures[_RATE]
     measured = _measured(where, loads)
     busiest = largest(rate, top)
@@ -413,7 +412,7 @@ def _measured(where: Where, loads: LoadColumns) -> Measured:
 
 
 def places_of(loads: LoadColumns, rows: dict[str, ColumnArray]) -> npt.NDArray[np.intp]:
-    """The place of each row's partition in `loads`; -1 for a partition that the load does not have."""
+    """Index of each row's partition in `loads`; -1 for partitions that the load lacks."""
     theirs = dictionary(rows["topic"])
     number = {name: code for code, name in enumerate(loads.topic_names)}
     codes = np.array([number.get(name, -1) for name in theirs.names], np.int64)[theirs.codes]
@@ -430,7 +429,7 @@ def _sums(
     seconds: Floats,
     shape: tuple[int, int],
 ) -> tuple[Floats, Floats]:
-    """Bytes and seconds by partition and slot."""
+    """Sum up bytes and seconds by partition and slot."""
     flat, total = places * shape[1] + slots, shape[0] * shape[1]
     sums = [np.bincount(flat, each, total).astype(np.float64).reshape(shape) for each in (written, seconds)]
     return sums[0], sums[1]
@@ -443,7 +442,7 @@ def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
 
 
 def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
-    """What producers write to the partitions that each broker leads, of the brokers with most of it."""
+    """Producers' writes to the partitions that each broker leads, for the `top` brokers."""
     if not has_table(where, PLAN_INPUTS):
         return ()
     only = {"cluster_id": loads.cluster_id, "is_leader": True}
@@ -460,7 +459,7 @@ def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: in
 
 
 def _rate_sum(loads: LoadColumns, rates: Floats, places: npt.NDArray[np.intp], *, least: float) -> Floats:
-    """The rates of these partitions together; NaN where those that were measured have a smaller share than `least`."""
+    """Sum of these partitions' rates; NaN where the measured ones have a smaller share than `least`."""
     mean = np.nan_to_num(loads.figures[_RATE][places])[:, None]
     is_measured = ~np.isnan(rates[places])
     measured_share = (mean * is_measured).sum(axis=0) / (mean.sum() or 1.0)
@@ -496,7 +495,7 @@ def _expected(ahead: dict[str, Floats], places: npt.NDArray[np.intp]) -> Expecte
 
 
 def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
-    """The forecast of the rate by place, and how many days it looks ahead; NaN and 0 without one."""
+    """Forecast of the rate by partition index, and its horizon in days; NaN and 0 without one."""
     columns = {name: np.full(len(loads.partitions), np.nan) for name in EXPECTED[_RATE]}
     if not has_table(where, FORECAST):
         return columns, 0.0
@@ -510,7 +509,7 @@ def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], floa
 
 
 def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
-    """The topics in which most is written beyond an even share, the most first."""
+    """Topics with the most writes beyond an even share, the most first."""
     if not has_table(where, SKEW):
         return ()
     rows = read_rows(where, SKEW, only={"cluster_id": loads.cluster_id})
@@ -520,7 +519,7 @@ def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
 
 
 def _excess(rate: float | None, ratio: float | None, count: int) -> float:
-    """What the hottest partition of a topic gets beyond the mean, bytes per second."""
+    """Rate of a topic's hottest partition beyond the mean, bytes per second."""
     return 0.0 if rate is None or ratio is None or not count else rate / count * (ratio - 1)
 
 
@@ -532,17 +531,17 @@ def _values(row: Floats) -> tuple[float | None, ...]:
 #
 # Rules:
 #
-# - The last day are the 24 hours before the last one of the tables, which goes on.
-# - Each partition of the load counts alike in each hour: one that was not there yet, or of which no sample came, is
-#   measured for none of it. So a collector that has stopped shows, and so does a broker that is not asked.
-# - A window is complete when nine tenths of it were measured, as a day is whole (`forecast.py`).
+# - The last day is the 24 hours before the last hour of the tables, which is not over.
+# - Each partition of the load counts alike in each hour; if it did not exist yet, or has no sample, it is unmeasured.
+#   So a stopped collector shows, and so does a broker that is not queried.
+# - A window is complete when nine tenths of it were measured, like a whole day (`forecast.py`).
 
 _HOUR_S = 3600.0
 _WINDOW_COLUMNS = ("topic", "partition", "hour_ms", "seconds")
 
 
 def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
-    """The hours of the last day, oldest first; none where no table tells of hours."""
+    """The hours of the last day, oldest first; empty if the tables have no hours."""
     if not has_table(where, LOAD_HOURS):
         return ()
     log = log_of(where, LOAD_HOURS)
@@ -568,14 +567,14 @@ def windows(where: Where, loads: LoadColumns) -> tuple[Window, ...]:
 
 
 def partition_counts(where: Where, column: str) -> dict[str, int]:
-    """Partitions of table `load_model` by what a column of words says of them."""
+    """Number of partitions of table `load_model` by the value of a column."""
     counted = read_table(where, LOAD_MODEL, columns=[column]).group_by(column).aggregate([([], "count_all")])
     counts = Counter({row[column]: row["count_all"] for row in counted.to_pylist()})
     return dict(sorted(counts.items()))
 
 
 def backtest_results(where: Where) -> list[str]:
-    """What table `backtests` says, one sentence per cluster."""
+    """Results of table `backtests`, one sentence per cluster."""
     return [_backtest_sentence(row) for row in sorted(read_rows(where, BACKTESTS), key=lambda row: row["cluster_id"])]
 
 
