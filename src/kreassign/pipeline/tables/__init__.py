@@ -1,1 +1,1 @@
-"""The tables: their schemas, and everything that reads, writes and compacts them."""
+"""The tables: their schemas, and the code that reads, writes and compacts them."""

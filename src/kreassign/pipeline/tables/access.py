@@ -1,6 +1,6 @@
 """Access to tables and brokers: private folders, object stores, secrets of Kafka clients, and statements for catalogs.
 
-No engine is imported here. Only `make_private_folder` touches files; the rest takes and returns text.
+Imports no engine. Only `make_private_folder` touches files; the rest takes and returns text.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from kreassign.errors import InputError
 from kreassign.model.text import shortened
 from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, OPEN_SAMPLES, QUARANTINE, Column, Table
 
-# Folders of tables: only their owner may enter them, whatever the umask says.
+# Folders of tables: only their owner may enter them, whatever the umask.
 #
-# Spark, pyarrow and deltalake write files with the modes that the umask leaves. So the folder keeps others out.
+# Spark, pyarrow and deltalake write files with the modes of the umask, so the folder has to keep others out.
 
 FOLDER_MODE = 0o700
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing. Those that are there stay as they are, for whom they are."""
+    """Make a folder and its missing parents, for the owner only. Existing folders keep their modes."""
     for one in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         one.mkdir(FOLDER_MODE, exist_ok=True)
         one.chmod(FOLDER_MODE)
@@ -31,15 +31,15 @@ def make_private_folder(folder: Path) -> None:
 
 # Addresses of object stores, for `deltalake` and for Spark; their errors, and what to do about them.
 #
-# `s3://bucket/data` and `s3a://bucket/data` are one place. Credentials, region and endpoint are those of the
-# environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL` …): `deltalake` reads them itself, Spark is given
-# them.
+# `s3://bucket/data` and `s3a://bucket/data` are the same place. Credentials, region and endpoint come from the
+# environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL` …): `deltalake` reads them itself, Spark gets them
+# as settings.
 
 _S3 = re.compile(r"^s3[an]?://")
 
-# Without these a store that does not answer is asked for three minutes, by each call.
+# Without these bounds, each call would retry an unresponsive store for three minutes.
 BOUNDS = {"connect_timeout": "5s", "timeout": "60s", "max_retries": "5", "retry_timeout": "30s"}
-"""For `deltalake`: how long a request may take, and how often one is repeated."""
+"""For `deltalake`: timeouts of a request, and number of retries."""
 _SPARK_BOUNDS = {
     "fs.s3a.connection.establish.timeout": "15s",
     "fs.s3a.connection.timeout": "60s",
@@ -48,7 +48,7 @@ _SPARK_BOUNDS = {
 }
 
 _CREDENTIALS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-# What a store, `deltalake` or Spark says somewhere in its message, and what that means; the first that is found.
+# Patterns in messages of a store, `deltalake` or Spark, and what they mean; the first match wins.
 _MEANINGS = {
     "NoSuchBucket|bucket does not exist|UnknownStoreException": "there is no such bucket: create it, or correct DIR",
     "latest/api/token|latest/meta-data|NoAuthWithAWS|NoAwsCredentials|Unable to load credentials": (
@@ -73,24 +73,24 @@ _MEANINGS = {
 
 
 def for_log(address: str) -> str:
-    """The address as `deltalake` understands it."""
+    """Rewrite the address for `deltalake`."""
     return _S3.sub("s3://", address)
 
 
 def for_spark(address: str) -> str:
-    """The address as Spark understands it."""
+    """Rewrite the address for Spark."""
     return _S3.sub("s3a://", address)
 
 
 def meaning(said: str) -> str | None:
-    """What the message of a store, or of who spoke with it, means; None if that is not known."""
+    """Plain meaning of a message of a store or its client; None if unknown."""
     return next((told for words, told in _MEANINGS.items() if re.search(words, said)), None)
 
 
 def spark_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """The settings of Spark's S3 file system by which it finds the store that `deltalake` finds.
+    """Settings of Spark's S3 file system, so that it uses the same store as `deltalake`.
 
-    Credentials are not among them: it reads those of the environment itself.
+    Without credentials, which Spark reads from the environment itself.
     """
     settings = dict(_SPARK_BOUNDS)
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
@@ -107,19 +107,19 @@ def spark_settings(environment: Mapping[str, str]) -> dict[str, str]:
 
 # Properties of Kafka's clients for Spark's Kafka source: secrets by reference to their file.
 #
-# Options of a source are in Spark's plans, and so in its logs, event logs and pages; Spark hides those that look like
-# passwords, in some places. So what is about TLS and SASL is not given to Spark at all: Kafka's own clients read it
-# from the file, on the driver and on executors (KIP-297 and KIP-421).
+# Options of a source end up in Spark's plans, and so in its logs, event logs and web UI; Spark masks those that look
+# like passwords, in some places only. So Spark gets no TLS or SASL values at all: Kafka's own clients read them from
+# the file, on the driver and on executors (KIP-297 and KIP-421).
 
 PROVIDER = "kreassign"
-"""By this name the clients know the provider that reads the file; a file may name providers of its own."""
+"""Name of the config provider that reads the file; the file may define providers of its own."""
 _READER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 _SECRET = ("ssl.", "sasl.")
 _REFERENCE = "${"
 
 
 def by_reference(properties: Mapping[str, str], file: Path) -> dict[str, str]:
-    """The properties of a file, those of TLS and SASL as references to it. InputError for a path that cannot be one."""
+    """Properties of a file, with those of TLS and SASL as references to it. Raises InputError for an unusable path."""
     secret = {
         name for name, value in properties.items() if name.startswith(_SECRET) and value and _REFERENCE not in value
     }
@@ -143,11 +143,11 @@ def by_reference(properties: Mapping[str, str], file: Path) -> dict[str, str]:
 #
 # Rules:
 #
-# - A statement names the columns with types and comments, and the column of the partitioning, as the log of the table
-#   has them (`delta.py`): a catalog refuses a table that is there already with others.
-# - In dbt, columns that must not be NULL are tested to have no NULL, and keys to be unique. Rows in quarantine, and
-#   samples that are read again, may be there twice, and have no key.
-# - Every text is quoted; none of it can end the statement, or change the structure of the YAML.
+# - A statement has the columns with types and comments, and the partition column, as in the log of the table
+#   (`delta.py`): a catalog refuses an existing table with other columns.
+# - dbt tests that required columns have no NULL, and that keys are unique. Quarantined rows, and samples that are read
+#   again, may occur twice, and have no key.
+# - Every text is quoted; no text can end the statement, or change the structure of the YAML.
 
 _PART_TYPES = {True: "DATE", False: "STRING"}
 _NO_KEY = {QUARANTINE.name, METRICS_QUARANTINE.name, OPEN_SAMPLES.name}
@@ -160,9 +160,9 @@ sources:"""
 
 
 def ddl(tables: Iterable[Table], location: str, schema: str, *, with_columns: bool = True) -> str:
-    """Statements in Spark's SQL that make the tables below an address known to a catalog, in a schema of it.
+    """`CREATE TABLE` statements in Spark's SQL that register the tables below `location` in a schema of a catalog.
 
-    Without columns, the catalog takes them and what they mean from the log of each table, which must be there.
+    Without columns, the catalog reads columns and comments from the log of each table, which must exist.
     """
     statements = [f"CREATE SCHEMA IF NOT EXISTS {_name(schema)};"]
     made = (_create(table, location, schema, with_columns=with_columns) for table in tables)
@@ -170,7 +170,7 @@ def ddl(tables: Iterable[Table], location: str, schema: str, *, with_columns: bo
 
 
 def dbt_sources(tables: Iterable[Table], location: str, schema: str) -> str:
-    """A file `sources.yml` for dbt: the tables with what their columns mean, and tests of their keys."""
+    """Contents of a dbt `sources.yml`: the tables with column descriptions, and tests of their keys."""
     lines = [
         _DBT_HEAD,
         f"  - name: {_text(schema)}",
@@ -244,15 +244,15 @@ def _type(column: Column) -> str:
 
 
 def _name(text: str) -> str:
-    """An identifier: `partition`, `offset` and `position` mean something in SQL."""
+    """Quote an identifier: `partition`, `offset` and `position` are words of SQL."""
     return f"`{text.replace('`', '``')}`"
 
 
 def _literal(text: str) -> str:
-    """A text of Spark's SQL."""
+    """Quote a text for Spark's SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _text(text: str) -> str:
-    """A text of YAML: those of JSON are."""
+    """Quote a text for YAML, of which JSON's texts are a subset."""
     return json.dumps(text)

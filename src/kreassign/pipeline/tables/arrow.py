@@ -1,6 +1,6 @@
-"""Arrow schemas of our tables, and rows of Parquet files that others wrote.
+"""Arrow schemas of our tables, and rows of Parquet files from other tools.
 
-Executors of Spark load this module. They have no use for the log of a table, so nothing here may import deltalake.
+Spark's executors load this module. They do not need the log of a table, so nothing here may import deltalake.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
+    """Schema for pyarrow; writers refuse NULL in columns that are not nullable."""
     return pa.schema([pa.field(column.name, ARROW_TYPES[column.type]) for column in table.columns])
 
 
-# Parquet files that others wrote, batch by batch: any columns, any types that Python has.
+# Parquet files from other tools, batch by batch: any columns, any types that Python has.
 
 MAGIC = b"PAR1"
-"""How a Parquet file begins."""
+"""First bytes of a Parquet file."""
 _BATCH_ROWS = 65_536
 MOST_BYTES = 1 << 30
-"""In a row group, once decompressed: Parquet's own writers make them of 128 MB."""
+"""Largest decompressed size of a row group; Parquet's own writers make them of 128 MB."""
 MOST_TEXT_BYTES = 1 << 27
-"""In a column of a batch, whose names have 249 characters at most."""
+"""Largest size of a column in a batch; topic names have 249 characters at most."""
 
 
 def foreign_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file, as Python has their values; damage costs the rest of its row group.
+    """Rows of a file as Python values; a damaged part skips the rest of its row group.
 
-    Raises InputError for a file that cannot be read, and at the end where row groups were damaged.
+    Raises InputError for an unreadable file, and at the end if row groups were damaged.
     """
     damaged = []
     with _opened(file) as opened:
@@ -56,14 +56,14 @@ def foreign_rows(file: Path) -> Iterator[dict[str, Any]]:
                     raise InputError(f"row group {group} has more than {format_amount(MOST_BYTES, 'B')}")
                 for batch in opened.iter_batches(_BATCH_ROWS, row_groups=[group]):
                     yield from _whole(batch).to_pylist()
-            except (pa.ArrowException, OSError) as error:  # one or the other, by the compression
+            except (pa.ArrowException, OSError) as error:  # which of the two depends on the compression
                 damaged.append(f"row group {group} of {opened.num_row_groups} is damaged: {str(error).splitlines()[0]}")
     if damaged:
         raise InputError("; ".join(damaged))
 
 
 def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with their texts, which were read as codes. InputError if those are larger than any rows of ours."""
+    """Decode dictionary columns to texts. Raises InputError if these are larger than any of our rows."""
     columns = [_as_texts(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
@@ -81,14 +81,14 @@ def _opened(file: Path) -> pq.ParquetFile:
     try:
         with pq.ParquetFile(file) as found:
             texts = [field.name for field in found.schema_arrow if pa.types.is_string(field.type)]
-        # A page of a text and the number of its rows can stand for gigabytes: as codes it stays what it is.
+        # A compressed page of equal texts can expand to gigabytes; as codes it stays small.
         return pq.ParquetFile(file, read_dictionary=texts)
     except pa.ArrowException as error:
         raise InputError(f"it is cut off, or not a Parquet file: {str(error).splitlines()[0]}") from error
 
 
 def foreign_columns(file: Path) -> list[str]:
-    """The names of its columns. Raises InputError for a file that cannot be read."""
+    """Column names of a file. Raises InputError for an unreadable file."""
     with _opened(file) as opened:
         names: list[str] = opened.schema_arrow.names
     return names

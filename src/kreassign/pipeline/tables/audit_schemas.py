@@ -337,7 +337,7 @@ AUDIT_RUNS = Table(
     ),
 )
 RUN_TABLES = (RUNS, RUN_MOVES, RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_CALLS, RUN_GUARD_BREACHES)
-"""From journals: one file per run in each."""
+"""Tables from journals: one file per run in each."""
 
 AUDITED_RUN_TABLES = (AUDIT_RUNS, AUDIT_MOVES, AUDIT_BROKERS)
-"""Computed from them and from snapshots."""
+"""Tables computed from journals and snapshots."""

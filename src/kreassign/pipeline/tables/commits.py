@@ -52,29 +52,27 @@ from kreassign.pipeline.tables.schemas import (
     date_of,
 )
 
-# Table `loads`: the versions of the tables that belong to one load. A load exists once this table has it.
+# Table `loads`: the versions of the tables that belong to one load. A load exists once it is in this table.
 #
-# A load commits each of its tables by itself. Last it adds one row for each of them to this table, with the version:
-# one commit, so that a reader sees all of a load or nothing of it, and whatever a killed load had written before is in
-# no version that anybody reads. Of two loads at the same time the second to finish is refused: what it made may rest on
-# what the first has replaced.
+# A load commits each of its tables by itself. Last it adds a row per table with its version to this table: one commit,
+# so that a reader sees all of a load or nothing, and no reader uses what a killed load had written. Of two concurrent
+# loads the second to finish is refused: its tables may rest on ones that the first has replaced.
 #
-# A load reads what came since the one before it, so it stands on tables as that one knew them (`STOOD_ON`). A number of
-# a version says nothing about a table that was made again or put back from a copy; hence the id of each, and
-# `standing_on`.
+# A load reads only what is new, so it needs the tables that the load before it knew (`STOOD_ON`). Version numbers mean
+# nothing for a table that was created again or restored from a copy; hence the id of each, and `standing_on`.
 
 STOOD_ON = (SAMPLES, LOAD_HOURS, OPEN_SAMPLES, QUARANTINE, LOAD_QUALITY)
 ALL_AGAIN = "run `kreassign load --full`, which reads all samples that there are and nothing else"
-"""What to do where a load cannot stand on the one before. It reads all samples and drops all hours, both or neither:
-closed hours would count the same samples a second time, and hours of samples that expired would be lost unasked."""
+"""Advice if a load cannot build on the one before. It must read all samples and drop all hours together: closed hours
+would count the same samples twice, and dropping only hours would silently lose those of expired samples."""
 CLOCK_MS = 3_600_000
-"""Clocks are put right by less than this all the time; the rules of samples forgive them as much."""
+"""Clocks are often corrected by less than this; the rules of samples tolerate as much."""
 _IDENTITY = "load"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """A table that a load read or made, its version, and how many of its rows were treated how."""
+    """A table that a load read or made: its version, and number of rows by treatment."""
 
     table: Table
     version: int
@@ -84,10 +82,10 @@ class LoadedTable:
 
 
 def standing_on(data_dir: DataDir, before: Load) -> Load:
-    """The load before, on which the next one may stand.
+    """Return the load before if the next load can build on it.
 
-    DataError when a table that it read or made is another one now, or an older copy of itself: what is new since then
-    cannot be told from the numbers of versions, and rows would be left out without a word.
+    Raises DataError if one of its tables was replaced or restored from an older copy: version numbers no longer show
+    what is new since then, and rows would be silently left out.
     """
     for table in STOOD_ON:
         if wrong := _why_another(data_dir, before, table):
@@ -99,7 +97,7 @@ def standing_on(data_dir: DataDir, before: Load) -> Load:
 
 
 def is_as_known(data_dir: DataDir, before: Load, table: Table) -> bool:
-    """Whether a table is the one that the load before knew, so that the number of its version means something."""
+    """True if the table is still the one that the load before knew, so that its version number is valid."""
     return _why_another(data_dir, before, table) is None
 
 
@@ -117,10 +115,10 @@ def _why_another(data_dir: DataDir, before: Load, table: Table) -> str | None:
 
 
 def time_of_load(now_ms: int, before: Load) -> int:
-    """The time of a load that stands on the one before, from the clock: later than that one.
+    """Time of a load from the clock, but later than the load before.
 
-    DataError when the clock is far behind it. What was collected since would be in the future: set aside, and never
-    read again.
+    Raises DataError if the clock is far behind that load. Samples collected since would be in the future: set aside,
+    and never read again.
     """
     if now_ms < before.load_ms - CLOCK_MS:
         raise DataError(
@@ -131,9 +129,9 @@ def time_of_load(now_ms: int, before: Load) -> int:
 
 
 def publish(data_dir: DataDir, load_ms: int, tables: Iterable[LoadedTable], after: Load | None) -> None:
-    """Make a load the last one; `after` is the one that was the last when it began.
+    """Make a load the last one; `after` is the load that was the last when this one began.
 
-    DataError when another load was finished meanwhile: that one stays, and nothing of this one is seen.
+    Raises DataError if another load was finished meanwhile: that load stays, and nothing of this one becomes visible.
     """
     number = 1 if after is None else after.number + 1
     rows = [
@@ -166,19 +164,19 @@ def _utc(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-# Files that commits added to a table after a version. Compaction adds nothing.
+# Files that commits added to a table after a version. Compaction adds no rows.
 
 _AT_ONCE = 16
-"""Commits read side by side: an object store takes its time for each, and a day of rounds is thousands."""
+"""Commits to read in parallel: an object store has latency for each, and a day of rounds is thousands."""
 
 _Action = Mapping[str, Any]
 
 
 def added_since(log: TableLog, version: int) -> tuple[DataFile, ...]:
-    """The files that hold the rows added to a table after a version; none of them holds an older row.
+    """Files with the rows added to a table after a version, and no older rows.
 
-    Rows that were compacted with others that were added, and with no others, are in the file that came of it.
-    DataError when the log no longer has one of the commits, or a file that was compacted with older ones is gone.
+    Added rows that were compacted among themselves are in the compacted file. Raises DataError if the log no longer has
+    one of the commits, or if a file that was compacted with older ones is gone.
     """
     system, root = storage(log.data_dir, log.table)
     added: dict[str, DataFile] = {}
@@ -195,7 +193,7 @@ def added_since(log: TableLog, version: int) -> tuple[DataFile, ...]:
                         added.pop(unquote(action["remove"]["path"]), None)
         except FileNotFoundError as error:
             raise DataError(_no_longer_known(log, version)) from error
-    # Of the table's own files the reader says which are lost; others were vacuumed.
+    # The reader reports missing files that are in the table; the others may have been vacuumed.
     replaced = added.keys() - {file.path for file in log.files()}
     infos = system.get_file_info([f"{root}{path}" for path in replaced])
     if any(info.type is not fs.FileType.File for info in infos):
@@ -211,10 +209,10 @@ def _no_longer_known(log: TableLog, version: int) -> str:
 
 
 def _compact(added: dict[str, DataFile], commit: Iterable[_Action]) -> None:
-    """Put files that a commit made by compaction in the place of added ones, part by part of the table.
+    """Replace added files by those that a compaction made of them, partition by partition.
 
-    Where an older file went into them they hold rows that were there before: there, what was added is read as it was
-    written, until vacuum deletes it.
+    If an older file went into a compacted one, it holds older rows: then the added files are read as written, until
+    vacuum deletes them.
     """
     merged: defaultdict[str | None, list[DataFile]] = defaultdict(list)
     taken: defaultdict[str | None, list[str]] = defaultdict(list)
@@ -225,7 +223,7 @@ def _compact(added: dict[str, DataFile], commit: Iterable[_Action]) -> None:
         elif "remove" in action and not action["remove"].get("dataChange"):
             path = unquote(action["remove"]["path"])
             taken[added[path].part if path in added else _part(action["remove"])].append(path)
-    # The format leaves it open whether a commit says of which part a removed file was: it may be of any then.
+    # The format does not require the partition of a removed file: without it, any partition may be affected.
     older = {part for part, paths in taken.items() if any(path not in added for path in paths)}
     if None in older:
         return
@@ -249,30 +247,29 @@ def _file(action: _Action) -> DataFile:
 
 
 def _part(action: _Action) -> str | None:
-    """The value of the only column that a table of ours is partitioned by, if any."""
+    """Value of the partition column, if any; our tables have at most one."""
     return next(iter((action.get("partitionValues") or {}).values()), None)
 
 
-# Add rows to a table only where it does not have their key yet, in one commit.
+# Add rows to a table only if it does not have their key yet, in one commit.
 #
-# This is how a writer that may be killed, and then does what it did again, adds each row once. It needs no memory of
-# its own: what was done is what the table has. Where two do so at the same time, Delta Lake lets one of them win; the
-# other one looks again.
+# So a writer that is killed and starts over adds each row once. It keeps no state: the table shows what was done. Of
+# two concurrent writers Delta Lake lets one win; the other one checks again.
 
 ATTEMPTS = 20
-"""How often to look again. Each time another writer has got further."""
+"""Largest number of retries. Before each, another writer has made progress."""
 
 
 def merge_rows(data_dir: DataDir, table: Table, rows: pa.Table, key: Sequence[str] = ()) -> int:
-    """Add those rows of which the table has no row with the same `key` (that of the table); how many they were.
+    """Add the rows whose `key` (default: the table's) the table does not have; returns their number.
 
-    The table is partitioned by date. DataError when others change the table again and again meanwhile.
+    The table is partitioned by date. Raises DataError if others keep changing the table meanwhile.
     """
     if not rows.num_rows:
         return 0
     source = _with_date(table, rows.cast(arrow_schema(table)))
     for _ in range(ATTEMPTS):
-        # Another writer was first: what it added may be what we are about to add.
+        # Another writer was first, and may have added the same rows.
         with told(data_dir, table), suppress(CommitFailedError):
             return _merge(log_to_write(data_dir, table), source, key or table.key)
     raise DataError(
@@ -281,7 +278,7 @@ def merge_rows(data_dir: DataDir, table: Table, rows: pa.Table, key: Sequence[st
 
 
 def rows_at(data_dir: DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Table:
-    """The rows of a table, which may be missing, with any of these values in the column that it is partitioned by."""
+    """Rows of a table, which may be missing, with any of these values in its partition's time column."""
     none = arrow_schema(table).empty_table()
     if not len(times_ms) or not has_log(data_dir, table):
         return none
@@ -296,7 +293,7 @@ def rows_at(data_dir: DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Ta
 def _merge(log: TableLog, source: pa.Table, key: Sequence[str]) -> int:
     time = _time_column(log.table)
     bounds = pc.min_max(source[time]).as_py()
-    # The bounds let the log pass over files; in parentheses, since `IS NOT DISTINCT FROM` takes all that follows.
+    # The bounds let the log skip files; in parentheses, since `IS NOT DISTINCT FROM` takes all that follows.
     nullable = {column.name for column in log.table.columns if column.nullable}
     same = (
         f"(old.{name} IS NOT DISTINCT FROM new.{name})" if name in nullable else f"old.{name} = new.{name}"
@@ -323,24 +320,24 @@ def _with_date(table: Table, rows: pa.Table) -> pa.Table:
     )
 
 
-# Keep tables in order by the format's own means: few files per date, old dates gone, unused files deleted.
+# Maintain tables by the format's own means: few files per date, old dates dropped, unused files deleted.
 #
-# Each is one commit: readers and collectors may go on meanwhile, and a kill leaves the table as it was before.
+# Each is one commit: readers and collectors may go on meanwhile, and a kill leaves the table as it was.
 #
 # - Tables of rounds, imports and streams get few files per date.
-# - Tables of loads stay as the loads made them, since readers read the versions that a load names; what their old
-#   versions had is deleted, once no load that may be asked for has it.
-# - A checkpoint names every file of the table, and every one that was replaced in the last days: with one after every
-#   ten commits, they would take more room than the rows. One a day stays, to open old versions by, and the newest.
+# - Tables of loads stay as the loads made them, since readers read the versions that a load names; files of old
+#   versions are deleted once no load needs them that can still be asked for.
+# - A checkpoint lists every file of the table, and every file replaced in the last days: one per ten commits would take
+#   more room than the rows. The newest stays, and one a day to open old versions by.
 
 DAY_MS = 86_400_000
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.parquet")
 
 
 def compact(data_dir: DataDir, table: Table) -> int:
-    """Put the small files of each part of a table into one; returns how many files less there are."""
+    """Merge the small files of each partition of a table; returns by how many the files decreased."""
     log = log_to_write(data_dir, table)
-    if is_of_loads(table) or len(log.files()) < 2:  # of loads, readers read what the load made
+    if is_of_loads(table) or len(log.files()) < 2:  # readers read tables of loads at the load's versions
         return 0
     with told(data_dir, table):
         done = log.delta.optimize.compact()
@@ -349,7 +346,7 @@ def compact(data_dir: DataDir, table: Table) -> int:
 
 
 def expire(data_dir: DataDir, table: Table, before: str) -> int:
-    """Delete the rows of the dates before this one (`2025-01-31`, UTC); returns how many files are gone."""
+    """Delete rows of dates before `before` (`2025-01-31`, UTC); returns the number of files removed."""
     part = table.partition_by
     if part is None or not part.is_date:
         return 0
@@ -362,22 +359,22 @@ def expire(data_dir: DataDir, table: Table, before: str) -> int:
 
 
 def repair(data_dir: DataDir, table: Table) -> int:
-    """Take files out of the table that are no longer there; returns how many that were."""
+    """Take missing files out of the table; returns their number."""
     log = log_to_write(data_dir, table)
     with told(data_dir, table):
         return len(log.delta.repair()["files_removed"])
 
 
 def vacuum(data_dir: DataDir, table: Table, now_ms: int) -> int:
-    """Delete files that no version of the last days has, and what killed writers left; returns how many.
+    """Delete files that no version of the last days uses, and those of killed writers; returns their number.
 
-    What a load made that was the last one at some time in these days stays, however old it is.
+    Files of a load that was the last one at some time in these days stay, however old.
     """
     log = log_to_write(data_dir, table)
     with told(data_dir, table):
         keep = _version_to_keep(data_dir, table, now_ms - KEEP_DAYS * DAY_MS)
         unused = log.delta.vacuum(retention_hours=24 * KEEP_DAYS, dry_run=True, full=True, keep_versions=keep)
-        # Those that were deleted before are named again, and each time is two commits.
+        # The dry run also lists files deleted before, and a vacuum makes two commits.
         system, root = storage(data_dir, table)
         infos = system.get_file_info([f"{root}{path}" for path in unused])
         count = sum(info.type is fs.FileType.File for info in infos)
@@ -387,9 +384,9 @@ def vacuum(data_dir: DataDir, table: Table, now_ms: int) -> int:
 
 
 def _version_to_keep(data_dir: DataDir, table: Table, since_ms: int) -> list[int] | None:
-    """What the load made that was the last one then; a load that was killed may have replaced its files long before.
+    """Version of the load that was the last one at `since_ms`; a killed load may have replaced its files long before.
 
-    The files of later loads were replaced later still.
+    Files of later loads were replaced later, so their age protects them.
     """
     loads = kept_loads(loads_of(data_dir), since_ms) if is_of_loads(table) else []
     version = loads[0].versions.get(table.name) if loads else None
@@ -400,7 +397,7 @@ def _version_to_keep(data_dir: DataDir, table: Table, since_ms: int) -> list[int
 
 
 def _thin_checkpoints(log: TableLog) -> None:
-    """Leave the first checkpoint of each day, with which the commits after it are read, and the newest."""
+    """Keep the first checkpoint of each day, from which later commits are read, and the newest."""
     system, root = storage(log.data_dir, log.table)
     found = system.get_file_info(fs.FileSelector(f"{root}{LOG_FOLDER}"))
     checkpoints = sorted(

@@ -1,10 +1,10 @@
 """The log of a table: which Parquet files belong to which version of it. The format is Delta Lake's.
 
-The package `deltalake` keeps the log, without Java; who writes the files, pyarrow or Spark, does not matter to it.
+The package `deltalake` keeps the log, without Java; pyarrow or Spark may write the files.
 
-- A file belongs to a version because the log says so, never because it lies in the folder. What a killed writer left,
-  or a copy brought back, is nobody's.
-- No name of a file is used twice: a version, once committed, reads the same until its files are vacuumed.
+- A file belongs to a version because the log says so, never because it lies in the folder. Files that a killed writer
+  left, or that a copy brought back, belong to no version.
+- No file name is used twice: a version, once committed, reads the same until its files are vacuumed.
 - One commit is one change: a reader sees all of it or nothing.
 """
 
@@ -38,7 +38,7 @@ DataDir = Path | str
 
 LOG_FOLDER = "_delta_log"
 KEEP_DAYS = 7
-"""How long the files of old versions stay, and so how far back a version can be read."""
+"""Days for which files of old versions stay, and so how far back a version can be read."""
 CONFIGURATION: dict[str, str | None] = {
     "delta.deletedFileRetentionDuration": f"interval {KEEP_DAYS} days",
     "delta.logRetentionDuration": f"interval {KEEP_DAYS} days",
@@ -46,15 +46,15 @@ CONFIGURATION: dict[str, str | None] = {
     "delta.checkpointInterval": "10",
 }
 _READER_VERSION, _WRITER_VERSION = 1, 2
-"""What we write is protocol 1 and 2: without deletion vectors, column mapping and the like."""
+"""Delta protocol 1 and 2: no deletion vectors, column mapping and the like."""
 _BOUNDED = ("taken_ms", "hour_ms", "load_ms", "snapshot_id", "cluster_id", "run_id", "label", "name")
-"""Columns whose lowest and highest value the log tells for every file."""
+"""Columns whose lowest and highest value the log has for every file."""
 _OWN_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file in the log of a table: its path in the folder of the table, bytes, rows, and bounds by column."""
+    """A Parquet file in the log of a table: path in the table's folder, bytes, rows, and bounds by column."""
 
     path: str
     size: int
@@ -64,12 +64,12 @@ class DataFile:
     highs: Mapping[str, Any]
 
     def may_have(self, name: str, value: object) -> bool:
-        """Whether a row of it may have this value in this column, as far as the log tells."""
+        """False if the log's bounds rule out this value in this column."""
         low, high = self.lows.get(name), self.highs.get(name)
         return low is None or high is None or bool(low <= value <= high)
 
     def may_be_within(self, name: str, begin: float | None, end: float | None) -> bool:
-        """Whether a row of it may lie in this range of a column, from `begin` until before `end`."""
+        """False if the log's bounds rule out values from `begin` until before `end` in this column."""
         low, high = self.lows.get(name), self.highs.get(name)
         return (end is None or low is None or low < end) and (begin is None or high is None or high >= begin)
 
@@ -84,12 +84,12 @@ class TableLog:
 
     @property
     def version(self) -> int:
-        """The number of the version."""
+        """Number of the version."""
         return self.delta.version()
 
     @property
     def table_id(self) -> str:
-        """What tells the table from one of the same name that is made again, whose versions begin at 0 again."""
+        """Id that changes when a table is created again under the same name, with versions from 0."""
         return str(self.delta.metadata().id)
 
     def files(
@@ -100,7 +100,7 @@ class TableLog:
         begin_ms: float | None = None,
         end_ms: float | None = None,
     ) -> list[DataFile]:
-        """Its files, ordered by name, without those that surely have no row with these values, or in this range."""
+        """Files ordered by name, without those whose bounds rule out these values or this range."""
         found = _data_files(pa.table(self.delta.get_add_actions(flatten=True)))
         part = self.table.partition_by
         wanted = only or {}
@@ -118,26 +118,26 @@ class TableLog:
         )
 
     def place_of(self, file: DataFile) -> str:
-        """Where a file is: a path of this machine, or an address that Spark understands."""
+        """Place of a file: a path of this machine, or an address for Spark."""
         return place(self.data_dir, self.table.name, file.path)
 
 
 def place(data_dir: DataDir, *names: str) -> str:
-    """A place in the directory, as Spark understands it."""
+    """Path of an entry in the directory, in the form for Spark."""
     if isinstance(data_dir, Path):
         return str(data_dir.joinpath(*names))
     return for_spark("/".join((data_dir.rstrip("/"), *filter(None, names))))
 
 
 def local_place(data_dir: DataDir) -> Path | None:
-    """The directory, if it is one of this machine and not an address elsewhere."""
+    """The directory as a local path; None for an object store."""
     if isinstance(data_dir, Path):
         return data_dir
     return Path(unquote(urlsplit(data_dir).path)) if data_dir.startswith("file:") else None
 
 
 def storage(data_dir: DataDir, table: Table) -> tuple[fs.FileSystem, str]:
-    """The file system of a table, and what its paths begin with there."""
+    """File system of a table, and the prefix of its paths there."""
     local = local_place(data_dir)
     if local is not None:
         return fs.LocalFileSystem(), f"{(local / table.name).absolute()}/"
@@ -146,12 +146,12 @@ def storage(data_dir: DataDir, table: Table) -> tuple[fs.FileSystem, str]:
 
 
 def options(data_dir: DataDir) -> dict[str, str] | None:
-    """What `deltalake` is told about the place, beside what the environment says."""
+    """Options for `deltalake`, beside those of the environment; None for local tables."""
     return None if local_place(data_dir) is not None else BOUNDS
 
 
 def has_log(data_dir: DataDir, table: Table) -> bool:
-    """Whether there is such a table, for readers that can do without. DataError for Parquet files without a log."""
+    """True if the table exists. Raises DataError for Parquet files without a log."""
     local = local_place(data_dir)
     if local is None:
         with told(data_dir, table):
@@ -163,7 +163,7 @@ def has_log(data_dir: DataDir, table: Table) -> bool:
 
 
 def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> TableLog:
-    """A table as it is, or as it was in a version. DataError when it is missing, or others' software made it."""
+    """Open a table, now or at a version. Raises DataError if it is missing, or has features of other writers."""
     with told(data_dir, table):
         uri = table_uri(data_dir, table)
         try:
@@ -177,7 +177,7 @@ def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> Tab
 
 
 def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
-    """What to say of a version that was deleted."""
+    """Message for a version that was deleted."""
     return (
         f"version {version} of table {table.name} in {data_dir} is no longer there: old versions are kept for "
         f"{KEEP_DAYS} days; choose a later load, or none"
@@ -185,7 +185,7 @@ def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
 
 
 def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
-    """The table as it is, for a commit; made if it is missing. DataError where it has other columns."""
+    """Open the table for a commit, creating it if missing. Raises DataError if it has other columns."""
     if not has_log(data_dir, table):
         where = table_uri(data_dir, table)
         if isinstance(data_dir, Path):
@@ -202,7 +202,7 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
                     storage_options=options(data_dir),
                 )
         except DataError:
-            if not has_log(data_dir, table):  # else another process made it at the same time
+            if not has_log(data_dir, table):  # otherwise another process created it at the same time
                 raise
     log = open_log(data_dir, table)
     refuse_wrong_columns(log)
@@ -210,7 +210,7 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
 
 
 def log_schema(table: Table) -> pa.Schema:
-    """The schema in the log: the columns, and the one that partitions the files."""
+    """Schema in the log: the columns, and the partition column."""
     columns = [
         pa.field(column.name, ARROW_TYPES[column.type], metadata={"comment": column.comment})
         for column in table.columns
@@ -221,29 +221,29 @@ def log_schema(table: Table) -> pa.Schema:
 
 
 def new_name(stem: str) -> str:
-    """A name for a file that no other has, with letters that need no quoting in any address."""
+    """Unique file name, with letters that need no quoting in any address."""
     return f"{_plain(stem)}.{uuid4()}.parquet"
 
 
 def is_of_stem(file: DataFile, stem: str) -> bool:
-    """Whether a file was named by this stem."""
+    """True if the file was named by this stem."""
     return re.sub(rf"\.{_OWN_NAME.pattern}\.parquet$", "", file.path.rpartition("/")[2]) == _plain(stem)
 
 
 def modified_ms(info: fs.FileInfo) -> int:
-    """When a file was written, ms since the epoch."""
+    """Modification time of a file, ms since the epoch."""
     return int(info.mtime_ns) // 1_000_000
 
 
 def is_own_name(name: str) -> bool:
-    """Whether a file is named as files of Delta tables are: if it is in no log, it was, or was never finished."""
+    """True for names as in Delta tables: if in no log, the file was in one before, or was never finished."""
     return _OWN_NAME.search(name) is not None
 
 
 def described(
     table: Table, path: str, size: int, modified_ms: int, metadata: pq.FileMetaData, part: str | None
 ) -> AddAction:
-    """A file that was written, for `commit`. `part` is the value of its rows in the column of the partitioning."""
+    """Describe a written file for `commit`. `part` is its value of the partition column."""
     name = table.partition_by.name if table.partition_by else None
     return AddAction(
         path=path,
@@ -263,11 +263,10 @@ def commit(
     parts: Sequence[str] | None = None,
     removed: Sequence[DataFile] = (),
 ) -> int:
-    """Add files to a table; the number of the version with them.
+    """Add files to a table; returns the number of the version with them.
 
-    With `replace` they take the place of all files, or of all in these `parts`. Files that are `removed` go in the same
-    commit; some must take their place.
-    DataError when another commit was made meanwhile that this one contradicts.
+    With `replace` they replace all files, or all in these `parts`. The `removed` files go in the same commit, which
+    must add files, too. Raises DataError if a conflicting commit was made meanwhile.
     """
     if replace and parts is not None and not parts:
         return log.version
@@ -288,9 +287,9 @@ def commit(
 
 
 def commit_once(log: TableLog, files: Sequence[AddAction], identity: str, number: int) -> bool:
-    """Add files to a table, unless those of this number, or of a later one, were: whether it did.
+    """Add files unless those of this or a later number of the identity were added; returns whether it did.
 
-    Each identity has numbers of its own, of which the log remembers the last.
+    Each identity has its own numbers; the log remembers the last of each.
     """
     known = log.delta.transaction_version(identity)
     if known is not None and known >= number:
@@ -301,18 +300,18 @@ def commit_once(log: TableLog, files: Sequence[AddAction], identity: str, number
         except CommitFailedError as error:
             if "Concurrent transaction" not in str(error):
                 raise
-            return False  # another process did so at this moment
+            return False  # another process was first
     return True
 
 
 def undo_after(log: TableLog, version: int) -> None:
-    """Make the table what it was in a version: by a commit, which removes nothing of what was committed since.
+    """Restore the table to a version by a new commit; no later file is deleted.
 
-    Of that version's files those that are no longer there stay out: somebody may have taken them out of the table.
+    Files of that version that no longer exist stay out: they may have been taken out on purpose.
     """
     if log.version != version:
         with told(log.data_dir, log.table):
-            # Without a look whether they are there, so that they have to be taken out again.
+            # Restores without checking that files exist, so that missing ones must be taken out again.
             log.delta.restore(version, ignore_missing_files=True)
             log.delta.repair()
             log.delta.update_incremental()
@@ -338,7 +337,7 @@ def _commit(
 
 
 def _version_with(log: TableLog, before: int, files: Sequence[AddAction]) -> int:
-    """The version that a commit made: the next one, unless others came between."""
+    """Version that a commit made: the next one, unless other commits came between."""
     with told(log.data_dir, log.table):
         log.delta.update_incremental()
     if log.version == before + 1 or not files:
@@ -351,14 +350,14 @@ def _version_with(log: TableLog, before: int, files: Sequence[AddAction]) -> int
 
 
 def commit_of(system: fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:
-    """The actions of a commit; FileNotFoundError when the log no longer has it."""
+    """Actions of a commit. Raises FileNotFoundError if the log no longer has it."""
     with system.open_input_stream(f"{root}{LOG_FOLDER}/{version:020}.json") as stream:
         return [json.loads(line) for line in stream.readall().splitlines()]
 
 
 @contextmanager
 def told(data_dir: DataDir, table: Table) -> Iterator[None]:
-    """Say what `deltalake` raises as a DataError of one line with what to do."""
+    """Turn what `deltalake` raises into a DataError of one line with advice."""
     try:
         yield
     except TableNotFoundError as error:
@@ -370,13 +369,13 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
             "nothing of this one was added: run it again"
         ) from error
     except (DeltaError, pa.ArrowException, OSError) as error:
-        # A store's message has many lines, of which the first says nothing.
+        # The first line of a store's message of many lines says nothing.
         cause = meaning(str(error)) if local_place(data_dir) is None else None
         raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error
 
 
 def _refuse_files_without_log(data_dir: DataDir, table: Table) -> None:
-    """Raise DataError for a Parquet file in the folder of a table that has no log."""
+    """Raise DataError if a table's folder has a Parquet file, but no log."""
     local = local_place(data_dir)
     if local is None or (local / table.name / LOG_FOLDER).is_dir():
         return
@@ -389,7 +388,7 @@ def _refuse_files_without_log(data_dir: DataDir, table: Table) -> None:
 
 
 def visible_files(folder: Path, pattern: str = "*") -> Iterator[Path]:
-    """The files in a folder and below it, without hidden ones and what hidden folders hold."""
+    """Files in a folder and below it, without hidden ones and the contents of hidden folders."""
     for path in folder.rglob(pattern):
         inside = path.relative_to(folder).parts
         if not any(part.startswith((".", "_")) for part in inside) and path.is_file():
@@ -401,7 +400,7 @@ def _plain(stem: str) -> str:
 
 
 def table_uri(data_dir: DataDir, table: Table) -> str:
-    """The place of a table, as `deltalake` understands it. DataError for a path that it does not."""
+    """Address of a table for `deltalake`. Raises DataError for a path that it cannot use."""
     local = local_place(data_dir)
     if local is None:
         return for_log(place(data_dir, table.name))
@@ -424,7 +423,7 @@ def _refuse_features(log: TableLog) -> None:
 
 
 def refuse_wrong_columns(log: TableLog) -> None:
-    """Raise DataError unless the table has all its columns, in their types."""
+    """Raise DataError unless the table has all its columns, with their types."""
     found = {field.name: field.type for field in pa.schema(log.delta.schema().to_arrow())}
     wrong = [column.name for column in log.table.columns if found.get(column.name) != ARROW_TYPES[column.type]]
     if wrong:
@@ -435,7 +434,7 @@ def refuse_wrong_columns(log: TableLog) -> None:
 
 
 def stats_of(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Rows of a file, and the bounds of the columns that readers look for, as Delta Lake writes them."""
+    """Statistics of a file in Delta Lake's form: rows, and the bounds of the columns that readers filter by."""
     names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     lows, highs, nulls = {}, {}, {}
     for place_of, name in enumerate(names):

@@ -81,19 +81,19 @@ __all__ = [
     "write_rows",
 ]
 
-# The versions of tables that a reader gets: those of a finished load, never in between.
+# Versions of tables for readers: those of a finished load, never in between.
 #
-# A load commits each of its tables by itself, and last of all says in table `loads`, by one commit, which versions
-# belong together (`commits.py`). A version that no row there names is of a load that goes on, or that never ended.
+# A load commits each of its tables by itself, and last of all its versions to table `loads`, in one commit
+# (`commits.py`). A version not listed there is of a load that is unfinished or failed.
 
 _READ = frozenset({"load_number", "load_ms", "table_name", "version", "table_id"})
 _AS_THEY_ARE = (LOADS, QUARANTINE)
-"""`loads` says itself which loads were finished, and a load that finds no good row refers to `quarantine`."""
+"""Read at the newest version: `loads` lists finished loads, and a load without a good row refers to `quarantine`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablesAt:
-    """The tables of a directory at versions, by name; those that have none here as they are."""
+    """The tables of a directory at versions, by name; tables without a version are read as they are."""
 
     data_dir: DataDir
     versions: Mapping[str, int] = field(default_factory=dict)
@@ -103,14 +103,14 @@ class TablesAt:
 
 
 Where = DataDir | TablesAt
-"""A directory of tables, or the tables of a directory as of one load; without a load it is the last finished one."""
+"""A directory of tables (read as of the last finished load), or the tables of a directory as of one load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A load that was finished: its number, counted from 1, when it was begun, and the versions of tables by name.
+    """A finished load: its number, counted from 1, its start time, and the versions of tables by name.
 
-    `ids` are those of the tables on which the next load stands.
+    `ids` are those of the tables that the next load builds on.
     """
 
     number: int
@@ -120,12 +120,12 @@ class Load:
 
 
 def last_load(data_dir: DataDir, as_of: AsOf | None = None) -> Load | None:
-    """The last load, or the one that `as_of` says; None if there is none."""
+    """The last load, or the load that `as_of` selects; None without any."""
     return _said(loads_of(data_dir), as_of)
 
 
 def loads_of(data_dir: DataDir) -> list[Load]:
-    """All loads that were finished, in order."""
+    """All finished loads, in order."""
     rows = _loads(data_dir) if has_log(data_dir, LOADS) else []
     own: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
@@ -142,15 +142,15 @@ def loads_of(data_dir: DataDir) -> list[Load]:
 
 
 def kept_loads(loads: Sequence[Load], since_ms: float) -> list[Load]:
-    """The loads of which one was the last at some time since then: the last of all, and those replaced since."""
+    """Loads that were the last one at some time since `since_ms`: the last of all, and those replaced since."""
     return [load for load, after in zip_longest(loads, loads[1:]) if after is None or after.load_ms >= since_ms]
 
 
 def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
-    """The tables as the last load made them, or the one that `as_of` says.
+    """Tables as of the last load, or of the load that `as_of` selects.
 
-    So a command reads all that it reads of a load from the same one. Tables of snapshots and samples are as they are:
-    the load names the snapshot that it is about. DataError when there is no such load.
+    So a command reads everything from the same load. Tables of snapshots and samples are read as they are: the load
+    names its snapshot. Raises DataError if there is no such load.
     """
     loads = loads_of(data_dir)
     load = _said(loads, as_of)
@@ -166,7 +166,7 @@ def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
 
 
 def tables_of(data_dir: DataDir, load: Load) -> TablesAt:
-    """The tables as a load made them."""
+    """Tables as the load made them."""
     own = {table.name for table in TABLES if is_of_loads(table)}
     return TablesAt(data_dir, {name: version for name, version in load.versions.items() if name in own})
 
@@ -183,12 +183,12 @@ def _said(loads: Sequence[Load], as_of: AsOf | None) -> Load | None:
 
 
 def is_of_loads(table: Table) -> bool:
-    """Whether loads make the table, so that it is read as of one of them."""
+    """True for tables that loads make, which are read as of a load."""
     return table.made_by == LOADS.made_by and table not in _AS_THEY_ARE
 
 
 def log_of(where: Where, table: Table) -> TableLog:
-    """The log of a table at the version to read. DataError for a table of loads when none of them was finished."""
+    """Log of a table at the version to read. Raises DataError for a table of loads without a finished load."""
     data_dir = data_dir_of(where)
     at = where if isinstance(where, TablesAt) else tables_at(data_dir) if is_of_loads(table) else TablesAt(data_dir)
     if table.name in at.versions:
@@ -203,14 +203,14 @@ def log_of(where: Where, table: Table) -> TableLog:
 
 
 def has_table(where: Where, table: Table) -> bool:
-    """Whether there is such a table, for readers that can do without."""
+    """True if the table exists."""
     return has_log(data_dir_of(where), table) and (
         not isinstance(where, TablesAt) or not is_of_loads(table) or table.name in where.versions
     )
 
 
 def data_dir_of(where: Where) -> DataDir:
-    """The directory."""
+    """Directory of the tables."""
     return where.data_dir if isinstance(where, TablesAt) else where
 
 
@@ -223,7 +223,7 @@ def _loads(data_dir: DataDir) -> list[dict[str, Any]]:
 
 
 def _load_rows(path: str, system: fs.FileSystem, data_dir: DataDir, name: str) -> list[dict[str, Any]]:
-    """The rows of a file; DataError where it cannot be read, or has other columns than the schema."""
+    """Rows of a file. Raises DataError if it is unreadable, or has other columns than the schema."""
     what_to_do = f"restore it from a copy, or take table {LOADS.name} away and run `{LOADS.made_by}`"
     with told(data_dir, LOADS):
         try:
@@ -237,7 +237,7 @@ def _load_rows(path: str, system: fs.FileSystem, data_dir: DataDir, name: str) -
 
 
 def _has_values(found: pa.Table, column: Column) -> bool:
-    """Whether there is one such column, with values where none may be missing."""
+    """True if there is exactly one such column, with values where NULL is not allowed."""
     places = found.schema.get_all_field_indices(column.name)
     if len(places) != 1:
         return False
@@ -250,17 +250,17 @@ def _utc(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-# Rows of tables: row by row, or columns as arrays.
+# Read and write rows of tables: row by row, or columns as arrays.
 
 ROWS_AT_ONCE = 50_000
 _NOT_THERE = "is in the log of the table, but not there"
 
 
 def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_stem: str) -> int:
-    """Add rows to a table, in one commit; the number of its version with them. They may come from a generator.
+    """Add rows to a table in one commit; returns the number of its new version. `rows` may be a generator.
 
-    Rows that were written by the same stem, and not yet compacted, are replaced; so is, in a table that is not
-    partitioned by date, everything with the same value in the column of its partitioning.
+    Replaces rows written with the same stem and not yet compacted; in a table that is not partitioned by date also all
+    rows with the same value in the partition column.
     """
     found = _arrow_rows(table, rows)
     log = log_to_write(data_dir, table)
@@ -274,7 +274,7 @@ def write_rows(data_dir: DataDir, table: Table, rows: Iterable[Row], *, file_ste
 
 
 def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identity: str, number: int) -> bool:
-    """Add rows, unless those of this identity and number, or of a later one, are in the table: whether it did.
+    """Add rows unless those of this or a later number of the identity are in the table; returns whether it did.
 
     The log remembers the last number of each identity, so this holds across kills, compaction and vacuum.
     """
@@ -284,7 +284,7 @@ def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identit
 
 
 def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
-    """Write a file for each value of the partitioning; they are nobody's before they are committed."""
+    """Write a file per value of the partition column; the files are in no version before a commit."""
     part = table.partition_by
     if not rows.num_rows:
         return []
@@ -298,14 +298,14 @@ def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> l
 
 
 def _part_values(part: Partitioning, rows: pa.Table) -> pa.Array:
-    """The value of the partitioning of each row."""
+    """Value of the partition column for each row."""
     given = rows.column(part.column).combine_chunks().dictionary_encode()
     values = [part.value_of({part.column: value}) for value in given.dictionary.to_pylist()]
     return pa.array(values, pa.string()).take(given.indices)
 
 
 def _arrow_rows(table: Table, rows: Iterable[Row]) -> pa.Table:
-    """Rows as pyarrow has them, a part of them at a time: of a million in Python each takes half a kilobyte."""
+    """Convert rows to a pyarrow table, batch by batch: a row takes half a kilobyte in Python."""
     schema, coming, parts = arrow_schema(table), iter(rows), list[pa.RecordBatch]()
     while part := list(islice(coming, ROWS_AT_ONCE)):
         _check_rows(table, part)
@@ -338,8 +338,8 @@ def _sync(file: Path) -> None:
 def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
     """All rows of a table, in order of file name; with `only`, those that have these values in these columns.
 
-    Raises DataError when the table is missing or empty or a file has other columns than the schema. That no row
-    has the values asked for is no error.
+    Raises DataError if the table is missing or empty, or if a file has other columns than the schema. Without rows of
+    these values the list is empty.
     """
     rows: list[Row] = read_table(where, table, only=only).to_pylist()
     return rows
@@ -348,7 +348,7 @@ def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None =
 def read_table(
     where: Where, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """What `read_rows` reads, as pyarrow has it, with some of its columns or all."""
+    """Read rows as `read_rows` does, as a pyarrow table, with some or all columns."""
     log = log_of(where, table)
     refuse_wrong_columns(log)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
@@ -360,7 +360,7 @@ def read_table(
 
 
 def _refuse_nulls(log: TableLog, found: pa.Table) -> None:
-    """Raise DataError for rows without a value that every row has: a file may be another's in spite of its columns."""
+    """Raise DataError for NULL in a required column: a file may be foreign in spite of its columns."""
     required = {column.name for column in log.table.columns if not column.nullable}
     for name in found.column_names:
         if name in required and (count := found.column(name).null_count):
@@ -373,19 +373,19 @@ def _refuse_nulls(log: TableLog, found: pa.Table) -> None:
 def rows_in(
     log: TableLog, files: Sequence[DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """The rows of some files of a table that are wanted; DataError when one cannot be read."""
+    """Rows of these files that match `wanted`. Raises DataError if a file is unreadable."""
     with told(log.data_dir, log.table):
         return _dataset_of(log, files).to_table(
             filter=wanted,
             columns=None if columns is None else list(columns),
-            # Through a file system that is written in Python, as that of other addresses is, a thread that still reads
-            # when the interpreter ends aborts the process.
+            # Other addresses use a file system written in Python: a thread that still reads through it when the
+            # interpreter ends aborts the process.
             use_threads=local_place(log.data_dir) is not None,
         )
 
 
 def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
-    """Files of a table as one; DataError when one of them cannot be read."""
+    """Files of a table as one dataset. Raises DataError if a file is unreadable."""
     for file in files:
         if reason := why_not(log.data_dir, log.table, file.path):
             if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
@@ -402,9 +402,9 @@ def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
 
 
 def keys_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> set[tuple[object, ...]]:
-    """The keys of the rows that were taken at these times, so that nobody adds them twice; of files that can be read.
+    """Keys of rows taken at these times, to prevent adding them twice; unreadable files are skipped.
 
-    By times and not by a range: what others measured in it may be a hundred times what is imported.
+    By times, not by range: the range may hold a hundred times the imported rows.
     """
     if not has_table(data_dir, table):
         return set()
@@ -414,7 +414,7 @@ def keys_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> set[t
 
 
 def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
-    """The keys of the rows with this value in a column, likewise."""
+    """Keys of rows with this value in a column; unreadable files are skipped."""
     if not has_table(data_dir, table):
         return set()
     log = log_of(data_dir, table)
@@ -431,7 +431,7 @@ def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> se
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file in the folder of a table that is not read, and why."""
+    """A file in the folder of a table that is not read, with the reason."""
 
     file: str
     reason: str
@@ -441,9 +441,9 @@ class Skipped:
 
 
 def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
-    """Of these files of a table those that can be read, by their footers, and those that cannot.
+    """Split these files of a table into readable ones and skipped ones, by their footers.
 
-    A column that may be NULL may be missing. Files that lie in the folder and are not of the table are named too.
+    Nullable columns may be missing. Files in the folder that are not of the table are also reported.
     """
     reasons = {file.path: reason for file in files if (reason := why_not(log.data_dir, log.table, file.path))}
     skipped = [Skipped(log.place_of(file), reasons[file.path]) for file in files if file.path in reasons]
@@ -451,7 +451,7 @@ def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFil
 
 
 def _strangers(log: TableLog) -> list[Skipped]:
-    """Files that lie in the folder of a table and were never in its log."""
+    """Files in the folder of a table that were never in its log."""
     local = local_place(log.data_dir)
     if local is None:
         return []
@@ -468,7 +468,7 @@ def _why_strange(file: Path) -> str:
 
 
 def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
-    """Why a file cannot be read as one of a table; None if it can. A column that may be NULL may be missing."""
+    """Why a file is unreadable as part of a table; None if it is readable. Nullable columns may be missing."""
     system, root = storage(data_dir, table)
     try:
         with system.open_input_file(f"{root}{path}") as stream:
@@ -491,7 +491,7 @@ def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
 
 def _has_column(schema: pa.Schema, wanted: pa.Field) -> bool:
     found = schema.field(wanted.name).type if wanted.name in schema.names else None
-    # What `deltalake` writes has texts by another name in memory; in the file they are the same.
+    # `deltalake` writes texts with another type in memory; in the file they are the same.
     return bool(wanted.type == (pa.string() if found in (pa.string_view(), pa.large_string()) else found))
 
 
@@ -508,7 +508,7 @@ def _check_rows(table: Table, rows: Sequence[Row]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dictionary:
-    """A column of texts: `codes` are indices into the sorted `names`, -1 where the value is NULL."""
+    """A column of texts: `codes` are indices into the sorted `names`, -1 for NULL."""
 
     names: tuple[str, ...]
     codes: npt.NDArray[np.int32]
@@ -520,15 +520,15 @@ ColumnArray = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.b
 def read_columns(
     where: Where, table: Table, names: tuple[str, ...], *, only: Mapping[str, object] | None = None
 ) -> dict[str, ColumnArray]:
-    """Some columns of a table, of the rows that have the values in `only`.
+    """Read some columns of a table, of the rows that have the values in `only`.
 
-    Integers that may be NULL become floats, with NaN for NULL. Raises DataError as `read_rows` does.
+    Nullable integers become floats, with NaN for NULL. Raises DataError as `read_rows` does.
     """
     return column_arrays(read_table(where, table, only=only, columns=names))
 
 
 def column_arrays(rows: pa.Table) -> dict[str, ColumnArray]:
-    """The columns of some rows as arrays, as `read_columns` gives them."""
+    """Columns of these rows as arrays, as in `read_columns`."""
     return {name: _array(rows.column(name).combine_chunks()) for name in rows.column_names}
 
 
@@ -539,7 +539,7 @@ def _array(column: pa.Array) -> ColumnArray:
         order = np.argsort(np.array(names, dtype=object)) if names else np.zeros(0, np.int64)
         rank = np.empty(len(names) + 1, np.int32)
         rank[order] = np.arange(len(names), dtype=np.int32)
-        rank[-1] = -1  # the place of NULL
+        rank[-1] = -1  # the code of NULL
         return Dictionary(tuple(names[place] for place in order), rank[coded.indices.fill_null(len(names)).to_numpy()])
     array: ColumnArray = column.to_numpy(zero_copy_only=False)
     return array

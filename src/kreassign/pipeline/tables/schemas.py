@@ -32,7 +32,7 @@ STRING, INT, BIGINT, DOUBLE, BOOLEAN, INTS = ColumnType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `nullable` ones are NULL exactly when the comment says so."""
+    """A column. Nullable columns are NULL exactly when the comment says so."""
 
     name: str
     type: ColumnType
@@ -41,15 +41,15 @@ class Column:
 
 
 LAST_DATE_MS = 253_402_214_400_000
-"""The begin of 9999-12-31, the last date that engines agree on."""
+"""Start of 9999-12-31, the last date that engines agree on, ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """The column by which the log of a table groups its files, so that a reader passes over those of no use.
+    """The column by which the log of a table groups its files, so that a reader skips files without matching rows.
 
-    Only the log has it, under its `name`; it is computed from `column` of the rows. With `is_date` that is a time in ms
-    since the epoch, and its UTC date the value.
+    Only the log has it, under its `name`; it is computed from `column` of the rows. With `is_date`, `column` is a time
+    in ms since the epoch, and the value its UTC date.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Partitioning:
     is_date: bool = False
 
     def value_of(self, row: Row) -> str:
-        """The value of a row."""
+        """Partition value of a row."""
         value = row[self.column]
         return date_of(value) if self.is_date else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def date_of(time_ms: int) -> str:
-    """The UTC date of a time. What is no date of this era counts as the first or the last of it."""
+    """UTC date of a time. Times outside 1970 to 9999 count as the first or the last date."""
     return f"{datetime.fromtimestamp(min(max(time_ms, 0), LAST_DATE_MS) // 1000, UTC):%Y-%m-%d}"
 
 
@@ -73,10 +73,9 @@ _BY_OPEN = Partitioning("open", "is_open")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: a Delta table in the folder named like it.
+    """A Delta table, in the folder of the same name.
 
-    `made_by` is the command that writes it, `key` the columns that identify a row, `partition_by` what groups its
-    files.
+    `made_by` is the command that writes it, `key` the columns that identify a row, `partition_by` groups its files.
     """
 
     name: str

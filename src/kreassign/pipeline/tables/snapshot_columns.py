@@ -1,6 +1,6 @@
-"""PURE. A cluster as it was found, its partitions as columns: a million replicas without a million objects.
+"""A cluster snapshot with its partitions as columns: a million replicas without a million objects. Pure.
 
-`ClusterSnapshot` is the same cluster as values, and what small ones are. Each can be made of the other.
+`ClusterSnapshot` has the same data as values, for small clusters. Each can be converted to the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition, SnapshotTopic
 
 UNKNOWN = -1
-"""Stands for an offset, a size or a directory that was not reported: none of them is negative."""
+"""Marks an offset, size or directory that was not reported; reported ones are never negative."""
 
 Ids = npt.NDArray[np.int32]
 Amounts = npt.NDArray[np.int64]
@@ -32,12 +32,12 @@ class Lists:
 
     @property
     def lengths(self) -> Ids:
-        """How long each list is, (P,)."""
+        """Length of each list, (P,)."""
         return np.diff(self.offsets)
 
     @property
     def owners(self) -> Ids:
-        """The partition of each value."""
+        """Partition of each value."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int32), self.lengths)
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -46,7 +46,7 @@ class Lists:
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]]) -> Lists:
-        """Lists as arrays."""
+        """Convert lists to arrays."""
         lengths = np.fromiter(map(len, lists), np.int32, len(lists))
         offsets = ends_of(lengths)
         return cls(offsets, np.fromiter(chain.from_iterable(lists), np.int32, int(offsets[-1])))
@@ -54,12 +54,12 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotColumns:
-    """P partitions with S replicas, by topic in the order of `head.topics`, and of a topic by number.
+    """P partitions with S replicas, ordered by topic as in `head.topics`, then by number.
 
-    `head` is the snapshot without any partition; `counts` (T,) says how many each of its topics has. `log_dirs` and
-    `sizes_bytes` (S,) go with the values of `replicas`. Directories are indices into `paths`. A broker of
-    `future_brokers` is moving its copy to the directory that `future_log_dirs` names in the same place. What was not
-    reported is `UNKNOWN`, of rates NaN.
+    `head` is the snapshot without partitions; `counts` (T,) has the number of partitions of each topic. `log_dirs` and
+    `sizes_bytes` (S,) go with the values of `replicas`. Directories are indices into `paths`. A broker in
+    `future_brokers` is moving its copy to the directory at the same place in `future_log_dirs`. Values that were not
+    reported are `UNKNOWN`, rates NaN.
     """
 
     head: ClusterSnapshot
@@ -84,28 +84,28 @@ class SnapshotColumns:
 
     @property
     def topics(self) -> Ids:
-        """The topic of each partition, as an index into `head.topics`, (P,)."""
+        """Topic of each partition, as an index into `head.topics`, (P,)."""
         return np.repeat(np.arange(len(self.counts), dtype=np.int32), self.counts)
 
     @property
     def numbers(self) -> Ids:
-        """The number of each partition in its topic, (P,)."""
+        """Number of each partition in its topic, (P,)."""
         firsts = np.repeat(ends_of(self.counts)[:-1], self.counts)
         return np.arange(len(self), dtype=np.int32) - firsts
 
     @property
     def is_moving(self) -> npt.NDArray[np.bool_]:
-        """Which partitions are being reassigned, (P,)."""
+        """Mask of partitions that are being reassigned, (P,)."""
         return (self.adding.lengths > 0) | (self.removing.lengths > 0)
 
     @property
     def size_bytes(self) -> Amounts:
-        """The size of the leader's copy, else of the largest; UNKNOWN if no broker reported one, (P,)."""
+        """Size of the leader's copy, else of the largest; UNKNOWN if no broker reported one, (P,)."""
         return partition_sizes(self.replicas, self.sizes_bytes, self.leaders)
 
 
 def partition_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amounts:
-    """As `SnapshotPartition.size_bytes` has it, of all partitions."""
+    """Sizes of all partitions, each as in `SnapshotPartition.size_bytes`."""
     found = np.full(len(leaders), UNKNOWN, np.int64)
     np.maximum.at(found, replicas.owners, sizes_bytes)
     led = (replicas.values == leaders[replicas.owners]) & (sizes_bytes != UNKNOWN)
@@ -115,10 +115,9 @@ def partition_sizes(replicas: Lists, sizes_bytes: Amounts, leaders: Ids) -> Amou
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenReplicas:
-    """The same with one entry per replica, (S,), as the planner reads it: sizes and rates are those of the partition.
+    """Snapshot with one entry per replica, (S,), as the planner reads it; sizes and rates are those of the partition.
 
-    `topics` are indices into the sorted `topic_names`. NaN stands for a size or rate that is not known, `UNKNOWN` for
-    such a directory.
+    `topics` are indices into the sorted `topic_names`. Unknown sizes and rates are NaN, unknown directories `UNKNOWN`.
     """
 
     topic_names: tuple[str, ...]
@@ -134,7 +133,7 @@ class SeenReplicas:
 
 
 def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
-    """Every replica, in the order of the columns."""
+    """One entry per replica, in the order of the columns."""
     owners, lists = columns.replicas.owners, columns.replicas
     names = [topic.name for topic in columns.head.topics]
     order = sorted(np.flatnonzero(columns.counts).tolist(), key=names.__getitem__)
@@ -156,15 +155,15 @@ def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
 
 
 def ends_of(counts: npt.NDArray[np.integer]) -> Ids:
-    """Where things of these counts begin that stand one after the other, and where the last one ends."""
+    """Start offsets of consecutive groups of these sizes, plus the end."""
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
 
 
-# --- and values ------------------------------------------------------------------------------------------------------
+# --- conversion to and from values -----------------------------------------------------------------------------------
 
 
 def columns_of(snapshot: ClusterSnapshot) -> SnapshotColumns:
-    """A snapshot as columns."""
+    """Convert a snapshot to columns."""
     found = [partition for topic in snapshot.topics for partition in topic.partitions]
     paths: dict[str | None, int] = {None: UNKNOWN}
 
@@ -192,7 +191,7 @@ def columns_of(snapshot: ClusterSnapshot) -> SnapshotColumns:
 
 
 def snapshot_of(columns: SnapshotColumns) -> ClusterSnapshot:
-    """The same as values."""
+    """Convert columns to a snapshot."""
     partitions = list(_partitions(columns))
     spans = pairwise(ends_of(columns.counts).tolist())
     topics = tuple(
@@ -203,14 +202,14 @@ def snapshot_of(columns: SnapshotColumns) -> ClusterSnapshot:
 
 
 def without_partitions(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """The head of a snapshot: all but the partitions of its topics."""
+    """Head of a snapshot: everything but the partitions of its topics."""
     return replace(
         snapshot, topics=tuple(SnapshotTopic(one.name, (), one.configs, one.topic_id) for one in snapshot.topics)
     )
 
 
 def _partitions(columns: SnapshotColumns) -> Iterator[SnapshotPartition]:
-    paths = (*columns.paths, None)  # UNKNOWN is the place of the last one
+    paths = (*columns.paths, None)  # UNKNOWN, -1, indexes the last one
     dirs = [paths[place] for place in columns.log_dirs.tolist()]
     sizes = [None if size == UNKNOWN else size for size in columns.sizes_bytes.tolist()]
     future = [columns.paths[place] for place in columns.future_log_dirs.tolist()]

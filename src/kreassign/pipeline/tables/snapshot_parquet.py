@@ -1,7 +1,7 @@
-"""Snapshot files in columns: a Parquet file with a row per partition, for clusters whose JSON nobody would read.
+"""Snapshot files in columns: a Parquet file with a row per partition, for clusters too large for JSON.
 
-The rest of the cluster is in the file's own metadata, under `KEY`, as JSON: what the JSON form of a snapshot has, with
-the number of its partitions for each topic. The columns: docs/reference/snapshot-file.md. Pages carry checksums.
+The rest of the cluster is in the file's own metadata, under `KEY`, as JSON: the JSON form of a snapshot, with the
+number of partitions for each topic. The columns: docs/reference/snapshot-file.md. Pages carry checksums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kreassign.pipeline.tables.snapshot_columns import UNKNOWN, Amounts, Ids, Li
 
 KEY = b"kreassign.snapshot"
 MOST_VALUES = 100_000_000
-"""In one column: fifty times the replicas of the largest clusters. A kilobyte of Parquet can stand for a billion."""
+"""Most values in one column: fifty times the replicas of the largest clusters. 1 KB of Parquet can hold a billion."""
 
 Numbers = npt.NDArray[Any]
 
@@ -35,7 +35,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "future_brokers": _INTS, "future_log_dirs": _TEXTS,
     "start_offset": pa.int64(), "end_offset": pa.int64(), "write_bytes_per_s": pa.float64(),
 }  # fmt: skip
-# Of the others many values are the same; of these, hardly any, but what comes next is often near.
+# Other columns repeat many values; these hardly do, but neighbours are often close.
 _ENCODINGS = dict.fromkeys(
     ("partition", "sizes_bytes.list.element", "start_offset", "end_offset"), "DELTA_BINARY_PACKED"
 ) | {"write_bytes_per_s": "BYTE_STREAM_SPLIT"}
@@ -43,11 +43,11 @@ _CODED = ("topic", "log_dirs.list.element", "future_log_dirs.list.element")
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-# Arrays are made of buffers, not by `pa.array`, which imports pandas where that is installed.
+# Arrays are built from buffers: `pa.array` would import pandas if installed.
 
 
 def write_columns_file(path: Path, columns: SnapshotColumns) -> None:
-    """Write a file, or over one that is there."""
+    """Write a file, replacing an existing one."""
     table = _table(columns)
     with pq.ParquetWriter(
         path,
@@ -63,7 +63,7 @@ def write_columns_file(path: Path, columns: SnapshotColumns) -> None:
 
 
 def _paths(schema: pa.Schema) -> list[str]:
-    """The columns as Parquet calls them."""
+    """Column paths in Parquet's notation."""
     return [f"{one.name}.list.element" if pa.types.is_list(one.type) else one.name for one in schema]
 
 
@@ -98,7 +98,7 @@ def _known(values: Amounts) -> pa.Array:
 
 
 def _filled(values: Numbers, is_known: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """An array with NULL where a value is not known."""
+    """Array with NULL where a value is unknown."""
     types = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64()}
     bits = None if is_known is None or is_known.all() else pa.py_buffer(np.packbits(is_known, bitorder="little"))
     return pa.Array.from_buffers(
@@ -111,7 +111,7 @@ def _lists(offsets: Ids, values: pa.Array) -> pa.Array:
 
 
 def _coded(names: Sequence[str], codes: Ids) -> pa.Array:
-    """Texts as indices into names, NULL for `UNKNOWN`."""
+    """Texts as indices into `names`, NULL for `UNKNOWN`."""
     texts = [name.encode() for name in names]
     offsets = ends_of(np.fromiter(map(len, texts), np.int64, len(texts)))
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
@@ -123,7 +123,7 @@ def _coded(names: Sequence[str], codes: Ids) -> pa.Array:
 
 
 def read_columns_file(path: Path, *, most_values: int = MOST_VALUES) -> SnapshotColumns:
-    """The snapshot in a file. Raises InputError, which names the file."""
+    """Read the snapshot in a file. Raises InputError, which names the file."""
     try:
         with pq.ParquetFile(path) as file:
             head, counts = _head(file, str(path))
@@ -148,7 +148,7 @@ def _head(file: pq.ParquetFile, name: str) -> tuple[ClusterSnapshot, tuple[int, 
 
 
 def _refuse_others(file: pq.ParquetFile, name: str, most_values: int) -> None:
-    """Raise InputError unless the columns are those of the format, and of no more values than are to be read."""
+    """Raise InputError unless the columns match the format and none has more than `most_values` values."""
     names = file.schema_arrow.names
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
@@ -172,14 +172,14 @@ def _refuse_others(file: pq.ParquetFile, name: str, most_values: int) -> None:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type without how it is kept in memory, and whatever its items are called."""
+    """The type without its encoding in memory and the name of list items."""
     if pa.types.is_dictionary(kind):
         return _plain(kind.value_type)
     return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 class _Reader:
-    """The columns of a file, each read, checked and copied when it is taken, so that never two are held as Arrow's.
+    """Columns of a file, each read, checked and copied when taken, so that Arrow never holds two of them.
 
     Raises InputError, which names file, column and row.
     """
@@ -189,7 +189,7 @@ class _Reader:
         self._file = file
 
     def columns(self, head: ClusterSnapshot, counts: Ids) -> SnapshotColumns:
-        """All of them."""
+        """Read all columns."""
         paths: dict[str, int] = {}
         (offsets, brokers), (dir_offsets, log_dirs), (size_offsets, sizes) = (
             self._lists("replicas", self._ids(0)),
@@ -260,7 +260,7 @@ class _Reader:
         return np.where(known, found, np.nan)
 
     def _codes(self, names: dict[str, int]) -> Callable[[str, pa.Array], Ids]:
-        """Indices into names, which are added; paths of both columns share them."""
+        """Indices into `names`, which grows; both path columns share it."""
 
         def read(column: str, array: pa.Array) -> Ids:
             texts: list[str | None] = array.dictionary.to_pylist()
@@ -288,7 +288,7 @@ class _Reader:
                 self._refuse(column, f"has {counts[0]} entries in row {row}, not one for each of {counts[1]} {listed}")
 
     def _refuse_other_rows(self, found: SnapshotColumns) -> None:
-        """What a row is follows from its place, so that must be what it says."""
+        """Refuse rows that are not in the order of topics and partitions, which the columns imply."""
         told = int(found.counts.sum())
         if told != len(found):
             raise InputError(f"{self._name} has {len(found)} rows, but its topics have {told} partitions")
@@ -305,7 +305,7 @@ class _Reader:
 
 
 def _numbers(array: pa.Array, kind: Any) -> Numbers:
-    """The values of an array, copied; anything where it is NULL."""
+    """Copy the values of an array; NULL becomes an arbitrary value."""
     _, data = array.buffers()
     if not len(array):
         return np.zeros(0, kind)

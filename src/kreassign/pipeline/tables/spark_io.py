@@ -1,7 +1,7 @@
-"""The only place where Spark reads and writes: every table is checked against its schema on the way in and out.
+"""Read and write tables with Spark, each checked against its schema. No other module does.
 
-Spark reads the Parquet files that the log of a table names, and writes into a folder that is new every time; only the
-commit to the log, which follows, makes them files of the table.
+Spark reads the Parquet files that the log of a table names, and writes into a new folder every time; only the
+following commit to the log makes its files part of the table.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DAY_MS = 86_400_000
 
 
 def struct_type(table: Table) -> spark_types.StructType:
-    """The schema for Spark, with the comments."""
+    """Spark schema of the table, with comments."""
     return spark_types.StructType(
         [
             spark_types.StructField(
@@ -68,21 +68,21 @@ def struct_type(table: Table) -> spark_types.StructType:
 
 
 def read_table(spark: SparkSession, where: Where, table: Table) -> DataFrame:
-    """All rows of a table with exactly its columns; DataError when it is missing or has other columns."""
+    """Read all rows of a table with exactly its columns. Raises DataError if it is missing or has other columns."""
     log = log_of(where, table)
     refuse_wrong_columns(log)
     return rows_of(spark, log, log.files())
 
 
 def source_log(data_dir: DataDir, table: Table) -> TableLog:
-    """A table that others write; DataError when it is missing or lacks columns that are never NULL."""
+    """Open the log of a source table. Raises DataError if it is missing or lacks required columns."""
     log = open_log(data_dir, table)
     refuse_wrong_columns(log)
     return log
 
 
 def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
-    """Of some files of a table those that can be read, and those that cannot; DataError when none can be."""
+    """Split files of a table into readable and skipped ones. Raises DataError if none is readable."""
     usable, skipped = usable_files(log, files)
     if files and not usable:
         raise DataError(
@@ -93,15 +93,15 @@ def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile
 
 
 def row_count(data_dir: DataDir, table: Table, version: int) -> int:
-    """How many rows a version of a table has, as its log says."""
+    """Number of rows of a version of a table, from its log."""
     return sum(file.row_count for file in open_log(data_dir, table, version).files())
 
 
 def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> DataFrame:
-    """The rows of some files of a table, with exactly its columns."""
+    """Read the rows of some files of a table, with exactly its columns."""
     if not files:
         return spark.createDataFrame([], struct_type(log.table))
-    # Names of folders say nothing here; without this option Spark would look for columns in them.
+    # Without this option Spark would derive columns from the names of folders.
     reader = spark.read.option("recursiveFileLookup", "true").schema(struct_type(log.table))
     return reader.parquet(*(log.place_of(file) for file in files))
 
@@ -109,9 +109,9 @@ def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> Da
 def write_table(
     rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None, append: bool = False
 ) -> int:
-    """Replace the rows of a table, or those in some parts of it, or add to them; the number of the new version.
+    """Replace the rows of a table, or of some partitions, or add to them; returns the number of the new version.
 
-    `parts` are values of its partitioning, and all rows must be in them. If that is not a date, there is one.
+    `parts` are values of the partition column, and all rows must be in them. If that is not a date, there is one value.
     """
     _refuse_other_columns(rows, table)
     log = log_to_write(data_dir, table)
@@ -124,10 +124,10 @@ def write_table(
 def write_parts(
     rows: DataFrame, data_dir: DataDir, table: Table, *, replaced: Sequence[str] | None, base: int | None
 ) -> int:
-    """Add rows to a table, each to its part, in place of all that is in the `replaced` parts; the new version's number.
+    """Add rows to their partitions, replacing all rows in the `replaced` ones; returns the new version's number.
 
-    With None they take the place of all rows. `base` is the version that the rows stand on: what was committed after it
-    belongs to a load that was never finished, and is undone first.
+    With `replaced` None, they replace all rows. `base` is the version that the rows build on: later commits belong to a
+    load that was never finished, and are undone first.
     """
     _refuse_other_columns(rows, table)
     log = log_to_write(data_dir, table)
@@ -143,7 +143,7 @@ def _refuse_other_columns(rows: DataFrame, table: Table) -> None:
 
 
 def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> list[AddAction]:
-    """Let Spark write into a new folder of the table; what is in it then, without files of no rows."""
+    """Let Spark write into a new folder of the table; returns its files with rows."""
     folder, part = str(uuid4()), log.table.partition_by
     is_known = part is None or (not part.is_date and parts is not None)
     staged = rows if part is None or is_known else rows.withColumn(part.name, _value_of(part))
@@ -157,19 +157,19 @@ def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> lis
 
 
 def _value_of(part: Partitioning) -> Column:
-    """As `Partitioning.value_of`."""
+    """Column expression for `Partitioning.value_of`."""
     return _date_of(part) if part.is_date else sql.col(part.column).cast("string")
 
 
 def _date_of(part: Partitioning) -> Column:
-    """As `Partitioning.value_of`, whatever the time zone of the session."""
+    """UTC date as in `date_of`, whatever the session's time zone."""
     bounded = sql.least(sql.greatest(sql.col(part.column), sql.lit(0)), sql.lit(LAST_DATE_MS))
     days = sql.floor(bounded / sql.lit(_DAY_MS)).cast("int")
     return sql.date_add(sql.lit("1970-01-01").cast("date"), days).cast("string")
 
 
 def _listed(log: TableLog, folder: str, value: str | None) -> list[AddAction]:
-    """The files of a folder that hold rows; without a value of the partitioning they are in folders named by it."""
+    """Files of a folder with rows; if `value` is None, the folders' names hold the partition values."""
     system, root = storage(log.data_dir, log.table)
     files = []
     for info in system.get_file_info(fs.FileSelector(f"{root}{folder}", recursive=True)):
