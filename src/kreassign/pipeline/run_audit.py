@@ -19,7 +19,7 @@ from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REP
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 THROTTLE_TOLERANCE = 1.1
-"""How much of its throttle a broker may use over a minute: Kafka averages over eleven seconds."""
+"""Share of its throttle that a broker may use over a minute: Kafka averages over eleven seconds."""
 
 _RUN = ("run_id", "cluster_id")
 _MOVE = (*_RUN, "topic", "partition")

@@ -36,7 +36,7 @@ from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Colu
 # Readings of offsets and sizes → rows of table `samples`.
 #
 # kafka_exporter reports offsets of a partition, whoever leads. The JMX exporter reports offsets and sizes of each
-# replica, on its broker's page; the leader's count. The leader comes from one of these:
+# replica, on its broker's page; only the leader's are used. The leader comes from one of these:
 #
 #     kafka_topic_partition_leader            kafka_exporter
 #     kafka_cluster_partition_replicascount   more than 0 on the leader, 0 on all others

@@ -84,7 +84,7 @@ class _Copies:
 
 
 def placed_copies(topics: Sequence[Topic], replicas: Lists, log_dirs: Batch[int, tuple[LogDir, ...]]) -> PlacedCopies:
-    """Place the copies of the brokers that answered; `replicas` lists all partitions, in order of `topics`."""
+    """Place the copies of brokers that answered; `replicas` has the list of every partition, in order of `topics`."""
     counts = np.array([len(topic.partitions) for topic in topics], np.int32)
     firsts = dict(zip((topic.name for topic in topics), ends_of(counts).tolist(), strict=False))
     copies = _reported_copies(log_dirs, firsts, dict(zip(firsts, counts.tolist(), strict=True)))

@@ -83,7 +83,7 @@ class _Daily:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What each partition's hours show about the errors of its rates; names follow the formulas above.
+    """Figures for the errors of each partition's rates, from its hours; names follow the formulas above.
 
     `is_by_log`: the size of records is only known from the whole log, and something is written.
     """

@@ -132,7 +132,7 @@ def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
     return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*QUARANTINE.column_names)
 
 
-# Samples of a load on Spark: which are judged, and what becomes of them.
+# Samples of a load on Spark: which are judged, and with what result.
 #
 # New rows of table `samples` are first checked one by one: a rule of one row that is true of them (`rules.py`) becomes
 # their `reason`. Then each task gets all samples of some partitions, new ones and those that the load before left open,

@@ -273,7 +273,7 @@ def _coverage(sample_count: Floats, epoch: Floats, write_bytes_per_s: Floats) ->
 
 
 def _verdict(coverage: Words, is_known: Mask, span_s: Floats) -> Words:
-    """Whether the data is enough to plan by, in the schema's words; the cases exclude each other."""
+    """Verdict on the data for planning, in the schema's words; the cases exclude each other."""
     not_enough = np.where(span_s >= DAY_S, "gaps", "short")
     return np.where(coverage == MEASURED, np.where(is_known, "enough", not_enough), "unknown")
 

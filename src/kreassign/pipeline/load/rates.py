@@ -169,7 +169,7 @@ Around = TypeVar("Around")
 
 @dataclass(frozen=True, slots=True)
 class SeriesRule(Generic[Around]):
-    """A rule for samples among neighbours: `reason` is shown in the tables, `is_broken` is the condition."""
+    """A rule for samples among neighbours: `reason` is shown in the tables, `why` its grounds, `is_broken` tests it."""
 
     reason: str
     is_broken: Callable[[Around], Mask]
@@ -352,7 +352,7 @@ def first_broken(rules: tuple[SeriesRule[Around], ...], near: Around, count: int
 #     a reading that is odd       does not count, see the rules above; the difference is of the readings around it
 #     a topic created again       it has another id: no difference, a new epoch
 #     a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
-#                                 brokers tell no ids (before Kafka 2.8), one with less than half left is another log
+#                                 brokers report no ids (before 2.8), a log with less than half left is another log
 #     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
 #     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
 #
@@ -394,7 +394,7 @@ class Verdict(IntEnum):
     """There is no sample before it."""
     RESET = 3
     TRUNCATED = 4
-    """The same log went back."""
+    """The end offset of the same log went back."""
     ODD = 5
     """The sample does not count."""
     TWICE = 6

@@ -59,7 +59,7 @@ class Treatment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for rows: `reason` is shown in the tables, `is_broken` is the condition, `why` its justification."""
+    """A rule for rows: `reason` is shown in tables, `why` its grounds, `is_broken` the condition (SQL or words)."""
 
     table: Table
     reason: str

@@ -344,7 +344,7 @@ def _taken_ms(where: Where, snapshot_id: str) -> int | None:
 # - Rates are records per second of `load_hours` times the `bytes_per_record` of the partition, as in `load_model`;
 #   only hours since the log was last reset count.
 # - A partition unmeasured in an hour of the day, or for a whole day, counts there with its mean when partitions are
-#   added up, so that a gap of one does not look like a fall of all.
+#   added up, so that a gap of one partition does not look like a drop of the sum.
 # - Days are counted back from the last measured hour of the cluster, as in `forecast.py`. A day is whole when nine
 #   tenths of it were measured. A sum has a point for a day when partitions with half of all writes have it.
 

@@ -63,8 +63,8 @@ from kreassign.pipeline.tables.schemas import (
 
 STOOD_ON = (SAMPLES, LOAD_HOURS, OPEN_SAMPLES, QUARANTINE, LOAD_QUALITY)
 ALL_AGAIN = "run `kreassign load --full`, which reads all samples that there are and nothing else"
-"""Advice if a load cannot build on the one before. It must read all samples and drop all hours together: closed hours
-would count the same samples twice, and dropping only hours would silently lose those of expired samples."""
+"""Advice if a load cannot build on the one before. A full load drops all hours, which would count the same samples
+twice; it is never automatic, because hours of expired samples are lost."""
 CLOCK_MS = 3_600_000
 """Clocks are often corrected by less than this; the rules of samples tolerate as much."""
 _IDENTITY = "load"
