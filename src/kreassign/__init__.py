@@ -188,11 +188,11 @@ _OTHERS = {
     "write_placement": "verify",
     "write_plan": "plan_files",
 }
-"""In which module of `kreassign.operations` a name is; others are tasks, or in the module for programs."""
+"""Module of `kreassign.operations` for each name that is in neither `plan_tasks` (tasks) nor `api` (functions)."""
 
 
 def __getattr__(name: str) -> Any:
-    """The function or class of this name, imported now."""
+    """Import and return a name of `__all__`. Raises AttributeError for any other."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _OTHERS.get(name, _TASKS if name[0].isupper() else _REST)
@@ -200,5 +200,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is offered, imported or not."""
+    """The names of `__all__`, imported or not, and `__version__`."""
     return [*__all__, "__version__"]

@@ -1,6 +1,6 @@
-"""Time, handed in rather than looked up, so that a rehearsal can run in virtual time.
+"""Time as an argument, so that a rehearsal can run in virtual time.
 
-Two kinds of it: what a person reads off the wall, which may jump, and what only differences mean anything of.
+Wall-clock milliseconds may jump; monotonic seconds do not, but only their differences mean anything.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the time comes from and how to wait."""
+    """Source of the time, and a way to wait."""
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -21,7 +21,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds of this clock."""
+        """Wait this many seconds of this clock."""
         ...
 
 
@@ -37,24 +37,24 @@ class SystemClock:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait this many seconds; not at all if negative."""
         time.sleep(max(0.0, seconds))
 
 
 def processor_s() -> float:
-    """Seconds that processors have worked for this process; only differences mean anything."""
+    """CPU seconds of this process; only differences mean anything."""
     return time.process_time()
 
 
 HICCUP_S = 5.0
-"""A process that slept so much longer than it wanted to was stopped, or its machine was."""
+"""A sleep this much longer than asked for means that the process or its machine was suspended."""
 
 
 class SteadyTime:
-    """The time of a process: it begins at the wall clock's and then goes on evenly, whatever the wall clock does.
+    """Wall-clock time of the start plus monotonic time since: steady, even if the wall clock is set.
 
-    A wall clock is set by people and by NTP, so a duration between two of its readings may be anything. The time while
-    the process was stopped in its sleep is left out: nobody looked then, so nothing follows from how long it was.
+    People and NTP set wall clocks, so a duration between two readings may be anything. Time during which the process
+    was suspended in its sleep is left out: the cluster was not observed, so nothing follows from its length.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -63,19 +63,19 @@ class SteadyTime:
         self._begin_s = clock.monotonic_s()
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, had the wall clock gone evenly since the beginning."""
+        """Milliseconds since the epoch, as if the wall clock had run evenly since the start."""
         return self._begin_ms + round((self._clock.monotonic_s() - self._begin_s) * 1000)
 
     def begin_after(self, at_ms: int) -> None:
-        """Be no earlier than that: what was written down before has come before."""
+        """Advance to at least `at_ms`, so that new events sort after recorded ones."""
         self._begin_ms += max(0, at_ms - self.now_ms())
 
     def ahead_ms(self) -> int:
-        """By how much the wall clock is ahead of this time now."""
+        """Milliseconds by which the wall clock is ahead of this time; negative if behind."""
         return self._clock.now_ms() - self.now_ms()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait this many seconds; leave out the excess if the process was suspended meanwhile."""
         before_s = self._clock.monotonic_s()
         self._clock.sleep(seconds)
         excess_s = self._clock.monotonic_s() - before_s - seconds
@@ -84,7 +84,7 @@ class SteadyTime:
 
 
 class VirtualClock:
-    """A clock that moves only when told to; waiting moves it at once."""
+    """A clock that only `sleep` advances, without waiting."""
 
     def __init__(self, start_ms: int = 0) -> None:
         self._elapsed_s = 0.0
@@ -95,9 +95,9 @@ class VirtualClock:
         return self._start_ms + round(self._elapsed_s * 1000)
 
     def monotonic_s(self) -> float:
-        """Virtual seconds since the clock was made."""
+        """Virtual seconds since the clock was created."""
         return self._elapsed_s
 
     def sleep(self, seconds: float) -> None:
-        """Move on by so many seconds, taking no time."""
+        """Advance the clock by this many seconds, without waiting."""
         self._elapsed_s += max(0.0, seconds)

@@ -1,26 +1,26 @@
 """Every exception of kreassign, in one tree.
 
     KreassignError
-    ├── InputError            what you gave us is wrong; nothing was sent           exit 2
-    │   ├── MalformedPlan     not the JSON we know; .path
+    ├── InputError            the input is wrong; nothing was sent                  exit 2
+    │   ├── MalformedPlan     not the JSON of Kafka's tools; .path
     │   └── IllegalPlan       breaks rules; .violations (all of them, not the first)
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
-    ├── ClusterError          the conversation with the cluster failed; .message .item .api    exit 4
-    │   ├── Unreachable       never got through; safe to try again
-    │   ├── OutcomeUnknown    sent, no answer; look before acting again
-    │   ├── Unauthenticated   TLS or SASL failed: one side does not believe who the other is
+    ├── ClusterError          a request to the cluster failed; .message .item .api    exit 4
+    │   ├── Unreachable       did not reach a broker; safe to retry
+    │   ├── OutcomeUnknown    sent, no answer; check the state before acting again
+    │   ├── Unauthenticated   TLS or SASL failed: client or broker does not trust the other
     │   ├── Unsupported       this cluster does not offer that API or version; nothing was sent
-    │   ├── ProtocolViolation the answer is not Kafka's protocol
+    │   ├── ProtocolViolation the answer does not follow Kafka's protocol
     │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
-    │   ├── StaleZnode        a znode is not what was read any more; nothing was written
+    │   ├── StaleZnode        a znode has changed since it was read; nothing was written
     │   ├── ControllerMoved   another controller is active; nothing was written
-    │   └── Rejected          Kafka said no; .code .name .retriable
-    ├── ExecutionError        a run cannot go on                                    exit 5
-    │   ├── Drifted           the cluster is not what the plan was made for
+    │   └── Rejected          Kafka answered with an error; .code .name .retriable
+    ├── ExecutionError        a run cannot continue                                 exit 5
+    │   ├── Drifted           the cluster is not as the plan expects
     │   └── JournalDamaged    the journal cannot be trusted
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
-    InvariantBroken           a bug of ours; an AssertionError, never caught
-                          (but where a journal is read back, which may be another version's)
+    InvariantBroken           a bug in kreassign; an AssertionError, never caught
+                          (except when a journal is read, which another version may have written)
 
 Messages say what happened, to what, and what to do next. The drop-in tools keep Kafka's own texts instead.
 """
@@ -33,13 +33,13 @@ from typing import Self
 
 
 class KreassignError(Exception):
-    """Anything that kreassign reports to its user; `exit_code` is the command line's answer."""
+    """Any error that kreassign reports to its user; `exit_code` is that of the command line."""
 
     exit_code = 1
 
 
 class InputError(KreassignError):
-    """What the user gave is wrong. Nothing was sent to any cluster."""
+    """The user's input is wrong. Nothing was sent to any cluster."""
 
     exit_code = 2
 
@@ -71,12 +71,11 @@ class Infeasible(KreassignError):
 
 
 class ClusterError(KreassignError):
-    """The conversation with a Kafka cluster failed.
+    """A request to a Kafka cluster failed.
 
-    `message` is what happened, in the cluster's own words where it has some. `item` is what it happened to (a
-    topic-partition, a topic, a broker, a configuration …) and `api` the name of the Kafka API; both are None where a
-    whole request failed or none was sent. The text of the exception is the message, and in brackets whatever of item,
-    API and error code the message does not name itself.
+    `message` says what happened, in the cluster's own words if it sent some. `item` is the topic-partition, topic,
+    broker or configuration concerned and `api` the name of the Kafka API; both are None if a whole request failed or
+    none was sent. `str` appends in brackets those of item, API and error code that the message does not contain.
     """
 
     exit_code = 4
@@ -88,7 +87,7 @@ class ClusterError(KreassignError):
         self.api = api
 
     def about(self, item: object) -> Self:
-        """The same error for one item of a request that failed as a whole."""
+        """Return a copy of this error for one item of a request that failed as a whole."""
         error = type(self).__new__(type(self), *self.args)
         error.__dict__.update(self.__dict__)
         error.item = item
@@ -107,15 +106,15 @@ class ClusterError(KreassignError):
 
 
 class Unreachable(ClusterError):
-    """The request never got through to a broker, so trying again is safe."""
+    """The request never reached a broker, so a retry is safe."""
 
 
 class OutcomeUnknown(ClusterError):
-    """The request was sent and no answer came: it may or may not have been carried out."""
+    """The request was sent without an answer: it may or may not have been executed."""
 
 
 class Unauthenticated(ClusterError):
-    """TLS or SASL failed, so nothing was sent; trying again without other credentials is of no use."""
+    """TLS or SASL failed, so nothing was sent; a retry needs other credentials."""
 
 
 class Unsupported(ClusterError):
@@ -123,11 +122,11 @@ class Unsupported(ClusterError):
 
 
 class ProtocolViolation(ClusterError):
-    """What came back is not an answer in Kafka's protocol."""
+    """The answer does not follow Kafka's protocol."""
 
 
 class DamagedZnode(ClusterError):
-    """A znode does not hold what Kafka writes there. Kafka may be stuck on it too, so it is told and left alone."""
+    """A znode does not hold what Kafka writes there. Kafka may be stuck on it too, so it is only reported."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"znode {path} is damaged: {reason}; look at it with zookeeper-shell before anything else")
@@ -135,19 +134,19 @@ class DamagedZnode(ClusterError):
 
 
 class StaleZnode(ClusterError):
-    """A znode is of another version than was read, so that nothing was written: read it again, then decide."""
+    """The version of a znode changed since it was read, so nothing was written: read it again, then decide."""
 
 
 class ControllerMoved(ClusterError):
-    """Another controller has been elected since, so that nothing was written. Whoever asked must ask that one."""
+    """Another controller was elected meanwhile, so nothing was written. Ask the new one."""
 
 
 class Rejected(ClusterError):
     """Kafka answered with an error code.
 
     `code` and `name` are Kafka's (for example 39 and "INVALID_REPLICA_ASSIGNMENT", see `kreassign.model.error_codes`),
-    `message` is Kafka's, or the default text of the code where the response carried none. `retriable` says whether
-    Kafka's own client would try again.
+    `message` is Kafka's, or the code's default text if the response carried none. `retriable` is True if Kafka's own
+    client would retry.
     """
 
     def __init__(
@@ -163,13 +162,13 @@ class Rejected(ClusterError):
 
 
 class ExecutionError(KreassignError):
-    """A run cannot go on. Its journal says how far it came."""
+    """A run cannot continue. Its journal shows how far it came."""
 
     exit_code = 5
 
 
 class Drifted(ExecutionError):
-    """The cluster is not what the plan was made for."""
+    """The cluster is not in the state that the plan expects."""
 
 
 class JournalDamaged(ExecutionError):
@@ -183,14 +182,14 @@ class DataError(KreassignError):
 
 
 class InvariantBroken(AssertionError):
-    """Something that cannot be, is: a bug of ours. Never caught."""
+    """An impossible state: a bug in kreassign. Never caught."""
 
 
 @contextmanager
 def requires(what: str, package: str, extra: str) -> Iterator[None]:
-    """Around imports of packages that an extra brings: raise KreassignError, which names the extra, if one is missing.
+    """Raise KreassignError, which names the extra, if an import in this context misses a package of that extra.
 
-    `what` is what needs them.
+    `what` is the feature that needs the packages.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""The goals: each is a load that every replica brings to its broker, and that should be even.
+"""The goals: loads that replicas put on their brokers, and that should be even.
 
-All goals of kreassign stand in `GOALS` and `OPTIONAL_GOALS`; other packages bring their own by an entry point.
+kreassign's own are in `GOALS` and `OPTIONAL_GOALS`; other packages add theirs by an entry point.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from kreassign.errors import InputError
 from kreassign.planner.arrays import BytesArray, FloatArray
 
 ENTRY_POINT_GROUP = "kreassign.goals"
-"""Packages name their goals in this group: `weight = "my_goals:WEIGHT"`, where WEIGHT is a Goal."""
+"""Entry point group for goals of other packages: `weight = "my_goals:WEIGHT"`, where WEIGHT is a Goal."""
 
 TOPIC_SPREAD = "topic-spread"
-"""Named among the goals, but no load of a broker: see `search/spread.py`."""
+"""A goal that is not a load of brokers: see `search/spread.py`."""
 
 
 TOPIC_LEADERS = "topic-leaders"
-"""Named among the goals, but no load of a broker: see `search/spread.py`."""
+"""A goal that is not a load of brokers: see `search/spread.py`."""
 
 FAILOVER = "failover"
-"""Named among the goals, but no load of a broker: see `search/failover.py`."""
+"""A goal that is not a load of brokers: see `search/failover.py`."""
 
 
 class PartitionLoads(Protocol):
-    """What a goal may read of P partitions, an array of shape (P,) each; `problem.cluster.Partitions` has it."""
+    """Properties of P partitions that a goal may read, shape (P,) each; see `problem.problem.Partitions`."""
 
     @property
     def size_bytes(self) -> BytesArray:
@@ -38,19 +38,19 @@ class PartitionLoads(Protocol):
 
     @property
     def write_bytes_per_s(self) -> FloatArray:
-        """What producers write."""
+        """Bytes/s that producers write."""
 
     @property
     def read_bytes_per_s(self) -> FloatArray:
-        """What the leader sends to consumers and followers."""
+        """Bytes/s that the leader sends to consumers and followers."""
 
     @property
     def follower_read_bytes_per_s(self) -> FloatArray:
-        """What each follower sends to consumers (KIP-392); 0 unless they fetch from followers."""
+        """Bytes/s that each follower sends to consumers (KIP-392); 0 unless they fetch from followers."""
 
     @property
     def coordinated_count(self) -> FloatArray:
-        """How many groups and transactional ids the leader coordinates; 0 unless somebody said."""
+        """Groups and transactional ids that the leader coordinates; 0 unless they were given."""
 
     @property
     def leader_cpu(self) -> FloatArray:
@@ -64,7 +64,7 @@ class PartitionLoads(Protocol):
 
 
 Column = Callable[[PartitionLoads], FloatArray]
-"""From the partitions to one number for each: shape (P,)."""
+"""Function from the partitions to one number for each: shape (P,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Goal:
     """One resource to balance.
 
     A replica adds `leader(partitions)[p]` to its broker while it leads partition p, and `follower(partitions)[p]`
-    while it follows. That is all the search knows of a goal, so a goal of the user's own is such a value too.
-    `name` is also the key of the broker's capacity for it, `unit` what one of it is called when shown, `why` says what
-    the goal is good for. `counts` says that loads are whole numbers, so that its bands are too.
+    while it follows. The search knows nothing else of a goal, so users can define their own. `name` is also the key of
+    the broker's capacity for it, `unit` the unit shown, `why` the reason shown. `counts` is True if loads are whole
+    numbers, so that bands are too.
     """
 
     name: str
@@ -86,12 +86,12 @@ class Goal:
 
 
 def nothing(partitions: PartitionLoads) -> FloatArray:
-    """The load of a role that does not use the resource."""
+    """Zero load, (P,): for a role that does not use the resource."""
     return np.zeros(len(partitions))
 
 
 def one_each(partitions: PartitionLoads) -> FloatArray:
-    """The load of a resource that counts."""
+    """Load 1 per replica, (P,): for a resource that is counted."""
     return np.ones(len(partitions))
 
 
@@ -141,7 +141,7 @@ POTENTIAL_NET_OUT = Goal(
 )
 
 GOALS = (DISK, NET_IN, NET_OUT, CPU, REPLICAS, LEADERS)
-"""The goals that apply unless others are named, most important first."""
+"""Default goals, most important first."""
 
 COORDINATORS = Goal(
     "coordinators",
@@ -153,15 +153,15 @@ COORDINATORS = Goal(
 )
 
 OPTIONAL_GOALS = (POTENTIAL_NET_OUT, COORDINATORS)
-"""Pursued only if named."""
+"""Goals that apply only if named."""
 
 _BY_NAME = {goal.name: goal for goal in (*GOALS, *OPTIONAL_GOALS)}
 
 
 def goal_named(name: str) -> Goal:
-    """The goal of this name.
+    """Return the goal of this name.
 
-    Raises InputError when there is none, or when what an entry point names is no goal or cannot be imported.
+    Raises InputError if there is none, or if its entry point is not a Goal or cannot be imported.
     """
     if name in _BY_NAME:
         return _BY_NAME[name]

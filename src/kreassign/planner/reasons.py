@@ -1,9 +1,9 @@
-"""Why each change of a plan is made: what would be missed again if it alone were taken back.
+"""The reason for each change of a plan: the goal that would be missed if this change alone were undone.
 
-Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
-undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
-exchange) is explained by what it takes off the distance today; by `together` if that is nothing either, or by
-`failover` or `topic-spread` where the policy asks for them.
+Forced changes are named by what forces them. The worth of any other is the growth of the distance from the bands if it
+alone is undone after the plan. A change that is worth nothing alone (one half of an exchange) is explained by what it
+takes off the distance today; by `together` if that is nothing either, or by `failover` or `topic-spread` if the policy
+asks for them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ CAPACITY = "capacity:"
 _NEVER_STAYS = frozenset({"drain", "repair", "factor"})
 
 Cause = tuple[str, float, str]
-"""What a shift is named by, how much of it, and in which unit."""
+"""Name of the cause of a shift, its amount, and the unit of the amount."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shifts:
-    """Load that goes from one broker to another, M times.
+    """M shifts of load from one broker to another.
 
     `sources` and `destinations` (M) are broker indices, NOWHERE for a replica that is only added or only removed.
-    `loads` (M, R) is what goes over, per band. `leading` (M) tells a change of leader from a copy.
+    `loads` (M, R) is the load shifted per band. `leading` (M) is True for a change of leader, False for a copy.
     """
 
     partitions: IntArray
@@ -45,7 +45,7 @@ class Shifts:
 
 
 def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation) -> dict[int, tuple[Reason, ...]]:
-    """The reasons of every partition that changes, by its index."""
+    """Reasons for every partition that changes, by its index."""
     changes = changes_of(problem, assignment)
     shifts = _shifts(problem, assignment, changes)
     found: dict[int, list[Reason]] = {int(one): [] for one in np.flatnonzero(changes.differs)}
@@ -64,16 +64,16 @@ def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation)
 
 
 def distance_from_band(load: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Distance from the band, 0 inside."""
+    """Distance from the band, in the unit of the load; 0 inside, up to rounding."""
     off = np.maximum(np.maximum(load - high, low - load), 0.0)
     return np.where(off > ROUNDING * np.maximum(1.0, np.abs(load)), off, 0.0)
 
 
 def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shifts:
-    """Pair what leaves each partition with what arrives, in order; then changes of leader among those that stay."""
+    """Pair leaving with arriving replicas of each partition, in order; then changes of leader among those that stay."""
     now = problem.partitions
     gone = np.flatnonzero(changes.removed)
-    if problem.rules.only_forced:  # of a list that gets shorter, what could have stayed is what the copies are for
+    if problem.rules.only_forced:  # of a shrinking list, pair copies with those that could stay
         could_stay = problem.brokers.staying[now.replicas[gone]] & ~now.is_lost[gone]
         gone = gone[np.lexsort((~could_stay, now.owners[gone]))]
     leaving = now.owners[gone], now.replicas[gone]
@@ -114,7 +114,7 @@ def _paired(
 
 
 def _ranked(owners: IntArray) -> list[tuple[int, int]]:
-    """Each entry with its number among those of the same partition; entries are sorted by partition."""
+    """Each entry with its rank among those of the same partition; entries are sorted by partition."""
     first = np.searchsorted(owners, owners)
     return list(zip(owners.tolist(), (np.arange(len(owners)) - first).tolist(), strict=True))
 
@@ -129,7 +129,7 @@ def _columns(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 
 def _worths(shifts: Shifts, evaluation: Evaluation) -> list[list[tuple[str, float, str]]]:
-    """Per shift the goals it serves, the one it serves most (by the width of the band) first."""
+    """Goals that each shift serves, the most served (relative to the width of the band) first."""
     width = np.where(np.isfinite(evaluation.high), evaluation.high, 0.0).mean(axis=0)
     undone = _relief(shifts, evaluation, evaluation.after, undo=True)
     today = _relief(shifts, evaluation, evaluation.before, undo=False)
@@ -148,7 +148,7 @@ def _worths(shifts: Shifts, evaluation: Evaluation) -> list[list[tuple[str, floa
 
 
 def _relief(shifts: Shifts, evaluation: Evaluation, load: FloatArray, *, undo: bool) -> FloatArray:
-    """By how much each shift lessens the distances from the bands, shape (M, R)."""
+    """Decrease of the distances from the bands by each shift, shape (M, R)."""
     total = np.zeros_like(shifts.loads)
     for brokers, sign in ((shifts.sources, -1.0), (shifts.destinations, 1.0)):
         there = brokers != NOWHERE
@@ -189,7 +189,7 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Ca
 
 
 def _comes_nearer(problem: Problem, partition: int, source: int, destination: int) -> bool:
-    """Whether leading goes to a rack that is more preferred for leaders of the topic."""
+    """True if leading goes to a rack that is more preferred for leaders of the topic."""
     names, racks = problem.partitions.topic_names, problem.brokers.racks
     order = problem.rules.leader_racks.get(names[problem.partitions.topics[partition]], ())
     places = {problem.brokers.rack_names.index(rack): place for place, rack in enumerate(order)}
@@ -199,13 +199,13 @@ def _comes_nearer(problem: Problem, partition: int, source: int, destination: in
 def _for_room(
     problem: Problem, assignment: Assignment, changes: Changes, shifts: Shifts, forced: list[Cause | None]
 ) -> dict[int, Cause]:
-    """Shifts that the task does not demand, by number: which limit their source would exceed without, by how much."""
+    """Limit that the source would exceed without each shift that the task does not demand, by its number."""
     found: dict[int, Cause] = {}
     beyond = beyond_task(problem, changes) if problem.rules.only_forced else {}
     if not beyond:
         return found
     case = case_of(problem, assignment, changes)
-    # The last ones of a partition: those that crowd a rack, of which the first stay, are the others.
+    # From the end of each partition: of the replicas that crowd a rack, the first stay.
     for number in np.flatnonzero(np.isin(shifts.partitions, list(beyond)) & ~shifts.leading)[::-1].tolist():
         partition, source, cause = int(shifts.partitions[number]), int(shifts.sources[number]), forced[number]
         if not beyond[partition] or (cause is not None and cause[0] in _NEVER_STAYS):
@@ -233,11 +233,11 @@ def _as_reason(
 
 
 def _last_cause(problem: Problem, *, leading: bool = False) -> str:
-    """What a change is for that is worth nothing for a band: one of the goals that come last, if they are pursued."""
+    """The goal behind a change that no band needs: among those that come last, if they are pursued."""
     rules = problem.rules
     last = (FAILOVER, rules.failover), (TOPIC_LEADERS, rules.topic_leaders), (TOPIC_SPREAD, rules.topic_spread)
     pursued = [goal for goal, tolerance in last if tolerance is not None]
-    # Copies spread no leaders; of a change of leaders that the bands do not need, even ones are the likelier reason.
+    # Copies do not spread leaders; a change of leaders that no band needs most likely evens leaders of topics.
     likely = [goal for goal in pursued if (goal == TOPIC_LEADERS) == leading] or pursued
     return next(iter(likely), "together")
 

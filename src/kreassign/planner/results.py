@@ -1,7 +1,7 @@
-"""A finished plan with its report: replica lists, independent evaluation, facts file, and the answer to "why not".
+"""A finished plan with its report: replica lists, independent evaluation, facts file, and answers to "why not".
 
-`outcome_of` checks, explains and prices an assignment. `plan_of` and `assignment_of` translate between a plan in
-words of the model (broker ids, paths) and an assignment in arrays (indices). `explain` is about one partition.
+`outcome_of` checks, explains and prices an assignment. `plan_of` and `assignment_of` translate between a plan
+(broker ids, paths) and an assignment in arrays (indices). `explain` is about one partition.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from kreassign.planner.check.topics import (
 from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
 from kreassign.planner.reasons import distance_from_band, reasons_of
 
-# Between a plan in words of the model (broker ids, paths) and an assignment in arrays (indices).
+# Translate between a plan (broker ids, paths) and an assignment in arrays (indices).
 
 
 def plan_of(problem: Problem, assignment: Assignment) -> Plan:
-    """The replica lists of every partition that changes, in the order of the partitions.
+    """Replica lists of all changed partitions, in the order of the partitions.
 
-    Where a replica stays in its log directory or may go anywhere, its entry says `any`.
+    An entry's log directory is `any` where a replica keeps its directory or may use any.
     """
     return Plan(
         tuple(_plan_entry(problem, assignment, partition) for partition in changed_partitions(problem, assignment))
@@ -61,7 +61,7 @@ def plan_of(problem: Problem, assignment: Assignment) -> Plan:
 
 
 def current_plan(problem: Problem, assignment: Assignment) -> Plan:
-    """The present lists of the same partitions: where to go back to, and what is expected before the start."""
+    """Present lists of the partitions that change: the rollback target, and the state expected at the start."""
     present = Assignment.current(problem.partitions)
     return Plan(
         tuple(_plan_entry(problem, present, partition) for partition in changed_partitions(problem, assignment))
@@ -69,16 +69,16 @@ def current_plan(problem: Problem, assignment: Assignment) -> Plan:
 
 
 def changed_partitions(problem: Problem, assignment: Assignment) -> list[int]:
-    """Indices of the partitions that an assignment changes, ascending."""
+    """Ascending indices of the partitions that an assignment changes."""
     indices: list[int] = np.flatnonzero(changes_of(problem, assignment).differs).tolist()
     return indices
 
 
 def assignment_of(problem: Problem, plan: Plan) -> Assignment:
-    """The present replicas with those of the plan in their places.
+    """The present assignment with the plan's replica lists in it.
 
-    A log directory that the plan leaves open is the present one where the replica stays on its broker. Raises
-    IllegalPlan, which names every partition, broker and log directory that is not there, and repeated partitions.
+    A replica that stays on its broker keeps its log directory unless the plan names another. Raises IllegalPlan, which
+    names every unknown partition, broker and log directory, and repeated partitions.
     """
     problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
     problems += [f"{entry.topic_partition}: a broker is named more than once in {list(entry.replicas)}"
@@ -96,12 +96,12 @@ def assignment_of(problem: Problem, plan: Plan) -> Assignment:
 
 
 def index_of(partitions: Partitions, name: TopicPartition) -> int | None:
-    """Where a partition stands among the partitions; None if it is not one of them."""
+    """Index of a partition; None if there is no such partition."""
     try:
         topic = partitions.topic_names.index(name.topic)
     except ValueError:
         return None
-    # Needles of the array's own type, or the whole array would be converted for each of them.
+    # Search for values of the array's own type, or NumPy converts the whole array each time.
     start, end = np.searchsorted(partitions.topics, np.array([topic, topic + 1], partitions.topics.dtype))
     number = np.array(name.partition, partitions.numbers.dtype)
     place = int(start + np.searchsorted(partitions.numbers[start:end], number))
@@ -176,16 +176,16 @@ def _flat(values: Iterable[int]) -> IntArray:
     return np.fromiter(values, np.int32)
 
 
-# The plan with everything that is reported of it.
+# The plan with its report.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
+    """Purpose of a plan and sources of its inputs. Without a rate, no time is predicted.
 
-    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known; `loads` is what the
-    rates of the problem rest on; `rack_prices` is what copies between racks cost. `limits` says whence those of the
-    brokers are known, `unknown_goals` what was asked for of which nothing is known.
+    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known; `loads` is the
+    basis of the rates; `rack_prices` are the prices of copies between racks. `limits` are the brokers' limits with
+    their sources, `unknown_goals` the requested goals without any data.
     """
 
     task: str
@@ -202,7 +202,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The plan, the present lists of the same partitions, its independent evaluation, and its facts file."""
+    """A plan, the present lists of its partitions, its independent evaluation, and its facts file."""
 
     problem: Problem
     assignment: Assignment
@@ -213,7 +213,7 @@ class Outcome:
 
 
 def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outcome:
-    """Check, explain and price an assignment. Raises IllegalPlan when it breaks a rule of the problem."""
+    """Check, explain and price an assignment. Raises IllegalPlan if it breaks a rule of the problem."""
     evaluation = evaluate(problem, assignment)
     if evaluation.violations:
         raise IllegalPlan(evaluation.violations)
@@ -256,14 +256,14 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
 
 
 def _worst_losses(problem: Problem, assignment: Assignment) -> tuple[Losses, ...]:
-    """What losing one more broker or rack would bring before and after the plan; nothing unless that is a goal."""
+    """Losses of one more broker or rack before and after the plan; empty unless failover is a goal."""
     if problem.rules.failover is None:
         return ()
     return losses(problem, Assignment.current(problem.partitions)), losses(problem, assignment)
 
 
 def least_bytes(problem: Problem, evaluation: Evaluation) -> int:
-    """What any plan must copy that brings about as much: the bands too if this one meets them, else what is forced."""
+    """Bytes that any plan as good must copy: to meet the bands if this one does, else only forced copies."""
     return _bound(problem, evaluation).total
 
 
@@ -272,7 +272,7 @@ def _bound(problem: Problem, evaluation: Evaluation) -> BytesBound:
 
 
 def _measured_by(problem: Problem, evaluation: Evaluation) -> Problem:
-    """The problem that a plan is measured by: without the bands if it misses any."""
+    """The problem that bounds a plan: without the bands if the plan misses any."""
     return replace(problem, bands=()) if evaluation.misses() else problem
 
 
@@ -315,7 +315,7 @@ def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
 
 
 def means_of(evaluation: Evaluation) -> tuple[GoalMean, ...]:
-    """What the loads of brokers are compared with, a mean for each goal of an evaluation."""
+    """Mean load of the brokers for each goal, before and after."""
     return tuple(
         GoalMean(goal, unit, evaluation.mean(index, before=True), evaluation.mean(index))
         for index, (goal, unit) in enumerate(zip(evaluation.goals, evaluation.units, strict=True))
@@ -336,13 +336,13 @@ def _brokers(evaluation: Evaluation) -> tuple[PlannedBroker, ...]:
     )
 
 
-# Why the replicas of one partition move, and why the others do not.
+# Explain why the replicas of one partition move or stay.
 
 
 def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
-    """Sentences about one partition: what changes and why, and for each replica that stays, why it does.
+    """Sentences about one partition: the change and its reasons, and for each replica that stays, why.
 
-    Raises InputError for a partition that is not there.
+    Raises InputError for an unknown partition.
     """
     partition = index_of(outcome.problem.partitions, name)
     if partition is None:
@@ -402,7 +402,7 @@ def _why_not(outcome: Outcome, partition: int, broker: int, final: list[int]) ->
 
 
 def _barred(problem: Problem, partition: int, broker: int, final: list[int]) -> dict[str, BoolArray]:
-    """Why brokers cannot take the replica, by reason."""
+    """Brokers that cannot take the replica, (N,) each, by reason."""
     count = len(problem.brokers)
     there = np.isin(np.arange(count), final)
     wanted = problem.partitions.broker_sets[partition]
@@ -431,7 +431,7 @@ def _counts(barred: dict[str, BoolArray]) -> Iterator[str]:
 
 
 def _gains(outcome: Outcome, partition: int, broker: int, *, leads: bool) -> tuple[FloatArray, list[str]]:
-    """How much nearer to the bands moving it to each broker would bring the two, and the goal that gains most."""
+    """Decrease of the distance from the bands (N,) by moving the replica to each broker, and the goal gaining most."""
     problem, evaluation = outcome.problem, outcome.evaluation
     columns = [band.goal.leader if leads else band.goal.follower for band in problem.bands]
     load = np.array([float(column(problem.partitions)[partition]) for column in columns])

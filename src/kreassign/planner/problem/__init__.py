@@ -1,1 +1,1 @@
-"""What the planner is given: brokers, partitions, goals and limits, as frozen arrays."""
+"""Input of the planner: brokers, partitions, goals and limits, as frozen arrays."""

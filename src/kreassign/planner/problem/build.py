@@ -1,7 +1,7 @@
 """Build a problem: from brokers and partitions one by one, or from columns of the snapshot and load tables.
 
-`problem_of` takes facts, as people and small tables give them. `problem_from` takes columns, without an object per
-replica. Both use the default policy; `with_policy` and `dataclasses.replace` set others.
+`problem_of` takes objects, for small inputs. `problem_from` takes columns, without an object per replica. Both use the
+default policy; `with_policy` and `dataclasses.replace` set others.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.problem import Brokers, LogDirs, Partitions, Problem
 
-# From facts about single brokers and partitions.
+# Build from facts about single brokers and partitions.
 
 
 @dataclass(frozen=True, slots=True)
 class LogDirFacts:
-    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None if unknown.
+    """A log directory. `capacity_bytes` is the space for replicas, without the reserve; None if unknown.
 
-    One that is offline has failed: it receives nothing, and what was in it is lost.
+    An offline directory receives nothing, and its replicas are lost.
     """
 
     path: str
@@ -42,11 +42,10 @@ class LogDirFacts:
 class BrokerFacts:
     """A broker as the planner sees it.
 
-    `capacity` limits what it may carry, by goal name (disk in bytes with the reserve taken off, net-in and net-out in
-    bytes/s, CPU in the unit of the loads, replicas and leaders as counts); what is not named has no limit. `share`
-    overrides which part of each resource's total the broker should carry, relative to the others; without it, shares
-    follow the capacities, or are equal where not every broker names one. `must_empty` is a broker to be drained.
-    `broker_set` confines partitions of the same set to it.
+    `capacity` limits its load by goal name (disk in bytes without the reserve, net-in and net-out in bytes/s, CPU in
+    the unit of the loads, replicas and leaders as counts); other goals have no limit. `share` overrides the broker's
+    part of each resource's total, relative to the others; without it, shares follow the capacities, or are equal if not
+    every broker has one. `must_empty` drains the broker. `broker_set` confines partitions of the same set to it.
     """
 
     id: int
@@ -63,14 +62,13 @@ class BrokerFacts:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """A partition as it is now; loads are those of one copy on its broker.
+    """A partition as it is now; loads are per copy on its broker.
 
-    The first replica is the preferred leader: plans are made for the state in which it leads. `log_dirs` names the
-    directory of each replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends (consumers and
-    followers). `wanted_factor` is the number of replicas to reach, None for the present one. `may_move` False keeps
-    replicas, order and leader as they are; they count for the load of their brokers all the same.
-    `lost_on` names brokers of the list that live but have lost their copy with a log directory: a broker that did
-    cannot be given another one of the same partition before the directory is repaired.
+    The first replica is the preferred leader: plans assume that it leads. `log_dirs` names the directory of each
+    replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends to consumers and followers.
+    `wanted_factor` is the target replication factor, None for the present one. `may_move` False keeps replicas, order
+    and leader; they still count as load of their brokers. `lost_on` names live brokers of the list whose copy was lost
+    with a log directory: such a broker cannot get another replica of the partition before the directory is repaired.
     """
 
     topic_partition: TopicPartition
@@ -100,10 +98,10 @@ class PartitionFacts:
 
 
 def problem_of(brokers: Iterable[BrokerFacts], partitions: Iterable[PartitionFacts]) -> Problem:
-    """A problem with the default policy; `dataclasses.replace` sets others.
+    """Build a problem with the default policy; `dataclasses.replace` sets others.
 
-    The same cluster makes the same problem whatever order it was read in. Raises InputError when a broker or
-    partition is given twice, or a replica is on a broker or in a log directory that is not there.
+    The order of the input does not matter. Raises InputError for a broker or partition given twice, or a replica on an
+    unknown broker or log directory.
     """
     hosts = sorted(brokers, key=lambda broker: broker.id)
     loads = sorted(partitions, key=lambda load: load.topic_partition)
@@ -207,20 +205,20 @@ def _floats(values: Iterable[float]) -> FloatArray:
     return np.fromiter(values, np.float64)
 
 
-# CPU of replicas: as measured, else estimated from bytes.
+# CPU of replicas: measured, else estimated from bytes.
 #
-# Kafka measures the CPU of a broker, not of a partition. `kreassign load` shares it out to the replicas of the
-# broker, as parts of its CPU: 1 is all of it. Where no broker measured any, only proportions are known
-# (`model/load.py`): they are enough to even CPU out, and mean nothing beside a limit.
+# Kafka measures the CPU of a broker, not of a partition. `kreassign load` splits it among the replicas of the broker,
+# as parts of its CPU: 1 is all of it. If no broker measured any, only proportions are known (`model/load.py`): enough
+# to even CPU out, but not comparable with a limit.
 
 
 def replica_cpu(
     write: FloatArray, sent: FloatArray, leader: FloatArray | None, follower: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """What a partition costs its leader and each follower of their CPU, (P,) each, where NaN or None was not measured.
+    """CPU of each partition's leader and of each follower, (P,) each; estimated where NaN or None.
 
-    Estimates are what bytes cost in proportion to each other. As soon as some CPU is known, they are scaled to it: as
-    much CPU for the same bytes as in all partitions that were measured.
+    Estimates are proportional to the bytes. If some CPU is known, they are scaled to the CPU per byte of all measured
+    partitions.
     """
     estimates = leader_cost(write, sent), CPU_PER_COPY * write
     measured = [np.full(len(write), np.nan) if one is None else one for one in (leader, follower)]
@@ -234,12 +232,12 @@ def replica_cpu(
 
 
 def leader_cost(write: FloatArray, sent: FloatArray) -> FloatArray:
-    """What leading costs of a CPU by what bytes cost, in proportion to other costs."""
+    """Estimated CPU of leading, (P,), in relative units."""
     return CPU_PER_WRITE * write + CPU_PER_READ * sent
 
 
 def cpu_per_cost(partitions: Partitions) -> float:
-    """What a unit of cost takes of a CPU, by all that the partitions lead: what is not there yet is estimated by it."""
+    """CPU per unit of estimated cost, over all leaders: the scale for partitions that do not exist yet."""
     cost = float(leader_cost(partitions.write_bytes_per_s, partitions.read_bytes_per_s).sum())
     return float(partitions.leader_cpu.sum()) / cost if cost else 1.0
 
@@ -247,7 +245,7 @@ def cpu_per_cost(partitions: Partitions) -> float:
 # From columns of tables.
 
 MOST_BYTES = 10**18
-"""No cluster holds an exabyte."""
+"""Largest plausible size of a cluster: an exabyte."""
 
 Ints = npt.NDArray[np.int64] | IntArray
 
@@ -258,8 +256,8 @@ class ReplicaColumns:
 
     `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
     partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
-    what consumers read of it, NaN where nobody measured it; None where that is so of all. `leader_cpu` and
-    `follower_cpu` are likewise which part of a broker's CPU a replica takes in each role.
+    the read rate of consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
+    likewise the part of a broker's CPU that a replica takes in each role.
     """
 
     topic_names: Sequence[str]
@@ -278,13 +276,13 @@ class ReplicaColumns:
 
     @property
     def assumed_reads(self) -> int:
-        """Of how many partitions nobody measured what consumers read."""
+        """Number of partitions without a measured read rate."""
         unknown = np.ones(len(self.topics), bool) if self.read_bytes_per_s is None else np.isnan(self.read_bytes_per_s)
         return len(np.unique(self.topics[unknown].astype(np.int64) << 32 | self.partitions[unknown]))
 
 
 class ReplicaRow(NamedTuple):
-    """One replica, where columns are not at hand; None where something is unknown."""
+    """One replica as a row; None where unknown."""
 
     topic: str
     partition: int
@@ -297,7 +295,7 @@ class ReplicaRow(NamedTuple):
 
 
 def columns_of(rows: Iterable[ReplicaRow]) -> ReplicaColumns:
-    """Rows as columns."""
+    """Convert rows to columns."""
     found = list(rows)
     topics = _column({row.topic for row in found})
     paths = _column({row.log_dir for row in found if row.log_dir is not None})
@@ -320,12 +318,12 @@ def _column(names: Iterable[str]) -> dict[str, int]:
 
 
 def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:
-    """A problem with the default policy.
+    """Build a problem with the default policy.
 
-    What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
-    hosts is dead. A leader sends each byte written once to each follower, and to consumers what was measured, or where
-    nothing was, each byte `reads_per_write` times; CPU is as measured, or where it was not, estimated from the bytes in
-    and out (`build.py`). Raises InputError when a broker is named twice in a list.
+    Partitions that are being reassigned or have no known size may not move. A broker with replicas that is not among
+    the hosts is dead. A leader sends each byte written once to each follower, and to consumers the measured rate, or if
+    there is none each byte `reads_per_write` times; CPU is measured, or else estimated from the bytes in and out
+    (`build.py`). Raises InputError for a broker named twice in a list.
     """
     missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
     everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
@@ -336,7 +334,7 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
 
 
 def _with_lost_copies(found: Partitions, brokers: Brokers, hosts: Sequence[BrokerFacts]) -> Partitions:
-    """With what is lost: a copy in no directory that its broker knows, where one of the broker's has failed.
+    """Mark lost copies: in no known directory of a broker of which a directory has failed.
 
     Partitions without a live replica cannot be repaired: they stay until a replica comes back.
     """
@@ -390,7 +388,7 @@ def _partitions_of_columns(
 def _dirs_of_columns(
     columns: ReplicaColumns, order: npt.NDArray[np.int64], replicas: IntArray, dirs: LogDirs | None
 ) -> IntArray:
-    """The directory of each replica among those of its broker; NOWHERE where its path is unknown there."""
+    """Index of each replica's log directory; NOWHERE if its path is unknown on the broker."""
     if dirs is None or columns.log_dirs is None:
         return np.full(len(order), NOWHERE, np.int32)
     paths = {path: number for number, path in enumerate(columns.paths)}
@@ -411,7 +409,7 @@ def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:
 def _refuse_absurd_sizes(
     size: FloatArray, factors: IntArray, columns: ReplicaColumns, first: npt.NDArray[np.int64]
 ) -> None:
-    """All bytes of a cluster are counted in 64 bits, and more than once: held, copied, free before and after."""
+    """Refuse sizes above `MOST_BYTES`: bytes are summed in 64 bits, more than once (held, copied, free)."""
     total = float(size @ factors)
     if total > MOST_BYTES:
         largest = first[np.argmax(size)]
@@ -422,18 +420,18 @@ def _refuse_absurd_sizes(
         )
 
 
-# CPU that was measured as a part of a broker's, in cores: comparable between brokers of any size.
+# Convert CPU measured as a part of a broker's into cores: comparable between brokers of any size.
 
 CoresOf = Callable[[Iterable[int]], Mapping[int, float]]
-"""How many cores brokers have, without those of which nobody said it."""
+"""Function from broker ids to their cores, without brokers whose cores are unknown."""
 
 
 def with_cores(columns: ReplicaColumns, is_leader: BoolArray, cores_of: CoresOf) -> ReplicaColumns:
-    """The columns with CPU in cores; as they are where no cores are known.
+    """Convert CPU columns to cores; unchanged if no cores are known.
 
-    `is_leader` says of each replica whether it leads. What leading costs was measured on the leader. What following
-    does is the mean of the parts that it takes of the followers' brokers, and the same work is a part of 1 / cores of
-    each: hence the harmonic mean. NaN, so not measured, where the cores of these brokers are not known.
+    `is_leader` marks replicas that lead. The cost of leading was measured on the leader. The cost of following is the
+    mean of the parts of the followers' brokers, and the same work is a part of 1 / cores of each: hence the harmonic
+    mean. NaN, so not measured, if the cores of these brokers are unknown.
     """
     if columns.leader_cpu is None or columns.follower_cpu is None:
         return columns

@@ -17,17 +17,17 @@ from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
 
 PERCENT = 100
 ANY = "any"
-"""In place of a tolerance: no band, only the limits of brokers count."""
+"""In place of a tolerance: no band, only the brokers' limits apply."""
 
 NO_LOADS = {TOPIC_SPREAD: "topic_spread", TOPIC_LEADERS: "topic_leaders", FAILOVER: "failover"}
-"""Goals that are no loads of brokers, by the field of the policy that has their tolerance."""
+"""Goals that are not loads of brokers, with the policy field that holds their tolerance."""
 
-# A TOML value as the standard library reads it; every use checks its type first.
+# A TOML value as read; every use checks its type first.
 Toml = Any
 
 
 def parse_policy(text: str) -> PlanPolicy:
-    """Read a goals file. Raises InputError, which names the line or the key that is wrong."""
+    """Parse a goals file. Raises InputError, which names the wrong line or key."""
     try:
         document = read_toml(text)
     except ValueError as error:
@@ -48,7 +48,7 @@ def parse_policy(text: str) -> PlanPolicy:
 
 
 class NamedGoals(NamedTuple):
-    """Goals that are named one by one; the tolerance of one that is no load is None unless it is among them."""
+    """Goals named one by one; a tolerance is None unless its goal (which is not a load) is named."""
 
     bands: tuple[Band, ...]
     topic_spread: float | None
@@ -57,7 +57,7 @@ class NamedGoals(NamedTuple):
 
 
 def parse_goals(texts: Iterable[str], tolerance: float) -> NamedGoals:
-    """Goals as flags name them."""
+    """Parse goals given as flags; `tolerance` applies where a flag has none."""
     given = tuple(texts)
     named = {text: text.partition("=")[0] for text in given}
     loads = [text for text in given if named[text] not in NO_LOADS]
@@ -68,7 +68,7 @@ def parse_goals(texts: Iterable[str], tolerance: float) -> NamedGoals:
 
 
 def _weights_by_order(count: int) -> tuple[float, ...]:
-    """What goals weigh that a user names in an order: the first twice as much as the last."""
+    """Weights of `count` goals named in order, from 2 for the first down to 1 for the last."""
     return tuple(1 + (count - 1 - place) / max(1, count - 1) for place in range(count))
 
 
@@ -95,7 +95,7 @@ def _no_load(entry: Mapping[str, Toml], tolerance: float) -> float:
 
 
 def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
-    """A goal as a flag names it: `disk`, `disk=5` (±5 %), `disk=5x2` (weight 2), `disk=any` (only a limit counts)."""
+    """Parse a goal from a flag: `disk`, `disk=5` (±5 %), `disk=5x2` (weight 2), `disk=any` (only a limit counts)."""
     name, equals, rest = text.partition("=")
     width, _, weight = rest.partition("x")
     try:
@@ -160,7 +160,7 @@ def _amounts(key: str, value: Toml) -> dict[str, float]:
 
 
 def _amount(key: str, value: Toml) -> float:
-    """A number, or a text such as `2TB` or `120 MB/s`."""
+    """Parse a number, or a text such as `2TB` or `120 MB/s`."""
     if not isinstance(value, str):
         return _positive(key, value)
     try:

@@ -1,7 +1,7 @@
-"""The user's policy for every plan: goals in their order, limits, broker sets, racks; and applying it to a problem.
+"""The user's policy for all plans (goals, limits, broker sets, racks), and its application to a problem.
 
-`goals_file.py` reads a policy from a file. Here are also its parts that take more than a field: the choice of
-brokers and topics by name or pattern, reads from followers (KIP-392), and the load of coordinators.
+`goals_file.py` reads a policy from a file. Larger parts of the policy are here too: choice of brokers and topics by
+name or pattern, reads from followers (KIP-392), and load of coordinators.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kreassign.planner.goals import COORDINATORS, CPU
 from kreassign.planner.problem.build import leader_cost
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Brokers, Partitions, Problem, RackRule
 
-# The choice of brokers and topics.
+# Choice of brokers and topics.
 
 INTERNAL = "__"
-"""Kafka's own topics begin so."""
+"""Prefix of Kafka's internal topics."""
 
 
 def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:
-    """Which brokers are named, shape (N,). Raises InputError for one that is not there, or if none is named."""
+    """Mask of the named brokers, shape (N,). Raises InputError for an unknown broker, or if none is named."""
     wanted, known = set(ids), brokers.ids.tolist()
     if not wanted:
         raise InputError("specify at least one broker")
@@ -48,9 +48,9 @@ class TopicChoice:
     excluded: tuple[str, ...] = ()
 
     def of(self, partitions: Partitions) -> BoolArray:
-        """Which partitions are chosen, shape (P,).
+        """Mask of the chosen partitions, shape (P,).
 
-        Raises InputError for an unknown topic or a pattern that matches none.
+        Raises InputError for an unknown topic or a pattern without a match.
         """
         known = partitions.topic_names
         wanted = set(known) if not (self.names or self.patterns) else set()
@@ -65,14 +65,14 @@ class TopicChoice:
 
 
 def _excluded(pattern: str, known: Collection[str]) -> set[str]:
-    """What a pattern excludes. Of Kafka's own topics a cluster may have none yet; any other has to find some."""
+    """Topics that a pattern excludes. It must match some, unless it is for internal topics, which may not exist yet."""
     if pattern.startswith(INTERNAL):
         return _found(pattern, known)
     return matching(pattern, known)
 
 
 def matching(pattern: str, names: Iterable[str]) -> set[str]:
-    """The names that a pattern matches as a whole. Raises InputError when it is no pattern, or matches none."""
+    """Names that a pattern matches as a whole. Raises InputError if it is not a pattern, or matches none."""
     found = _found(pattern, names)
     if not found:
         raise InputError(f"no topic matches {pattern!r}; a pattern must match the whole name, as in 'orders.*'")
@@ -95,18 +95,18 @@ def _similar(name: str, known: Iterable[str]) -> str:
 # Consumers that fetch from followers (KIP-392): where the reads of a partition go, as loads of leaders and followers.
 #
 # With replica.selector.class=RackAwareReplicaSelector on the brokers, and client.rack on a consumer in rack k, the
-# consumer reads from the leader if that is in k, else from a follower in k if there is one, else from the leader. So of
-# what is read of a partition, with the part w(k) that consumers in rack k read of it,
+# consumer reads from the leader if that is in k, else from a follower in k if there is one, else from the leader. With
+# w(k) as the part of a partition's reads that consumers in rack k do,
 #
 #     followers send  F = sum of w(k) over the racks that have a follower but not the leader
 #     the leader      1 - F, besides what it sends to followers
 #
-# The search knows replicas by their role alone: each follower counts with F / (factor - 1), as replicas are spread now.
-# `planner/check/evaluate.py` counts every replica where it is.
+# The search knows replicas only by role: each follower counts with F / (factor - 1), as replicas are spread now.
+# `planner/check/evaluate.py` counts every replica in its actual place.
 
 
 def with_consumer_racks(problem: Problem, parts: Mapping[str, Mapping[str, float]]) -> Problem:
-    """The problem with reads that go to followers. `parts` has for topics the part of reads of each rack, by name."""
+    """Let reads go to followers. `parts` has by topic the part of reads from each rack, by name."""
     if not parts:
         return problem
     partitions = problem.partitions
@@ -114,7 +114,7 @@ def with_consumer_racks(problem: Problem, parts: Mapping[str, Mapping[str, float
     moved = consumed * _followers_part(problem, parts)
     followers = partitions.factors - 1
     cost = leader_cost(partitions.write_bytes_per_s, partitions.read_bytes_per_s)
-    # In the unit of what the leader has: of its CPU, what these reads cost of all that leading costs.
+    # In the unit of the leader's CPU: these reads' part of the cost of leading.
     moved_cpu = partitions.leader_cpu * np.divide(CPU_PER_READ * moved, cost, out=np.zeros(len(moved)), where=cost > 0)
     each, each_cpu = (
         np.divide(one, followers, out=np.zeros(len(moved)), where=followers > 0) for one in (moved, moved_cpu)
@@ -133,7 +133,7 @@ def with_consumer_racks(problem: Problem, parts: Mapping[str, Mapping[str, float
 
 
 def _followers_part(problem: Problem, parts: Mapping[str, Mapping[str, float]]) -> FloatArray:
-    """Which part of the reads of each partition goes to its followers, (P,)."""
+    """Part of the reads of each partition that its followers serve, (P,)."""
     partitions, brokers = problem.partitions, problem.brokers
     racks = brokers.racks[partitions.replicas]
     leaders = racks[partitions.offsets[:-1]][partitions.owners]
@@ -147,24 +147,24 @@ def _followers_part(problem: Problem, parts: Mapping[str, Mapping[str, float]]) 
     return found.astype(np.float64)
 
 
-# What coordinators coordinate: groups, transactional ids and share groups, by the partition whose leader does.
+# Load of coordinators: groups, transactional ids and share groups, by the partition whose leader coordinates them.
 #
-# Kafka gives each of them to a partition of an internal topic by Java's hash of its name; the leader is its
-# coordinator:
+# Kafka maps each of them to a partition of an internal topic by Java's hash of its name; the leader of the partition
+# is the coordinator:
 #
 #     __consumer_offsets    the group id
 #     __transaction_state   the transactional id
-#     __share_group_state   group id, topic id and partition, joined by colons; one for every partition that it reads
+# __share_group_state   group id, topic id and partition, joined by colons; one for every partition read
 #
-# `Utils.abs(name.hashCode()) % partitions`. Bytes say little of it: offsets are compacted, and one group may be as busy
-# as a hundred that have stopped.
+# `Utils.abs(name.hashCode()) % partitions`. Bytes are no measure of it: offsets are compacted, and one group may be as
+# busy as a hundred that have stopped.
 
 GROUPS, TRANSACTIONS, SHARE_GROUPS = "__consumer_offsets", "__transaction_state", "__share_group_state"
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinated:
-    """Who has a coordinator: group ids, transactional ids, and share groups with a topic that they read."""
+    """Everything with a coordinator: group ids, transactional ids, and share groups with a topic that they read."""
 
     groups: tuple[str, ...] = ()
     transactional_ids: tuple[str, ...] = ()
@@ -175,9 +175,9 @@ NOBODY = Coordinated()
 
 
 def with_coordinated(problem: Problem, coordinated: Coordinated, topic_ids: Mapping[str, str]) -> Problem:
-    """The problem with what the leader of each partition coordinates; topic ids are by name.
+    """Count what the leader of each partition coordinates; topic ids are by name.
 
-    Raises InputError where the internal topic is not there, or a topic that a share group reads, or its id.
+    Raises InputError if the internal topic, or a topic that a share group reads or its id, is missing.
     """
     if coordinated == NOBODY:
         return problem
@@ -211,9 +211,9 @@ def _share_keys(problem: Problem, groups: Iterable[tuple[str, str]], topic_ids: 
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Group or transactional ids, one a line, as `kafka-consumer-groups --list` prints them; not empty lines.
+    """Parse group or transactional ids, one a line, as `kafka-consumer-groups --list` prints them; skip empty lines.
 
-    Raises InputError for what is no text.
+    Raises InputError for binary data.
     """
     if "\0" in text:
         raise InputError("no text, but a file with zero bytes; write one id a line")
@@ -221,7 +221,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_share_groups(text: str) -> tuple[tuple[str, str], ...]:
-    """Share groups with a topic that they read, `GROUP:TOPIC` a line. Raises InputError, which names the line."""
+    """Parse share groups with a topic that they read, `GROUP:TOPIC` a line. Raises InputError, which names the line."""
     found = []
     for line in parse_names(text):
         group, colon, topic = line.rpartition(":")
@@ -231,15 +231,15 @@ def parse_share_groups(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-# The policy, and applying it to a problem.
+# The policy, and its application to a problem.
 
 CORES = "cores"
-"""Beside the limits of goals: how many cores a broker has. `cpu` counts cores then, not parts of a broker's CPU."""
+"""Key beside the goals' limits: cores of a broker. With it, `cpu` counts cores instead of parts of a broker's CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerSet:
-    """Brokers that keep to themselves: partitions of topics that match stay on them. Patterns match whole names."""
+    """Brokers reserved for some topics: partitions of matching topics stay on them. Patterns match whole names."""
 
     name: str
     brokers: tuple[int, ...]
@@ -248,17 +248,15 @@ class BrokerSet:
 
 @dataclass(frozen=True, slots=True)
 class PlanPolicy:
-    """Bands in their order, the rack rule, limits and tenants.
+    """Bands in order, rack rule, limits and broker sets.
 
     `capacity` limits every broker by goal name, `broker_capacity` single ones; both may have `CORES`. `shares` are
-    relative. `disk_reserve` is the part of a disk to be kept free where disk limits come from the snapshot.
-    `reads_per_write` is how many times consumers read what producers write. `broker_racks` names the racks of brokers
-    that do not say theirs, by id. `rack_prices` is what copies between racks cost. `leader_racks` has by pattern of
-    topics the racks that are preferred for leaders, the most preferred first; of several patterns that match, the first
-    counts. `consumer_racks` has likewise, relative to each other, how much consumers in each rack read that may fetch
-    from followers.
-    `coordinated` names who has a coordinator.
-    `topic_spread`, `topic_leaders` and `failover`: see `Rules`.
+    relative. `disk_reserve` is the part of a disk to keep free if disk limits come from the snapshot.
+    `reads_per_write` is how many times consumers read what producers write. `broker_racks` has by id the racks of
+    brokers that report none. `rack_prices` are the prices of copies between racks. `leader_racks` has by topic pattern
+    the preferred racks of leaders, most preferred first; the first matching pattern counts. `consumer_racks` likewise
+    has the relative reads by consumers of each rack that may fetch from followers. `coordinated` are the groups and
+    transactional ids with a coordinator. `topic_spread`, `topic_leaders` and `failover`: see `Rules`.
     """
 
     bands: tuple[Band, ...] = DEFAULT_BANDS
@@ -282,19 +280,19 @@ class PlanPolicy:
     coordinated: Coordinated = NOBODY
 
     def cores_of(self, brokers: Iterable[int]) -> dict[int, float]:
-        """How many cores these brokers have, without those of which nobody said it."""
+        """Cores of these brokers, without brokers whose cores are unknown."""
         common = self.capacity.get(CORES)
         found = {broker: self.broker_capacity.get(broker, {}).get(CORES, common) for broker in brokers}
         return {broker: cores for broker, cores in found.items() if cores is not None}
 
     @property
     def limits_cpu(self) -> bool:
-        """Whether any broker has a limit of CPU."""
+        """True if any broker has a CPU limit."""
         return any(CPU.name in limits for limits in (self.capacity, *self.broker_capacity.values()))
 
 
 def tenant_of(policy: PlanPolicy, topic: str) -> int:
-    """The number of the broker set that a topic which is not there yet would belong to, or NOWHERE."""
+    """Number of the broker set that a future topic of this name would belong to, or NOWHERE."""
     found = [
         number
         for number, one in enumerate(policy.broker_sets)
@@ -304,12 +302,12 @@ def tenant_of(policy: PlanPolicy, topic: str) -> int:
 
 
 def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
-    """The same bands with one width."""
+    """The same bands, all with this tolerance."""
     return tuple(replace(band, tolerance=tolerance) for band in bands)
 
 
 def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
-    """The problem with this policy. Raises InputError for brokers, racks and topics that are not there."""
+    """Apply the policy to the problem. Raises InputError for unknown brokers, racks and topics."""
     _refuse_unknown_coordinators(problem, policy.bands)
     problem = replace(
         problem,
@@ -341,7 +339,7 @@ def _refuse_unknown_coordinators(problem: Problem, bands: tuple[Band, ...]) -> N
 
 
 def known_bands(partitions: Partitions, bands: tuple[Band, ...]) -> tuple[Band, ...]:
-    """Without goals of which nothing is known: a load that is zero everywhere cannot be evened out."""
+    """Drop goals without data: a load that is zero everywhere cannot be evened out."""
     return tuple(band for band in bands if band.goal.leader(partitions).any() or band.goal.follower(partitions).any())
 
 
@@ -357,7 +355,7 @@ def _with_consumers(problem: Problem, wanted: Mapping[str, Mapping[str, float]])
 
 
 def with_leader_racks(problem: Problem, wanted: Mapping[str, tuple[str, ...]]) -> Problem:
-    """With preferred racks of leaders by topic. Raises InputError for a rack or a topic that is not there."""
+    """Set preferred racks of leaders by topic. Raises InputError for an unknown rack or topic."""
     chosen: dict[str, tuple[str, ...]] = {}
     for pattern, racks in wanted.items():
         refuse_unknown_racks("leader-racks", problem, racks)
@@ -367,7 +365,7 @@ def with_leader_racks(problem: Problem, wanted: Mapping[str, tuple[str, ...]]) -
 
 
 def refuse_unknown_racks(key: str, problem: Problem, racks: Iterable[str]) -> None:
-    """Raise InputError for a rack that no broker is in."""
+    """Raise InputError for a rack without brokers."""
     known = problem.brokers.rack_names
     if unknown := sorted(set(racks) - set(known)):
         there = f"it has {', '.join(known)}" if known else "no broker says its rack; see broker-racks"
@@ -375,7 +373,7 @@ def refuse_unknown_racks(key: str, problem: Problem, racks: Iterable[str]) -> No
 
 
 def _with_racks(problem: Problem, given: Mapping[int, str]) -> Problem:
-    """With these racks where brokers say none. Raises InputError for a broker that says another."""
+    """Set the racks of brokers that report none. Raises InputError for a broker that reports a different one."""
     if not given:
         return problem
     brokers = problem.brokers
@@ -419,7 +417,7 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
 
 
 def _with_cores(brokers: Brokers, policy: PlanPolicy) -> Brokers:
-    """With limits of CPU in cores. Where not all have one, CPU is shared by cores, unless shares are given."""
+    """Set CPU limits in cores. If only some brokers have one, CPU is shared by cores, unless shares are given."""
     known = policy.cores_of(brokers.ids.tolist())
     if not known:
         return brokers

@@ -1,7 +1,7 @@
 """The problem that the planner solves: brokers, log directories, partitions, goals and limits as frozen arrays.
 
-A million replicas are arrays, not a million objects. Everything is checked when it is built, and nothing here can
-ask a cluster. Shapes: N brokers, D log directories, P partitions, S present replicas, R bands.
+A million replicas are arrays, not a million objects. Everything is checked when built.
+Shapes: N brokers, D log directories, P partitions, S present replicas, R bands.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from kreassign.model.text import ESTIMATED
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal
 
-# Brokers, log directories, partitions, and where replicas are to be.
+# Brokers, log directories, partitions, and the assignment.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Brokers:
     """N brokers, by ascending id; every array has shape (N,).
 
-    `racks` are indices into `rack_names`, or NOWHERE. A broker that is not live holds nothing in the end, as one that
-    `must_empty`; neither receives or leads. `may_receive` and `may_lead` are False for those excluded from it.
-    `capacity` has a hard limit per goal name, infinite for none; `shares` which part of the total a broker should
-    carry relative to the others, per goal name, where that is not left to the capacities.
+    `racks` are indices into `rack_names`, or NOWHERE. Brokers that are not live or `must_empty` end up without replicas
+    and neither receive nor lead. `may_receive` and `may_lead` are False for brokers excluded from it. `capacity` is a
+    hard limit per goal name, infinite for none; `shares` is each broker's part of the total relative to the others, per
+    goal name, unless the capacities decide it.
     """
 
     ids: IntArray
@@ -57,20 +57,20 @@ class Brokers:
 
     @property
     def staying(self) -> BoolArray:
-        """Those that may hold replicas in the end."""
+        """Mask of brokers that may hold replicas in the end, (N,)."""
         return self.is_live & ~self.must_empty
 
     @property
     def receiving(self) -> BoolArray:
-        """Those that replicas may be copied to."""
+        """Mask of brokers that may receive copies, (N,)."""
         return self.staying & self.may_receive
 
     def capacity_of(self, goal: str) -> FloatArray:
-        """The hard limit of every broker, infinite where there is none."""
+        """Hard limit of every broker, (N,), infinite where there is none."""
         return self.capacity.get(goal, np.full(len(self), np.inf))
 
     def weights(self, goal: str) -> FloatArray:
-        """Which part of the total each broker should carry; sums to 1. Follows the capacities when all have one."""
+        """Each broker's target part of the total, (N,); sums to 1. Follows the capacities if all brokers have one."""
         limits = self.capacity_of(goal)
         usable = self.staying
         if goal in self.shares:
@@ -104,9 +104,9 @@ class Partitions:
     The replicas of partition p are `replicas[offsets[p]:offsets[p + 1]]`, as indices into the brokers, in the order of
     the replica list: the first one is the preferred leader. `log_dirs` (S) are indices into the log directories or
     NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE.
-    `is_lost` (S) tells copies that are gone from a broker that lives. Loads are those of one copy; see `PartitionFacts`
-    for their meaning. `follower_reads` (P) is what each follower sends to consumers; None if only leaders do.
-    `coordinated` (P) is how many groups and transactional ids the leader coordinates, None if nobody said.
+    `is_lost` (S) marks copies that are gone from a live broker. Loads are per copy; see `PartitionFacts`.
+    `follower_reads` (P) is what each follower sends to consumers; None if only leaders do. `coordinated` (P) is the
+    number of groups and transactional ids that the leader coordinates, None if not given.
     """
 
     topic_names: tuple[str, ...]
@@ -140,26 +140,26 @@ class Partitions:
 
     @property
     def follower_read_bytes_per_s(self) -> FloatArray:
-        """What each follower sends to consumers, (P,)."""
+        """Bytes/s that each follower sends to consumers, (P,)."""
         return np.zeros(len(self)) if self.follower_reads is None else self.follower_reads
 
     @property
     def coordinated_count(self) -> FloatArray:
-        """How many groups and transactional ids the leader coordinates, (P,)."""
+        """Number of groups and transactional ids that the leader coordinates, (P,)."""
         return np.zeros(len(self)) if self.coordinated is None else self.coordinated
 
     @property
     def factors(self) -> IntArray:
-        """How many replicas each partition has now."""
+        """Present number of replicas of each partition, (P,)."""
         return np.diff(self.offsets).astype(np.int32)
 
     @property
     def owners(self) -> IntArray:
-        """The partition of each replica, shape (S,)."""
+        """Index of the partition of each replica, shape (S,)."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.factors)
 
     def within_reach(self, is_live: BoolArray) -> BoolArray:
-        """Which partitions have a copy left that another can be made from, shape (P,)."""
+        """Mask of the partitions with at least one copy to replicate from, shape (P,)."""
         usable = is_live[self.replicas] & ~self.is_lost
         return np.bincount(self.owners[usable], minlength=len(self)) > 0
 
@@ -181,7 +181,7 @@ _PER_REPLICA = ("log_dirs", "is_lost")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """Where replicas are to be: the same shape as in `Partitions`, with factors of its own.
+    """Target of all replicas: the same shape as in `Partitions`, with factors of its own.
 
     `replicas` are broker indices, the wanted leader first in each list; `log_dirs` indices of log directories, or
     NOWHERE where the broker chooses.
@@ -193,17 +193,17 @@ class Assignment:
 
     @classmethod
     def current(cls, partitions: Partitions) -> Assignment:
-        """Everything where it is now."""
+        """The assignment that changes nothing."""
         return cls(partitions.offsets, partitions.replicas, partitions.log_dirs)
 
     @property
     def owners(self) -> IntArray:
-        """The partition of each replica, as in `Partitions`."""
+        """Index of the partition of each replica, as in `Partitions`."""
         factors = np.diff(self.offsets)
         return np.repeat(np.arange(len(factors), dtype=np.int32), factors)
 
     def lists(self) -> list[list[int]]:
-        """The replica list of every partition, as broker indices."""
+        """Replica list of every partition, as broker indices."""
         replicas, offsets = self.replicas.tolist(), self.offsets.tolist()
         return [replicas[start:end] for start, end in pairwise(offsets)]
 
@@ -211,11 +211,11 @@ class Assignment:
 # Bands, budget and rules of a plan, and the problem as a whole.
 
 DEFAULT_TOLERANCE = 0.10
-ROUNDING = 1e-6  # of counts: what floating point may take a whole number for
+ROUNDING = 1e-6  # for counts: tolerance of floating point around a whole number
 
 
 class RackRule(Enum):
-    """How the replicas of a partition are spread over racks; a broker without a rack counts as a rack of its own."""
+    """Spread of a partition's replicas over racks; a broker without a rack counts as a rack of its own."""
 
     STRICT = "never two in one rack"
     EVEN = "as evenly as the number of racks allows"
@@ -224,10 +224,10 @@ class RackRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """How even one resource should be: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
+    """Evenness of one resource: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
 
-    Without a tolerance only the capacity limits it. `weight` is the cost of missing it, per unit of the
-    mean, relative to other goals, where not all can be met.
+    None means that only the capacity limits it. `weight` is the cost of missing the band, per unit of the mean,
+    relative to other goals, if not all can be met.
     """
 
     goal: Goal
@@ -244,11 +244,11 @@ DEFAULT_BANDS = tuple(Band(goal) for goal in GOALS)
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that a plan may cost; None means no limit. Forced moves (drains, factors, repairs) come first.
+    """Maximum cost of a plan; None means no limit. Forced moves (drains, factors, repairs) come first.
 
     `bytes_in_per_broker` and `bytes_out_per_broker` limit what one broker receives, and sends as leader: a predicted
-    time, times a rate. With that rate r as `rate_bytes_per_s`, a copy of a partition that is written at w counts
-    r/(r-w) times there, because it has to catch up.
+    time, times a rate. With that rate r as `rate_bytes_per_s`, a copy of a partition written at rate w counts r/(r-w)
+    times, because it has to catch up.
     """
 
     moved_bytes: int | None = None
@@ -261,19 +261,18 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a plan may and must do.
+    """What a plan may and must change.
 
-    `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
-    violation of the rack rule something to repair; without it, no partition gets worse. `least_topic_leaders`
-    is the least number of partitions of a topic that every broker has to lead, `leader_racks` the racks that are
-    preferred for the leaders of a topic, the most preferred first; no replica goes there for it. `topic_spread` is the
-    tolerance within which the replicas of every topic should be spread, after all bands; None if it does not matter.
-    `topic_leaders` is the same for the leaders of every topic.
-    `consumer_racks` has by topic which part of its reads comes from which rack, where consumers fetch from followers.
-    With `only_forced` bands decide only where that goes which must move: what may stay stays, in its place of the list
-    and in its log directory, and a leader that may stay leads. More moves only where a hard limit would be exceeded.
-    With `failover` the order of replicas, and what the bands leave free, serve the loss of one more broker or rack: it
-    is the tolerance of the bands that the others then have, infinite if only capacities count, None if it is no goal.
+    `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. With `repair_racks` present
+    violations of the rack rule are repaired; without, no partition gets worse. `least_topic_leaders` is the least
+    number of partitions of a topic that every broker has to lead, `leader_racks` the preferred racks of the leaders of
+    a topic, most preferred first; no replica moves for it. `topic_spread` is the tolerance of the spread of every
+    topic's replicas, after all bands; None to ignore it. `topic_leaders` is the same for the leaders of every topic.
+    `consumer_racks` has by topic the part of its reads from each rack, if consumers fetch from followers. With
+    `only_forced` bands decide only the targets of forced moves: any other replica keeps its position and log directory,
+    and a leader that may stay leads. More moves only if a hard limit would be exceeded. With `failover` the order of
+    replicas, and what the bands leave free, prepare for the loss of one more broker or rack: it is the tolerance of the
+    survivors' bands, infinite if only capacities count, None if it is no goal.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -302,7 +301,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gone:
-    """What a plan leaves where it is although nobody can use it: `brokers` (N) are down, `replicas` (S) cannot lead."""
+    """Unusable parts that a plan leaves in place: `brokers` (N) are down, `replicas` (S) cannot lead."""
 
     brokers: BoolArray
     replicas: BoolArray
@@ -310,7 +309,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Brokers, partitions, and what is wanted of them. `cpu_unit` says what CPU was measured in."""
+    """Brokers, partitions, goals and rules. `cpu_unit` is the unit of measured CPU."""
 
     brokers: Brokers
     partitions: Partitions
@@ -331,7 +330,7 @@ class Problem:
             raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
 
     def unit_of(self, goal: str) -> str:
-        """What loads and limits of this goal are counted in; empty where its name says it, as of `leaders`."""
+        """Unit of loads and limits of this goal; empty if its name is the unit, as for `leaders`."""
         if goal == CPU.name:
             return self.cpu_unit
         known = (*(band.goal for band in self.bands), *GOALS, *OPTIONAL_GOALS)
@@ -339,7 +338,7 @@ class Problem:
 
     @property
     def totals(self) -> FloatArray:
-        """The load of the whole cluster per band, with the wanted replication factors; shape (R,)."""
+        """Load of the whole cluster per band, with the wanted replication factors; shape (R,)."""
         followers = self.partitions.wanted_factors - 1.0
         return np.array(
             [
@@ -352,7 +351,7 @@ class Problem:
     def limits(self) -> Limits:
         """The bands as numbers.
 
-        Those of counts are whole ones: the ones inside the band, and if the mean lies between two, these two.
+        Bands of counts are whole numbers: those inside the band, and always the two next to the mean.
         """
         count, bands = len(self.brokers), self.bands
         mean = np.zeros((count, len(bands)))
@@ -375,7 +374,7 @@ class Problem:
 
     @property
     def failover_bands(self) -> tuple[Band, ...]:
-        """The loads that go over to another broker with leading: those of the bands, or if there is none all known."""
+        """Bands of loads that move with leading: the problem's, or if it has none all known ones."""
         known = [band for band in self.bands if self._depends_on_leading(band.goal)]
         return tuple(known or [Band(goal) for goal in GOALS if self._depends_on_leading(goal)])
 
@@ -384,7 +383,7 @@ class Problem:
 
     @property
     def rack_of_broker(self) -> IntArray:
-        """A rack per broker, (N,): its own, or one that no other has where it names none or racks do not matter."""
+        """Rack index of each broker, (N,); unique where the broker has no rack or racks do not matter."""
         own = len(self.brokers.rack_names) + np.arange(len(self.brokers), dtype=np.int32)
         if self.rules.racks is RackRule.NONE:
             return own
@@ -392,7 +391,7 @@ class Problem:
 
     @property
     def rack_limits(self) -> IntArray:
-        """How many replicas of each partition may share a rack, (P,)."""
+        """Most replicas of each partition that may share a rack, (P,)."""
         wanted = self.partitions.wanted_factors
         if self.rules.racks is RackRule.STRICT:
             return np.ones_like(wanted)
@@ -404,7 +403,7 @@ class Problem:
         return limits
 
     def shares_of(self, goal: Goal) -> FloatArray:
-        """Which part of the total each broker should carry, (N,); of what only leaders bring, those that may lead."""
+        """Each broker's target part of the total, (N,); only leading brokers share a load that only leaders have."""
         shares = self.brokers.weights(goal.name)
         if not goal.follower(self.partitions).any():
             shares = np.where(self.brokers.may_lead, shares, 0.0)
@@ -413,7 +412,7 @@ class Problem:
 
 
 def fingerprint(problem: Problem) -> str:
-    """SHA-256 over every field of the problem; a goal counts by the loads it gives."""
+    """SHA-256 over all fields of the problem; a goal counts by its loads."""
     digest = hashlib.sha256()
     for part in (problem.brokers, problem.partitions, problem.log_dirs):
         _add(digest, part)
