@@ -1,1 +1,1 @@
-"""The independent check of a plan: legality, evaluation, bounds. Imports nothing of the search."""
+"""Independent check of a plan: legality, evaluation, bounds. Imports nothing from the search."""

@@ -1,6 +1,6 @@
-"""The cost of a plan: the replicas and leaders it changes, how long copying takes, the bytes from rack to rack.
+"""Cost of a plan: changed replicas and leaders, time of copying, bytes between racks.
 
-And the lower bound: the bytes that any plan would have to copy, and the least time that this takes.
+Also its lower bounds: the fewest bytes that any plan copies, and the least time for it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kreassign.planner.problem.problem import Assignment, Problem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """Per partition (P), per replica of the assignment (A) or per present replica (S).
+    """Changes per partition (P), per replica of the assignment (A) or per present replica (S).
 
-    `owners` (A) is the partition of each replica, `present` (A) its place among the present replicas, NOWHERE where its
-    partition has none on that broker: such a replica is `added` and will be copied. `changes_dir` (A) marks those that
-    stay on their broker but go to another log directory, `removed` (S) those that go away. `leader_changes` (P) and
-    `differs` (P: list, order or directory) speak of partitions.
+    `owners` (A) is the partition of each replica, `present` (A) its index among the present replicas, NOWHERE if its
+    partition has none on that broker: such a replica is `added` and will be copied. `changes_dir` (A) marks replicas
+    that stay on their broker but change log directory, `removed` (S) those that are deleted. `leader_changes` (P) and
+    `differs` (P: list, order or directory) are per partition.
     """
 
     owners: IntArray
@@ -43,8 +43,8 @@ class Changes:
 def changes_of(problem: Problem, assignment: Assignment) -> Changes:
     """Compare an assignment with the present replicas.
 
-    Raises InputError when the assignment is of other partitions, leaves one without replicas, or names a broker or
-    log directory that is not there.
+    Raises InputError if the assignment is of other partitions, leaves one without replicas, or names an unknown broker
+    or log directory.
     """
     _check_shape(problem, assignment)
     now, owners = problem.partitions, assignment.owners
@@ -63,7 +63,7 @@ def changes_of(problem: Problem, assignment: Assignment) -> Changes:
 
 
 def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
-    """Where each (partition, broker) stands among the present replicas."""
+    """Index of each (partition, broker) among the present replicas; NOWHERE if absent."""
     brokers, now = len(problem.brokers), problem.partitions
     known = pairs(now.owners, now.replicas, brokers)
     order = np.argsort(known)
@@ -90,12 +90,12 @@ def _check_shape(problem: Problem, assignment: Assignment) -> None:
 
 
 def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -> Prediction:
-    """The time that the busiest broker needs, or the longest single copy.
+    """Predict the time of a plan: that of the busiest broker, or of the longest single copy.
 
-    A copy of s bytes of a partition that is written at w bytes/s is done after s/(r-w) seconds at a rate of r, because
-    it has to catch up; it is never done when r <= w. A new replica copies from the present leader, so it takes that
-    long of its own broker's incoming rate and of the leader's outgoing one. The rate is that of the throttle, or of
-    the hardware.
+    A copy of s bytes of a partition written at w bytes/s takes s/(r-w) seconds at a rate of r, because it has to
+    catch up; it never completes if r <= w. A new replica copies from the present leader, so it occupies its own
+    broker's incoming rate and the leader's outgoing rate for that time. The rate is that of the throttle, or of the
+    hardware.
     """
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
@@ -110,7 +110,7 @@ def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -
 
 
 def copy_seconds(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -> FloatArray:
-    """How long each added replica takes alone, in the order of the assignment; infinite where it never catches up."""
+    """Seconds that each added replica takes alone, in the order of the assignment; infinite if it never catches up."""
     changes, now = changes_of(problem, assignment), problem.partitions
     owners = changes.owners[changes.added]
     left = rate_bytes_per_s - now.write_bytes_per_s[owners]
@@ -118,13 +118,13 @@ def copy_seconds(problem: Problem, assignment: Assignment, rate_bytes_per_s: flo
     return np.where(now.size_bytes[owners] == 0, 0.0, seconds)
 
 
-# Bytes from rack to rack: a new replica fetches from the leader that the partition has now.
+# Bytes from rack to rack: a new replica fetches from the present leader of its partition.
 #
 # Kafka's followers always fetch from the leader; only consumers may fetch from followers (KIP-392).
 
 
 def rack_bytes(problem: Problem, assignment: Assignment, prices: RackPrices) -> tuple[RackBytes, ...]:
-    """What is copied from each rack to each, also within one, with its price; by name, unknown racks last.
+    """Bytes copied between each pair of racks, also within one, with their price; by name, unknown racks last.
 
     Empty if nothing is copied, or no rack is known.
     """
@@ -148,7 +148,7 @@ def _by_rack_name(one: RackBytes) -> tuple[bool, str, bool, str]:
 
 
 def _present_leaders(problem: Problem) -> IntArray:
-    """The broker that leads each partition now: the first of its list that is usable, else the first; (P,)."""
+    """Broker that leads each partition now: the first usable one of its list, else the first; (P,)."""
     partitions, brokers = problem.partitions, problem.brokers
     usable = brokers.is_live[partitions.replicas] & ~partitions.is_lost
     if problem.gone is not None:
@@ -164,10 +164,10 @@ def _present_leaders(problem: Problem) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class BytesBound:
-    """Bytes that every plan must copy which meets the rules and brings all brokers into all bands it is to.
+    """Lower bound of the bytes that a legal plan copies to bring all brokers into their bands.
 
-    `forced` counts replicas that have to be made whatever the bands say: for drains, dead brokers, higher factors and
-    racks to be repaired. `excess` is what the brokers cannot keep, `lack` what those below their band of disk miss.
+    `forced` counts replicas that must be created regardless of bands: for drains, dead brokers, higher factors and
+    racks to be repaired. `excess` is what the brokers cannot keep, `lack` what brokers below their disk band need.
     Each is a bound alone; `total` is the largest.
     """
 
@@ -177,37 +177,37 @@ class BytesBound:
 
     @property
     def total(self) -> int:
-        """The bound."""
+        """The largest of the three bounds, in bytes."""
         return max(self.forced, self.excess, self.lack)
 
     @property
     def binding(self) -> str:
-        """Which of the three it is; empty where nothing must be copied."""
+        """Name of the largest of the three bounds; empty if nothing must be copied."""
         parts = {"forced": self.forced, "excess": self.excess, "lack": self.lack}
         return next((name for name, part in parts.items() if part and part == self.total), "")
 
     def gap(self, moved_bytes: int) -> float | None:
-        """By which part a plan copies more than the bound; None where nothing must be copied.
+        """Fraction by which a plan copies more than the bound; None if nothing must be copied.
 
-        Negative only for plans that leave a band missed or something undone.
+        Negative only for plans that miss a band or leave forced changes undone.
         """
         return moved_bytes / self.total - 1 if self.total else None
 
 
 def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
-    """The bound for a problem; a second for a million replicas.
+    """Compute the bound for a problem; about a second for a million replicas.
 
-    What a plan copies is the bytes of all wanted replicas less what the brokers keep. A broker keeps at most what it
-    has less what it must shed; per goal that is a fractional knapsack: the fewest bytes whose load is the excess over
-    the band (Dantzig's bound). A replica counts with the load that it has in its lighter role, because changing
-    leaders costs no bytes. With `leaders_stay` it is the bound for plans in which who stays keeps its role.
+    A plan copies the bytes of all wanted replicas less what the brokers keep. A broker keeps at most what it has less
+    what it must shed; per goal that is a fractional knapsack: the fewest bytes whose load is the excess over the band
+    (Dantzig's bound). A replica counts with the load of its lighter role, because leader changes copy no bytes. With
+    `leaders_stay` it is the bound for plans in which replicas that stay keep their role.
     """
     problem = _demanded(problem)
     partitions, staying = problem.partitions, problem.brokers.staying
     sizes = _sizes(problem)
     held = sums(partitions.replicas, sizes, len(problem.brokers))
     kept = np.where(staying, held - _shed(problem, sizes, leaders_stay=leaders_stay), 0.0)
-    # What may not move, or cannot be copied, has what it has, whatever is wanted of it.
+    # A partition that may not move, or cannot be copied, keeps its factor, whatever is wanted.
     usable = np.bincount(partitions.owners, staying[partitions.replicas] & ~partitions.is_lost, len(partitions))
     changeable = partitions.within_reach(problem.brokers.is_live) & partitions.may_move
     wanted = float((partitions.size_bytes * np.where(changeable, partitions.wanted_factors, usable)).sum())
@@ -219,9 +219,9 @@ def bytes_bound(problem: Problem, *, leaders_stay: bool = False) -> BytesBound:
 
 
 def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
-    """Seconds that every such plan needs when no broker receives faster than the rate.
+    """Seconds that any such plan needs if no broker receives faster than the rate.
 
-    The broker that lacks most has to receive that much; and all that must be copied has to arrive somewhere.
+    The broker that lacks most has to receive that much, and all forced copies have to arrive somewhere.
     """
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
@@ -232,12 +232,12 @@ def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
 
 
 def _demanded(problem: Problem) -> Problem:
-    """Without the bands where no byte is to be copied for them."""
+    """Drop the bands if they may not cause copies."""
     return replace(problem, bands=()) if problem.rules.only_forced else problem
 
 
 def _sizes(problem: Problem) -> FloatArray:
-    """Bytes of each present replica, (S,): of one that is lost there are none."""
+    """Bytes of each present replica, (S,); 0 for lost ones."""
     partitions = problem.partitions
     sizes: FloatArray = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners])
     return sizes
@@ -253,7 +253,7 @@ def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
 
 
 def forced_copies(problem: Problem) -> FloatArray:
-    """How many replicas of each partition no present one can serve as, (P,): what the task forces at least."""
+    """Number of replicas of each partition that must be copied whatever the plan, (P,)."""
     partitions, rules = problem.partitions, problem.rules
     usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:
@@ -271,7 +271,7 @@ def forced_copies(problem: Problem) -> FloatArray:
 
 
 def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatArray:
-    """Bytes that each broker must at least give away, by the most demanding goal."""
+    """Least bytes that each broker must give away, (N,), by its most demanding goal."""
     partitions, limits = problem.partitions, problem.limits
     most = np.zeros(len(problem.brokers))
     for column, band in enumerate(problem.bands):
@@ -279,7 +279,7 @@ def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatAr
         lighter = (following if leaders_stay else np.minimum(leading, following))[partitions.owners]
         if leaders_stay:
             lighter[partitions.offsets[:-1]] = leading
-        # A copy that is lost has no bytes, so that it goes before any other and takes its load along.
+        # A lost copy has no bytes, so it is shed first and its load goes with it.
         load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
         excess = np.maximum(load - limits.high[:, column], 0.0)
         over = excess > 0
@@ -290,7 +290,7 @@ def _shed(problem: Problem, sizes: FloatArray, *, leaders_stay: bool) -> FloatAr
 
 
 def _knapsacks(places: IntArray, sizes: FloatArray, loads: FloatArray, excess: FloatArray) -> FloatArray:
-    """Per broker, the fewest bytes of its replicas, the last one in part, that bring as much load as its excess."""
+    """Fewest bytes per broker, counting the last replica in part, whose load is the broker's excess."""
     order = np.lexsort((sizes / loads, places))
     places, sizes, loads = places[order], sizes[order], loads[order]
     running = np.concatenate(([0.0], np.cumsum(loads)))[:-1]

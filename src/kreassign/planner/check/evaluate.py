@@ -1,6 +1,6 @@
-"""Independent check of a finished plan: its cost, its effect, and every rule that it might break.
+"""Independent check of a finished plan: its cost, its effect, and all rules.
 
-Shares no code with the search, so that the two cannot be wrong together: loads, shares and bands are computed here
+Shares no code with the search, so that both cannot have the same bug: loads, shares and bands are computed here
 from the fields of the problem. Works on whole arrays; a million replicas take seconds.
 """
 
@@ -18,10 +18,10 @@ from kreassign.planner.check.legality import Case, out_of_reach, unfinished, vio
 from kreassign.planner.goals import Column, Goal, PartitionLoads
 from kreassign.planner.problem.problem import Assignment, Problem
 
-# Reads where consumers fetch from followers (KIP-392): every replica counts where it is.
+# Reads if consumers fetch from followers (KIP-392): every replica counts in its actual place.
 #
-# The rules of the choice: `with_consumer_racks` of the policy. Several followers in a rack without the leader count
-# alike: Kafka takes the one that has caught up most.
+# For the rules of the choice, see `with_consumer_racks` in `policy.py`. Several followers in a rack without the leader
+# count alike, although Kafka takes the one that has caught up most.
 
 
 def bytes_sent_by_brokers(problem: Problem, assignment: Assignment) -> FloatArray:
@@ -45,10 +45,10 @@ def bytes_sent_by_brokers(problem: Problem, assignment: Assignment) -> FloatArra
     return sums(assignment.replicas, sent, len(brokers))
 
 
-# The evaluation: loads, bands, limits and rules, before and after.
+# Evaluation: loads, bands, limits and rules, before and after.
 
 ROUNDING = 1e-9
-NEAR = 1e-6  # how near to a whole number a share of counts is one
+NEAR = 1e-6  # largest distance from a whole number at which a share of counts is one
 
 
 def _ones(partitions: PartitionLoads) -> FloatArray:
@@ -59,7 +59,7 @@ def _zeros(partitions: PartitionLoads) -> FloatArray:
     return np.zeros(len(partitions))
 
 
-# What a copy brings to its broker as leader and as follower; said here once more, apart from the goals.
+# Loads of a copy as leader and as follower; defined again here, independently of the goals.
 _LOADS: dict[str, tuple[Column, Column]] = {
     "disk": (lambda p: p.size_bytes.astype(float), lambda p: p.size_bytes.astype(float)),
     "net-in": (lambda p: p.write_bytes_per_s, lambda p: p.write_bytes_per_s),
@@ -89,13 +89,12 @@ class Miss:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """What a plan costs and brings.
+    """Cost and effect of a plan.
 
-    `violations` has a sentence per broken rule; an empty one means that the plan is legal and its hard goals hold.
-    `unfinished` says which forced changes (drains, factors, repairs) a budget left undone,
-    `out_of_reach` which partitions no plan can repair. `before`, `after`, `low` and
-    `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (what a
-    broker holds when every copy has arrived and none has gone) one value per broker.
+    `violations` has a sentence per broken rule; if empty, the plan is legal and its hard goals hold. `unfinished` names
+    forced changes (drains, factors, repairs) that a budget left undone, `out_of_reach` partitions that no plan can
+    repair. `before`, `after`, `low` and `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the
+    present leaders) and `peak_bytes` (held once every copy has arrived and none was deleted) one value per broker.
     """
 
     violations: tuple[str, ...]
@@ -119,7 +118,7 @@ class Evaluation:
 
     @property
     def legal(self) -> bool:
-        """Whether the plan breaks no rule."""
+        """True if the plan breaks no rule."""
         return not self.violations
 
     @property
@@ -128,7 +127,7 @@ class Evaluation:
         return int(self.bytes_in.sum())
 
     def misses(self, *, before: bool = False) -> tuple[Miss, ...]:
-        """Every broker that would stay (or is now) outside a band, by goal, the widest miss first."""
+        """Brokers outside a band after (or before) the plan, by goal, the widest miss first."""
         load = self.before if before else self.after
         above = np.where(load > self.high * (1 + ROUNDING), load - self.high, 0.0)
         below = np.where(load < self.low * (1 - ROUNDING), load - self.low, 0.0)
@@ -145,18 +144,18 @@ class Evaluation:
         return tuple(sorted(found, key=lambda miss: (self.goals.index(miss.goal), -abs(miss.amount), miss.broker)))
 
     def mean(self, goal: int, *, before: bool = False) -> float:
-        """The mean load of a goal over the brokers that are to have any of it; 0.0 where none is."""
+        """Mean load of a goal over the brokers with a share of it; 0.0 if there are none."""
         sharing = self.high[:, goal] > 0
         return float((self.before if before else self.after)[sharing, goal].mean()) if sharing.any() else 0.0
 
     def spread(self, goal: int, *, before: bool = False) -> tuple[float, float]:
-        """The least and the most loaded broker of a goal, as parts of the mean; 1.0 where there is no load."""
+        """Least and greatest load of a broker for a goal, as fractions of the mean; 1.0 if there is no load."""
         load, mean = (self.before if before else self.after)[:, goal], self.mean(goal, before=before)
         return (float(load.min() / mean), float(load.max() / mean)) if mean else (1.0, 1.0)
 
     @property
     def imbalance(self) -> float:
-        """The widest miss of any band, as a fraction of the middle of that band; 0.0 when all are met."""
+        """Widest miss of any band, as a fraction of the middle of that band; 0.0 if all are met."""
         middle = (self.low + np.where(np.isfinite(self.high), self.high, self.low)) / 2
         off = np.maximum(self.after - self.high, self.low - self.after)
         wide = np.where(off > ROUNDING * np.maximum(1.0, self.after), off, 0.0)
@@ -165,7 +164,7 @@ class Evaluation:
 
 
 def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
-    """Judge an assignment. Raises InputError when it is not one of this problem's partitions and brokers."""
+    """Evaluate an assignment. Raises InputError if its partitions or brokers are not those of the problem."""
     changes = changes_of(problem, assignment)
     goals = tuple(band.goal for band in problem.bands)
     present = Assignment.current(problem.partitions)
@@ -198,7 +197,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
 
 
 def case_of(problem: Problem, assignment: Assignment, changes: Changes) -> Case:
-    """What the rules are asked about."""
+    """Collect the input of the rules."""
     limited = _limited(problem)
     columns = tuple(limited.values())
     return Case(
@@ -213,7 +212,7 @@ def case_of(problem: Problem, assignment: Assignment, changes: Changes) -> Case:
 
 
 def copied(problem: Problem, assignment: Assignment, changes: Changes) -> tuple[BytesArray, BytesArray]:
-    """Bytes that each broker receives, and sends as the present leader of what is copied; shapes (N,)."""
+    """Bytes that each broker receives, and sends as present leader; shapes (N,)."""
     count, added = len(problem.brokers), changes.added
     owners = changes.owners[added]
     now = problem.partitions
@@ -227,7 +226,7 @@ def copied(problem: Problem, assignment: Assignment, changes: Changes) -> tuple[
 
 
 def loads_by_role(goal: Goal) -> tuple[Column, Column]:
-    """What a replica brings while it leads, and while it follows."""
+    """Load columns of a goal for a leading and for a following replica."""
     return _LOADS.get(goal.name, (goal.leader, goal.follower))
 
 
@@ -244,7 +243,7 @@ def _loads(problem: Problem, assignment: Assignment, columns: tuple[tuple[Column
 
 
 def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
-    """The loads, with reads where they go if consumers fetch from followers; limits are judged without."""
+    """Loads to report: reads count where they go if consumers fetch from followers. Limits are judged without that."""
     loads = _loads(problem, assignment, tuple(map(loads_by_role, goals)))
     for column, goal in enumerate(goals if problem.rules.consumer_racks else ()):
         if goal.name == "net-out":
@@ -253,7 +252,7 @@ def _told_loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...
 
 
 def _limited(problem: Problem) -> dict[str, tuple[Column, Column]]:
-    """The loads that have a hard limit, with a band or without, as leaders and as followers bring them."""
+    """Loads with a hard limit, with or without a band, as columns for leaders and followers."""
     known = _LOADS | {band.goal.name: loads_by_role(band.goal) for band in problem.bands}
     return {name: known[name] for name in problem.brokers.capacity if name in known}
 
@@ -275,25 +274,25 @@ def _bands(problem: Problem, goals: tuple[Goal, ...]) -> tuple[FloatArray, Float
 
 
 def _whole(low: FloatArray, high: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What can be counted lies at whole numbers: those within, and always the two next to the middle."""
+    """Round bands of counts to whole numbers: those inside, and always the two next to the middle."""
     least = np.minimum(np.ceil(low - NEAR), np.floor(middle + NEAR))
     return least, np.maximum(np.floor(high + NEAR), np.ceil(middle - NEAR))
 
 
 def whole_numbers(goal: Goal, high: FloatArray, middle: FloatArray) -> FloatArray:
-    """The upper ends of bands around these middles; of counts they are whole."""
+    """Upper ends of bands around these middles; whole numbers for counts."""
     return _whole(middle, high, middle)[1] if goal.name in _COUNTED or goal.counts else high
 
 
 def total_of(problem: Problem, goal: Goal) -> float:
-    """The load of the whole cluster with the wanted factors."""
+    """Load of the whole cluster with the wanted replication factors."""
     leading, following = loads_by_role(goal)
     now = problem.partitions
     return float((leading(now) + following(now) * (now.wanted_factors - 1)).sum())
 
 
 def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
-    """Which part of the total each broker should carry: as `shares` says, else by capacity, else all the same."""
+    """Each broker's target part of the total, (N,): by `shares`, else by capacity, else equal."""
     brokers = problem.brokers
     limit = brokers.capacity.get(goal.name)
     stays = brokers.is_live & ~brokers.must_empty
@@ -311,16 +310,16 @@ def share_of_each(problem: Problem, goal: Goal) -> FloatArray:
 # Log directories that stay full under a plan between brokers. Reported so that "nothing to do" does not mislead.
 
 FULL = 0.90
-"""As for `kreassign doctor`."""
+"""Same threshold as in `kreassign doctor`."""
 
 SHOWN_LOG_DIRS = 20
 
 
 def full_log_dirs(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
-    """A sentence for each log directory that stays full under a plan that changes none, the fullest first.
+    """One sentence per log directory that stays full under a plan without directory changes, fullest first.
 
-    Copies that come from elsewhere do not count: Kafka chooses their directory. Empty where directories, or their
-    sizes, are not known, and where the plan may change them: then they are among its goals.
+    Copies from other brokers do not count: Kafka chooses their directory. Empty if directories or their sizes are
+    unknown, or if the plan may change them: then they are among its goals.
     """
     if problem.log_dirs is None or problem.rules.between_log_dirs:
         return ()

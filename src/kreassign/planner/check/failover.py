@@ -1,13 +1,13 @@
-"""What the others would carry if one broker or one rack were lost: of every loss, exactly, without the search's code.
+"""Load of the surviving brokers after each loss of a broker or rack, exactly, without the search's code.
 
-Every partition has one replica that leads and one that would take over, so there is nothing to simulate. Where the
-leader is lost, Kafka elects the first replica of the list that is in sync and there. After a plan all replicas are in
-sync but those on brokers that are down and those lost with a log directory. With x the broker of the leader of p, and
-s(p, f) the broker of the first usable replica of its list that the loss f leaves, a broker b that is left carries
+Every partition has one leader and one successor, so nothing needs simulation. If the leader is lost, Kafka elects the
+first live in-sync replica of the list. After a plan all replicas are in sync except those on brokers that are down
+and those lost with a log directory. With x the broker of the leader of p, and s(p, f) the broker of the first usable
+replica of its list that survives the loss f, a surviving broker b carries
 
     load(f, b) = load(b) + sum over p with x lost in f and s(p, f) = b of what leading p adds to following it
 
-A partition is offline where no s(p, f) is left. Nothing is taken off for followers that are lost: they come back.
+A partition without an s(p, f) is offline. Load is not reduced for lost followers: they come back.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from kreassign.planner.problem.problem import Assignment, Problem, RackRule
 
 ROUNDING = 1e-9
 STATES = ("before", "after")
-"""A plan, as `WorstLoss.state` says it."""
+"""Values of `WorstLoss.state`: before and after the plan."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Losses:
-    """Every loss of one broker or one rack: M of them, N brokers, R goals that depend on who leads.
+    """All M losses of one broker or one rack; N brokers, R goals that depend on who leads.
 
-    `loads` and `limits` have shape (M, N, R); a broker that is lost carries 0 and has an infinite limit. `offline` (M)
-    counts partitions that no broker could lead.
+    `loads` and `limits` have shape (M, N, R); a lost broker carries 0 and has an infinite limit. `offline` (M) counts
+    partitions without a leader.
     """
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class Losses:
 
     @property
     def excess(self) -> float:
-        """By how much brokers would exceed their limits, over all losses and goals, in means per broker of each."""
+        """Sum of loads above limits, over all losses and goals, each in units of the goal's mean per broker."""
         above, known = np.maximum(self.loads - self.limits, 0.0).sum(axis=(0, 1)), self.means > 0
         return float((above[known] / self.means[known]).sum())
 
@@ -55,7 +55,7 @@ class Losses:
         return tuple(self._worst(state, goal) for goal in range(len(self.goals))) if self.names else ()
 
     def sentences(self) -> tuple[str, ...]:
-        """One per goal of which a limit would be exceeded: the worst case, and how many there are."""
+        """One sentence per goal with an exceeded limit: the worst case, and the number of cases."""
         found = []
         above = self.loads > self.limits * (1 + ROUNDING) + ROUNDING
         for goal, worst in enumerate(self.worst(STATES[1])):
@@ -75,7 +75,7 @@ class Losses:
 
     def _worst(self, state: str, goal: int) -> WorstLoss:
         loads, limits = self.loads[:, :, goal], self.limits[:, :, goal]
-        # Nothing exceeds a limit of 0 more than something does; of nothing at all the first is as good as any.
+        # Any load exceeds a limit of 0 most; without any load, the first entry will do.
         use = np.divide(loads, limits, out=np.where(loads > 0, np.inf, 0.0), where=limits > 0)
         loss, broker = (int(one) for one in np.unravel_index(int(np.argmax(use)), use.shape))
         mean = float(self.means[goal])
@@ -94,7 +94,7 @@ class Losses:
 
 
 def losses(problem: Problem, assignment: Assignment) -> Losses:
-    """All losses of a broker, and of a rack that is not the only one, with what each would bring."""
+    """Compute all losses of a broker, and of a rack unless it is the only one."""
     leaders, seconds, outside = _successors(problem, assignment)
     bands, count = problem.failover_bands, len(problem.brokers)
     lost, names = _lost(problem)
@@ -103,7 +103,7 @@ def losses(problem: Problem, assignment: Assignment) -> Losses:
     loads = np.repeat(base[None, :, :], len(lost), axis=0)
     brokers = np.flatnonzero(_there(problem))
     rows = np.full(count, NOWHERE)
-    if len(brokers) > 1:  # of a single one the loss leaves nobody to judge
+    if len(brokers) > 1:  # if the only broker is lost, no survivor is left to judge
         rows[brokers] = np.arange(len(brokers))
     offline = np.zeros(len(lost), np.int64)
     for loss_of, heirs in ((rows, seconds), (_rack_rows(problem, int(rows.max()) + 1), outside)):
@@ -117,13 +117,13 @@ def losses(problem: Problem, assignment: Assignment) -> Losses:
 
 
 def _there(problem: Problem) -> BoolArray:
-    """Brokers that stay, and are not down."""
+    """Mask of brokers that stay and are not down, (N,)."""
     stays = problem.brokers.is_live & ~problem.brokers.must_empty
     return stays if problem.gone is None else stays & ~problem.gone.brokers
 
 
 def _lost_racks(problem: Problem) -> IndexArray:
-    """Racks that can be lost: those named, unless no broker would be left, or racks do not matter."""
+    """Racks that can be lost: the named ones, unless no broker would be left, or racks do not matter."""
     racks = problem.brokers.racks[_there(problem)]
     known = np.unique(racks[racks != NOWHERE]).astype(np.int64)
     is_only = len(known) < 2 and not (racks == NOWHERE).any()
@@ -131,7 +131,7 @@ def _lost_racks(problem: Problem) -> IndexArray:
 
 
 def _lost(problem: Problem) -> tuple[BoolArray, tuple[str, ...]]:
-    """Which brokers each loss takes, with those that are not there anyway, (M, N); and what it is called."""
+    """Brokers lost in each loss, including those already missing, (M, N); and the names of the losses."""
     there, brokers, racks = _there(problem), problem.brokers, _lost_racks(problem)
     single = np.flatnonzero(there)
     single = single if len(single) > 1 else single[:0]
@@ -143,7 +143,7 @@ def _lost(problem: Problem) -> tuple[BoolArray, tuple[str, ...]]:
 
 
 def _rack_rows(problem: Problem, first: int) -> IndexArray:
-    """Per broker the row of the loss of its rack, NOWHERE without one; (N,)."""
+    """Row of the loss of each broker's rack, NOWHERE without one; (N,)."""
     rows = np.full(len(problem.brokers), NOWHERE)
     for row, rack in enumerate(_lost_racks(problem).tolist()):
         rows[problem.brokers.racks == rack] = first + row
@@ -151,7 +151,7 @@ def _rack_rows(problem: Problem, first: int) -> IndexArray:
 
 
 def _usable(problem: Problem, assignment: Assignment) -> BoolArray:
-    """Replicas of the assignment that may be elected: their brokers live, and have not lost their copy."""
+    """Mask of replicas of the assignment that may be elected: their broker is up and has its copy, (A,)."""
     now, count = problem.partitions, len(problem.brokers)
     bad = now.is_lost if problem.gone is None else now.is_lost | problem.gone.replicas
     gone = pairs(now.owners[bad], now.replicas[bad], count)
@@ -161,7 +161,7 @@ def _usable(problem: Problem, assignment: Assignment) -> BoolArray:
 
 
 def _successors(problem: Problem, assignment: Assignment) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Broker indices of who leads, of who takes over when its broker, and when its rack is lost; (P,), or NOWHERE."""
+    """Broker indices of the leader, its successor if its broker, and if its rack is lost; (P,) each, or NOWHERE."""
     factors, usable, racks = np.diff(assignment.offsets), _usable(problem, assignment), problem.brokers.racks
     leaders, seconds, outside = (np.full(len(factors), NOWHERE) for _ in range(3))
     for place in range(int(factors.max(initial=0))):
@@ -177,14 +177,14 @@ def _successors(problem: Problem, assignment: Assignment) -> tuple[IndexArray, I
 
 
 def _adds(problem: Problem, column: int) -> FloatArray:
-    """What leading a partition adds to following it, (P,)."""
+    """Load that leading a partition adds to following it, (P,)."""
     leading, following = loads_by_role(problem.failover_bands[column].goal)
     adds: FloatArray = leading(problem.partitions) - following(problem.partitions)
     return adds
 
 
 def _base(problem: Problem, assignment: Assignment, leaders: IndexArray) -> FloatArray:
-    """What every broker carries before any loss, (N, R)."""
+    """Load of every broker before any loss, (N, R)."""
     count, bands = len(problem.brokers), problem.failover_bands
     owners = assignment.owners
     base, led = np.zeros((count, len(bands))), leaders != NOWHERE
@@ -196,7 +196,7 @@ def _base(problem: Problem, assignment: Assignment, leaders: IndexArray) -> Floa
 
 
 def _take_over(loads: FloatArray, offline: IndexArray, rows: IndexArray, heirs: IndexArray, extra: FloatArray) -> None:
-    """Add to each loss what is taken over in it: `rows` (P) takes the leader, and of `heirs` (P) each leads then."""
+    """Add takeovers to `loads`: loss `rows[p]` takes the leader of p, and broker `heirs[p]` leads then."""
     concerned = rows != NOWHERE
     orphans = concerned & (heirs == NOWHERE)
     offline += np.bincount(rows[orphans], minlength=len(offline))
@@ -209,7 +209,7 @@ def _take_over(loads: FloatArray, offline: IndexArray, rows: IndexArray, heirs: 
 
 
 def _limits(problem: Problem, lost: BoolArray) -> FloatArray:
-    """What each broker that is left may carry: its capacity, else the band that it would have without the lost ones."""
+    """Limit of each surviving broker: its capacity, else the upper end of its band without the lost ones."""
     tolerance, bands = problem.rules.failover, problem.failover_bands
     limits = np.full((*lost.shape, len(bands)), np.inf)
     for column, band in enumerate(bands):

@@ -1,4 +1,4 @@
-"""The rules that an assignment may break, one function a rule; each yields a sentence per place where it is broken."""
+"""Rules for an assignment, one function each, which yields a sentence per violation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """What is judged. `before` and `after` are loads with one column per name in `limited`, the hard limits.
+    """Input of the rules. `before` and `after` are loads with one column per name in `limited`, the hard limits.
 
-    `loads` has for each of these what a replica brings as leader and as follower.
+    `loads` has the load columns of each of these names for a leader and for a follower.
     """
 
     problem: Problem
@@ -36,22 +36,22 @@ class Case:
 
     @property
     def leaders(self) -> IntArray:
-        """The wanted leader of each partition."""
+        """Broker index of each partition's wanted leader, (P,)."""
         return self.assignment.replicas[self.assignment.offsets[:-1]]
 
     @property
     def has_budget(self) -> bool:
-        """Whether forced changes may stay undone because of a limit."""
+        """True if forced changes may stay undone because of a limit."""
         budget = self.problem.budget
         return any(getattr(budget, one.name) is not None for one in fields(budget))
 
     def replica(self, place: int) -> str:
-        """Words for one replica of the assignment."""
+        """Partition and broker of one replica, for messages."""
         broker = self.problem.brokers.ids[self.assignment.replicas[place]]
         return f"{self.problem.partitions.name(int(self.changes.owners[place]))}: broker {broker}"
 
     def amount(self, goal: str, load: float) -> str:
-        """A load of a goal with its unit."""
+        """Format a load of a goal with its unit."""
         staying = self.problem.brokers.staying
         mean = float(self.after[staying, self.limited.index(goal)].mean()) if staying.any() else 0.0
         return format_load(load, self.problem.unit_of(goal), mean)
@@ -61,18 +61,18 @@ Rule = Callable[[Case], Iterator[str]]
 
 
 def violations(case: Case) -> tuple[str, ...]:
-    """Every broken rule, a sentence each; at most `SHOWN_PER_RULE` a rule, and then how many more."""
+    """One sentence per violation; at most `SHOWN_PER_RULE` per rule, then the number of others."""
     rules = RULES if case.has_budget else RULES + FORCED
     return tuple(sentence for rule in rules for sentence in _shown(rule(case)))
 
 
 def unfinished(case: Case) -> tuple[str, ...]:
-    """Forced changes that are not done for want of a budget, a sentence each."""
+    """One sentence per forced change that the budget left undone."""
     return tuple(sentence for rule in FORCED for sentence in _shown(rule(case))) if case.has_budget else ()
 
 
 def out_of_reach(case: Case) -> tuple[str, ...]:
-    """Partitions that no plan can change: no live broker has a copy, or they must not move; a sentence each."""
+    """One sentence per partition that no plan can change: without a live copy, or not allowed to move."""
     return (*_shown(_out_of_reach(case)), *_shown(_fixed_factors(case)))
 
 
@@ -130,7 +130,7 @@ def _allowed_kinds(case: Case) -> Iterator[str]:
 
 
 def _leads_too_much(case: Case, partition: int) -> bool:
-    """Whether the broker that leads now would exceed a limit if it went on leading, with all that comes to it."""
+    """True if the present leader's broker would exceed a limit if it kept leading, with all that it receives."""
     partitions = case.problem.partitions
     broker = int(partitions.replicas[partitions.offsets[partition]])
     for column, name in enumerate(case.limited):
@@ -143,7 +143,7 @@ def _leads_too_much(case: Case, partition: int) -> bool:
 
 
 def _must_give_up_leading(case: Case) -> BoolArray:
-    """Partitions whose present leader may not lead, or goes away."""
+    """Mask of partitions whose present leader may not lead, or is removed, (P,)."""
     now, brokers = case.problem.partitions, case.problem.brokers
     first = now.offsets[:-1]
     may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
@@ -152,7 +152,7 @@ def _must_give_up_leading(case: Case) -> BoolArray:
 
 
 def _leaders(case: Case) -> Iterator[str]:
-    """No broker leads that may not, unless the partition is fixed or has no other replica."""
+    """Brokers excluded from leading do not lead, unless the partition is fixed or has no other replica."""
     brokers = case.problem.brokers
     barred = ~brokers.may_lead | ~brokers.is_live
     others = np.logical_or.reduceat(~barred[case.assignment.replicas], case.assignment.offsets[:-1])
@@ -164,7 +164,7 @@ def _leaders(case: Case) -> Iterator[str]:
 
 
 def _order_kept(case: Case) -> Iterator[str]:
-    """With `only_forced` what stays keeps its order; only who takes over from a leader that goes comes to the front."""
+    """With `only_forced`, staying replicas keep their order, except that a removed leader's successor comes first."""
     if not case.problem.rules.only_forced:
         return
     changes, heads = case.changes, case.assignment.offsets[:-1]
@@ -177,7 +177,7 @@ def _order_kept(case: Case) -> Iterator[str]:
 
 
 def _only_forced(case: Case) -> Iterator[str]:
-    """With `only_forced` nothing more is copied, unless taking back any one copy would exceed a limit."""
+    """With `only_forced`, nothing else is copied, unless undoing any one copy would exceed a limit."""
     problem, changes = case.problem, case.changes
     if not problem.rules.only_forced:
         return
@@ -192,24 +192,24 @@ def _only_forced(case: Case) -> Iterator[str]:
         held = _dir_bytes(case, case.assignment)
         for place in np.flatnonzero(changes.changes_dir).tolist():
             before, size = now.log_dirs[changes.present[place]], now.size_bytes[changes.owners[place]]
-            # Where a copy is now may not be known; then nobody can say that it leaves.
+            # If the present directory of a copy is unknown, whether the copy leaves it is unknown too.
             if before != NOWHERE and not dirs.must_empty[before] and held[before] + size <= dirs.capacity_bytes[before]:
                 yield f"{case.replica(place)} leaves {dirs.paths[before]} without need"
 
 
 def beyond_task(problem: Problem, changes: Changes) -> dict[int, int]:
-    """Partitions of which more replicas are copied than the task forces, and how many more."""
+    """Partitions with more copies than the task forces, and the number of extra copies."""
     copied = np.bincount(changes.owners[changes.added], minlength=len(problem.partitions))
     more = (copied - forced_copies(problem)).astype(np.int64)
     return {partition: int(more[partition]) for partition in np.flatnonzero(more > 0).tolist()}
 
 
 def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
-    """A broker that loses its replica of a partition, and the place of a copy that its rack lets it have instead."""
+    """Pairs of a broker that loses its replica, and the place of a copy that it could keep under the rack rule."""
     problem, assignment, now = case.problem, case.assignment, case.problem.partitions
     before = slice(now.offsets[partition], now.offsets[partition + 1])
     stayable = case.changes.removed[before] & problem.brokers.staying[now.replicas[before]] & ~now.is_lost[before]
-    if (dirs := problem.log_dirs) is not None:  # what leaves its directory anyway may leave its broker too
+    if (dirs := problem.log_dirs) is not None:  # a replica that leaves its directory anyway may leave its broker too
         own = now.log_dirs[before]
         stayable &= ~((own != NOWHERE) & dirs.must_empty[own])
     first, last = int(assignment.offsets[partition]), int(assignment.offsets[partition + 1])
@@ -223,7 +223,7 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
 
 
 def over_limit(case: Case, partition: int, broker: int, place: int) -> tuple[str, float] | None:
-    """The limit that a broker would exceed most with the replica from this place of the assignment, and by how much."""
+    """The limit that a broker would exceed most with the replica at this place, and by how much; None if none."""
     leads = place == case.assignment.offsets[partition]
     found = []
     for column, name in enumerate(case.limited):
@@ -251,7 +251,7 @@ def _racks_repaired(case: Case) -> Iterator[str]:
 
 
 def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
-    """By how many replicas each partition exceeds what its racks may hold; shape (P,)."""
+    """Number of replicas of each partition beyond the limits of its racks; shape (P,)."""
     excess = np.zeros_like(problem.partitions.wanted_factors)
     if problem.rules.racks is RackRule.NONE:
         return excess
@@ -263,7 +263,7 @@ def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
 
 
 def _racks_of_brokers(problem: Problem) -> IndexArray:
-    """A number for the rack of each broker, from 0 on; one without a rack counts as a rack of its own."""
+    """Consecutive rack number of each broker, from 0; a broker without a rack counts as a rack of its own."""
     racks = problem.brokers.racks
     own = len(problem.brokers.rack_names) + np.arange(len(racks))
     return np.unique(np.where(racks == NOWHERE, own, racks), return_inverse=True)[1]
@@ -312,7 +312,7 @@ def _log_dirs(case: Case) -> Iterator[str]:
 
 
 def _rise(amount: str, excess: str, limit: str) -> str:
-    """With the excess: rounded to three digits, an amount and a limit may look the same."""
+    """Sentence with the excess: rounded to three digits, an amount and its limit may look the same."""
     return f"rises to {amount}, {excess} above its limit of {limit}"
 
 
@@ -352,7 +352,7 @@ def _drained(case: Case) -> Iterator[str]:
 
 
 def _lost(case: Case) -> Iterator[str]:
-    """A broker that lost its copy with a log directory cannot be given another one."""
+    """A broker that lost its copy with a log directory gets no other copy of the partition."""
     now = case.problem.partitions
     lost = now.is_lost & now.within_reach(case.problem.brokers.is_live)[now.owners]
     count = len(case.problem.brokers)
@@ -409,7 +409,7 @@ def _budget(case: Case) -> Iterator[str]:
 
 
 def _catching_up(case: Case, owners: IntArray) -> FloatArray:
-    """Bytes that pass until a copy of each partition has caught up: what is written meanwhile is copied too."""
+    """Bytes copied until a replica of each partition has caught up, including those written meanwhile."""
     partitions, rate = case.problem.partitions, case.problem.budget.rate_bytes_per_s
     size = partitions.size_bytes[owners]
     ahead = 1 - partitions.write_bytes_per_s[owners] / (np.inf if rate is None else rate)
@@ -426,4 +426,4 @@ RULES: tuple[Rule, ...] = (
     _least_leaders, _budget, _order_kept, _only_forced,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
-"""What a task demands; with a budget it may stay undone, and is then `unfinished`."""
+"""Rules for forced changes; with a budget a violation counts as `unfinished` instead."""

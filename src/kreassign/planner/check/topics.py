@@ -18,14 +18,14 @@ from kreassign.planner.check.evaluate import share_of_each
 from kreassign.planner.goals import LEADERS, REPLICAS, Goal
 from kreassign.planner.problem.problem import Assignment, Problem
 
-# Replicas of a topic: the topics that are not spread as evenly as asked.
+# Replicas of a topic: topics that are not spread within the tolerance.
 
 SHOWN = 100
 ROUNDING = 1e-9
 
 
 def topics_outside(problem: Problem, assignment: Assignment) -> tuple[str, ...]:
-    """A sentence for each topic of which a broker holds too many or too few replicas; empty if spread is no goal."""
+    """One sentence per topic of which a broker holds too many or too few replicas; empty if spread is no goal."""
     tolerance = problem.rules.topic_spread
     if tolerance is None:
         return ()
@@ -53,7 +53,7 @@ def _unspread_topics(problem: Problem, assignment: Assignment, tolerance: float)
 
 
 def shares_by_topic(problem: Problem, goal: Goal) -> Iterator[tuple[int, FloatArray]]:
-    """Each topic with the part of it that each broker should have, (N,): none that is not of its broker set."""
+    """Target share of each broker per topic, (N,); 0 outside its broker set."""
     parts, partitions = share_of_each(problem, goal), problem.partitions
     for topic, tenant in dict(zip(partitions.topics.tolist(), partitions.broker_sets.tolist(), strict=True)).items():
         usable = parts * ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
@@ -61,7 +61,7 @@ def shares_by_topic(problem: Problem, goal: Goal) -> Iterator[tuple[int, FloatAr
 
 
 def least_and_most(middle: float, tolerance: float) -> tuple[int, int]:
-    """How many of a topic a broker with this share of it may have: always the whole numbers beside its share."""
+    """Fewest and most replicas of a topic for a broker with share `middle`; always spans the integers next to it."""
     return floor(middle * (1 - tolerance) + ROUNDING), ceil(middle * (1 + tolerance) - ROUNDING)
 
 
@@ -69,7 +69,7 @@ def least_and_most(middle: float, tolerance: float) -> tuple[int, int]:
 
 
 def leaders_missed(problem: Problem, assignment: Assignment) -> dict[str, tuple[int, str]]:
-    """Topics of which brokers lead too many or too few: by how many in all, and the widest miss as a sentence."""
+    """Topics of which brokers lead too many or too few: the total miss in leaders, and the widest as a sentence."""
     tolerance = problem.rules.topic_leaders
     if tolerance is None:
         return {}
@@ -90,7 +90,7 @@ def leaders_missed(problem: Problem, assignment: Assignment) -> dict[str, tuple[
 
 
 def topic_leaders(problem: Problem, assignment: Assignment) -> TopicLeaders | None:
-    """How many topics have uneven leaders, before and after; None unless that is a goal."""
+    """Number of topics with uneven leaders, before and after; None unless that is a goal."""
     if problem.rules.topic_leaders is None:
         return None
     before, after = (leaders_missed(problem, one) for one in (Assignment.current(problem.partitions), assignment))
@@ -99,7 +99,7 @@ def topic_leaders(problem: Problem, assignment: Assignment) -> TopicLeaders | No
 
 
 def uneven_topics(problem: Problem, assignment: Assignment) -> Iterator[str]:
-    """A sentence for each topic of which leaders are not as even as asked; nothing unless that is a goal."""
+    """One sentence per topic with uneven leaders; empty unless that is a goal."""
     found = leaders_missed(problem, assignment)
     for _, sentence in list(found.values())[:SHOWN]:
         yield sentence
@@ -109,12 +109,12 @@ def uneven_topics(problem: Problem, assignment: Assignment) -> Iterator[str]:
 
 # Leaders in their preferred racks.
 #
-# A leader is in its preferred rack if no other replica of its partition that may lead is in one that comes earlier
-# in the order of its topic; racks that are not in that order come last, all alike.
+# A leader is in its preferred rack if no other replica of its partition that may lead is in a rack earlier in the
+# order of its topic; racks outside that order come last and are equal.
 
 
 def leader_racks(problem: Problem, assignment: Assignment) -> LeaderRacks | None:
-    """How many leaders have racks preferred for them, and are there now and in the end; None if no topic has any."""
+    """Number of leaders with preferred racks, and of those in them before and after; None if no topic has any."""
     if not problem.rules.leader_racks:
         return None
     chosen = _with_preferred_racks(problem)
@@ -123,7 +123,7 @@ def leader_racks(problem: Problem, assignment: Assignment) -> LeaderRacks | None
 
 
 def leaders_elsewhere(problem: Problem, assignment: Assignment) -> Iterator[str]:
-    """A sentence for each topic of which leaders are not where they are preferred, or can be in none of these racks."""
+    """One sentence per topic with leaders outside their preferred racks, or without a replica in any of them."""
     held, out_of_reach = _is_held(problem, assignment), _without_any_preferred(problem, assignment)
     for topic, racks in sorted(problem.rules.leader_racks.items()):
         its = problem.partitions.topics == problem.partitions.topic_names.index(topic)
@@ -144,7 +144,7 @@ def _with_preferred_racks(problem: Problem) -> BoolArray:
 
 
 def _rack_ranks(problem: Problem, assignment: Assignment) -> FloatArray:
-    """How far down the order of its topic the rack of each replica is; infinitely far for who may not lead."""
+    """Rank of each replica's rack in the order of its topic, (A,); infinite for brokers that may not lead."""
     brokers, names = problem.brokers, problem.partitions.topic_names
     racks = [None if rack == NOWHERE else brokers.rack_names[rack] for rack in brokers.racks.tolist()]
     table = np.zeros((len(names), len(brokers)))
@@ -166,25 +166,25 @@ def _is_held(problem: Problem, assignment: Assignment) -> BoolArray:
 
 
 def _without_any_preferred(problem: Problem, assignment: Assignment) -> BoolArray:
-    """Partitions that have no replica which may lead in any of the racks of their topic."""
+    """Mask of partitions without an eligible replica in any preferred rack of their topic, (P,)."""
     best = np.minimum.reduceat(_rack_ranks(problem, assignment), assignment.offsets[:-1])
     counts = [len(problem.rules.leader_racks.get(name, ())) for name in problem.partitions.topic_names]
     missing: BoolArray = best >= np.array(counts)[problem.partitions.topics]
     return missing
 
 
-# Sizes of partitions of a topic: a large one is hard to place, and its consumers have most to do.
+# Sizes of a topic's partitions: a large one is hard to place, and its consumers are the busiest.
 
 UNEVEN_TIMES = 2.0
 UNEVEN_SHARE = 0.01
-"""Of what a broker holds on the average; the usual bands are twenty times as wide."""
+"""Fraction of the mean bytes per broker; the default bands are twenty times as wide."""
 
 
 def uneven_topics_by_size(problem: Problem) -> tuple[UnevenTopic, ...]:
-    """Topics whose largest partition is `TIMES` as large as the others are on the average, the largest first.
+    """Topics whose largest partition is `UNEVEN_TIMES` the mean of the others, the largest first.
 
-    Only where it is larger by `SHARE` at least of what a broker holds, so that small topics are left out. Partitions of
-    unknown size do not count.
+    The difference must be at least `UNEVEN_SHARE` of the mean bytes per broker, which leaves out small topics.
+    Partitions of unknown size do not count.
     """
     partitions = problem.partitions
     known = np.flatnonzero(partitions.may_move | (partitions.size_bytes > 0))

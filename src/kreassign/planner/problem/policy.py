@@ -154,7 +154,7 @@ def _followers_part(problem: Problem, parts: Mapping[str, Mapping[str, float]]) 
 #
 #     __consumer_offsets    the group id
 #     __transaction_state   the transactional id
-# __share_group_state   group id, topic id and partition, joined by colons; one for every partition read
+#     __share_group_state   group id, topic id and partition, joined by colons; one for every partition read
 #
 # `Utils.abs(name.hashCode()) % partitions`. Bytes are no measure of it: offsets are compacted, and one group may be as
 # busy as a hundred that have stopped.

@@ -1,4 +1,4 @@
-"""From a problem to the arrays of the search, and back to an assignment."""
+"""Encode a problem as the arrays of the search, and decode a state to an assignment."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, U
 
 SEED = 20_260_101
 UNLIMITED = np.inf
-ROUNDING_MARGIN = 2e-11  # so narrow that all bands of two brokers together stay below what the search takes for nothing
+ROUNDING_MARGIN = 2e-11  # so narrow that all bands of two brokers together stay below what the search rounds to zero
 TOPIC_WEIGHT = 10.0
 LEADS = -9  # before any place in the order of a list
-NEVER = 1e18  # times as long as without what is written meanwhile
+NEVER = 1e18  # factor of the transfer cost of a copy that never catches up
 
 
 @dataclass(slots=True, eq=False)
 class Search:
-    """A problem, its arrays, and the partitions whose forced changes the budget did not allow.
+    """A problem, its arrays, and the partitions whose forced changes did not fit the budget.
 
-    `order` (S) says where a slot comes in its list, the leader apart; None for the order of the slots.
+    `order` (S) is the place of each slot in its list, not counting the leader; None for the order of the slots.
     """
 
     problem: Problem
@@ -34,28 +34,28 @@ class Search:
 
 
 def encode(problem: Problem) -> Search:
-    """The arrays of a problem, with everything where it is."""
+    """Encode a problem, with every replica in its present place."""
     unit_bytes = _unit_bytes(problem)
     encoding = _encoding(problem, unit_bytes)
     state = _state(problem, encoding, unit_bytes)
     if problem.rules.only_forced:
         encoding = encoding._replace(pinned=_staying(problem, encoding, state))
-        # A broker that is over a limit already is none of the task's business: it gets no more, and keeps what it has.
+        # With `only_forced`, a broker that is over a limit already is left so: it gets no more, and keeps what it has.
         np.maximum(state.spare_capacity, 0.0, out=state.spare_capacity)
     return Search(problem, encoding, state, np.zeros(0, np.int64))
 
 
 def decode(search: Search) -> Assignment:
-    """The replica lists that a state stands for, the leader in front.
+    """Decode a state to replica lists, the leader first.
 
-    What stays keeps its place in the list, and a new replica takes the place of one that leaves, unless the search has
-    an order of its own.
+    Staying replicas keep their place in the list, and a new replica takes the place of one that leaves, unless the
+    search has an order of its own.
     """
     problem, encoding, state = search.problem, search.encoding, search.state
     ordered = _places_and_order(search) if search.order is not None else None
     _return_to_slots(encoding, state)
     kept = state.places >= 0
-    # Numbers of 32 bits: this is where a plan for millions of replicas takes most memory.
+    # 32-bit integers: a plan for millions of replicas takes most of its memory here.
     owners = encoding.owners.astype(np.int32)
     rank = np.arange(len(owners), dtype=np.int32) - encoding.offsets.astype(np.int32)[owners]
     if ordered is not None:
@@ -86,7 +86,7 @@ def _keys(encoding: Encoding, state: State) -> IndexArray:
 
 
 def adopt(search: Search, assignment: Assignment) -> None:
-    """Begin with another plan: its replicas are placed and charged to the budget; the initial brokers stay the same."""
+    """Start from another plan: place its replicas and charge the budget; the initial brokers stay the same."""
     encoding, state = search.encoding, search.state
     slots: list[int] = []
     brokers: list[int] = []
@@ -98,7 +98,7 @@ def adopt(search: Search, assignment: Assignment) -> None:
         slots += span
         brokers += places
         leaders.append(span.start + places.index(wanted[0]))
-    # Replicas leave before others arrive, so that the room of brokers is never counted twice.
+    # Remove replicas before adding others, so that no room on a broker is counted twice.
     order = np.argsort(np.array(brokers, np.int64) >= 0, kind="stable")
     loops.adopt_pass(
         encoding,
@@ -110,7 +110,7 @@ def adopt(search: Search, assignment: Assignment) -> None:
 
 
 def _different(encoding: Encoding, assignment: Assignment) -> IndexArray:
-    """The partitions whose list is another one than at present."""
+    """Indices of the partitions whose list differs from the present one."""
     spans, counts = np.diff(encoding.offsets), np.diff(assignment.offsets)
     same_size = spans == counts
     slots = np.flatnonzero(same_size[encoding.owners])
@@ -122,9 +122,9 @@ def _different(encoding: Encoding, assignment: Assignment) -> IndexArray:
 
 
 def _in_slots(initial_brokers: list[int], wanted: list[int]) -> list[int]:
-    """Where the replica of each slot goes: to its initial broker if that is wanted, else to one that is new.
+    """Target broker of each slot: its initial broker if that is wanted, else a new one.
 
-    A slot that has had none stays unplaced if nothing is left for it.
+    An empty slot stays unplaced if no new broker is left for it.
     """
     newcomers = iter([broker for broker in wanted if broker not in initial_brokers])
     return [
@@ -134,7 +134,7 @@ def _in_slots(initial_brokers: list[int], wanted: list[int]) -> list[int]:
 
 
 def _return_to_slots(encoding: Encoding, state: State) -> None:
-    """Give every replica that is where its partition has one now the slot of that one."""
+    """Return each replica on a present broker of its partition to the slot of the present replica."""
     brokers = len(encoding.racks)
     initial = np.sort(encoding.owners.astype(np.int64) * brokers + np.maximum(encoding.initial_brokers, 0))
     key = encoding.owners.astype(np.int64) * brokers + state.places
@@ -202,7 +202,7 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
 
 
 def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
-    """Which row of the ranks is for the leader of each partition, and the ranks of brokers; row 0 prefers no rack."""
+    """Row of the rank table for each partition's leader, and ranks of brokers; row 0 prefers no rack."""
     names, brokers, pinned = problem.partitions.topic_names, problem.brokers, problem.rules.leader_racks
     orders = sorted(set(pinned.values()))
     by_topic = np.array([orders.index(pinned[name]) + 1 if name in pinned else 0 for name in names], np.int64)
@@ -215,7 +215,7 @@ def _pins(problem: Problem) -> tuple[IndexArray, IndexArray]:
 
 
 def _transfer_costs(problem: Problem) -> FloatArray:
-    """Bytes that are transferred until a copy has caught up with what is written meanwhile; shape (P,)."""
+    """Bytes transferred until a copy has caught up with what is written meanwhile; shape (P,)."""
     partitions, rate = problem.partitions, problem.budget.rate_bytes_per_s
     size: FloatArray = partitions.size_bytes.astype(float)
     if rate is None:
@@ -239,7 +239,7 @@ def _present_slots(problem: Problem, offsets: IndexArray) -> IndexArray:
 
 
 def _topic_columns(problem: Problem) -> list[FloatArray]:
-    """Topics of which every broker must lead some partitions are goals of their own: what counts is leading them."""
+    """Load columns of topics of which every broker must lead some partitions: 1 while leading."""
     names = problem.partitions.topic_names
     return [
         np.array([name == topic for name in names], float)[problem.partitions.topics]
@@ -248,7 +248,7 @@ def _topic_columns(problem: Problem) -> list[FloatArray]:
 
 
 def scales(problem: Problem) -> FloatArray:
-    """What to multiply loads by: weight over the mean per broker; weight over the need for `_topic_columns`."""
+    """Factors of loads: weight over the mean per broker; weight over the need for `_topic_columns`."""
     means = problem.totals / max(1, int(problem.brokers.staying.sum()))
     weights = np.array([band.weight for band in problem.bands])
     least = problem.rules.least_topic_leaders
@@ -257,7 +257,7 @@ def scales(problem: Problem) -> FloatArray:
 
 
 def _loads(problem: Problem) -> FloatArray:
-    """What leaders and followers bring, by turns, scaled; and in the end a row of nothing. Shape (2 P + 1, R)."""
+    """Scaled loads of leaders and followers in alternate rows, and a last row of zeros. Shape (2 P + 1, R)."""
     partitions, own = problem.partitions, _topic_columns(problem)
     loads = np.zeros((2 * len(partitions) + 1, len(problem.bands) + len(own)))
     for column, band in enumerate(problem.bands):
@@ -290,7 +290,7 @@ def _state(problem: Problem, encoding: Encoding, unit_bytes: float) -> State:
 
 
 def refresh(problem: Problem, encoding: Encoding, state: State) -> None:
-    """Compute shortfall and headroom from scratch, from where the replicas are."""
+    """Recompute shortfall and headroom from the places of the replicas."""
     low, high, _ = _bounds(problem)
     loads = loads_of(encoding, state)
     state.shortfall[:] = low * scales(problem) - loads
@@ -298,7 +298,7 @@ def refresh(problem: Problem, encoding: Encoding, state: State) -> None:
 
 
 def half_widths(problem: Problem) -> FloatArray:
-    """Half of each band, scaled as loads; 0 where there is none, as for the topics of `_topic_columns`."""
+    """Half the width of each band, scaled like loads; 0 without a band, and for the topics of `_topic_columns`."""
     limits = problem.limits
     tolerances = [band.tolerance or 0.0 for band in problem.bands]
     none = np.zeros((len(problem.brokers), len(problem.rules.least_topic_leaders)))
@@ -306,7 +306,7 @@ def half_widths(problem: Problem) -> FloatArray:
 
 
 def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Bands, narrowed so that rounding does not matter, and capacities; with the topics of `_topic_columns`."""
+    """Bands, narrowed against rounding, and capacities; with the topics of `_topic_columns`."""
     limits, least = problem.limits, problem.rules.least_topic_leaders
     leading = problem.brokers.staying & problem.brokers.may_lead
     needs = (
@@ -337,9 +337,9 @@ def _or_unlimited(limit: int | None, unit: float) -> float:
 
 
 def misplaced(encoding: Encoding, state: State, *, repair_racks: bool) -> BoolArray:
-    """Replicas that cannot stay where they are: on a broker that is to be emptied or dead, or lost, shape (S,).
+    """Mask of replicas that must leave: on a broker that is dead or to be emptied, or lost, shape (S,).
 
-    With `repair_racks`, of replicas that crowd a rack all but the first in the list go too.
+    With `repair_racks`, all but the first in the list of the replicas that crowd a rack leave too.
     """
     placed = state.places >= 0
     wrong: BoolArray = placed & (~encoding.staying[np.maximum(state.places, 0)] | (state.places == encoding.lost_on))
@@ -349,14 +349,14 @@ def misplaced(encoding: Encoding, state: State, *, repair_racks: bool) -> BoolAr
 
 
 def _staying(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
-    """Replicas that the task leaves where they are, shape (S,), unless their partition is to have fewer."""
+    """Mask of replicas that the task leaves in place, shape (S,), unless their partition shrinks."""
     leaving = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
     result: BoolArray = (encoding.initial_brokers >= 0) & ~leaving & ~may_stay_or_go(problem, encoding)
     return result
 
 
 def may_stay_or_go(problem: Problem, encoding: Encoding) -> BoolArray:
-    """Replicas that leave their log directory anyway, and may for that leave their broker too, shape (S,)."""
+    """Mask of replicas that leave their log directory anyway, so may leave their broker too, shape (S,)."""
     if problem.log_dirs is None or not (problem.rules.between_log_dirs and problem.rules.between_brokers):
         return np.zeros(len(encoding.owners), bool)
     dirs = _dirs_by_slot(problem, encoding)
@@ -365,7 +365,7 @@ def may_stay_or_go(problem: Problem, encoding: Encoding) -> BoolArray:
 
 
 def crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
-    """Replicas beyond the limit of their rack, in the order of the replica lists."""
+    """Mask of replicas beyond the limit of their rack, in the order of the replica lists, (S,)."""
     slots = np.flatnonzero(counted)
     key = (
         encoding.owners[slots].astype(np.int64) * (int(encoding.racks.max()) + 1) + encoding.racks[state.places[slots]]

@@ -1,9 +1,9 @@
-"""Hard limits: make room where forced changes alone do not fit, or say why there is no plan.
+"""Hard limits: make room if forced changes alone do not fit, or say why there is no plan.
 
-Making room is the only way to more changes than the task demands. A replica that must move goes first to where it
-exceeds a hard limit least. Then brokers over a limit are relieved: by what must move anyway; where that is not
-enough by followers that could stay; and by leaders last. At the end everything goes back that the limits do not hold
-out, so each move beyond the task's is needed by itself.
+Making room is the only reason for more changes than the task demands. A replica that must move goes first to the
+broker where it exceeds a hard limit least. Then brokers over a limit are relieved: of replicas that must move anyway;
+if that is not enough, of followers that could stay; last, of leaders. Finally every replica returns that the limits
+allow back, so that each extra move is needed by itself.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PINNED_NOWHERE = -3
 
 
 def make_room(search: Search, unplaced: IndexArray) -> IndexArray:
-    """Place these slots whatever the limits, then relieve who is over one; what no rule lets anywhere is returned.
+    """Place these slots regardless of limits, then relieve brokers over one; return slots that no rule allows anywhere.
 
-    Whether all limits are kept afterwards is for the caller to see: `is_overfull`.
+    Limits may still be exceeded afterwards: the caller checks `is_overfull`.
     """
     state = search.state
     loose = _by_limits(state)._replace(spare_capacity=np.full_like(state.spare_capacity, np.inf))
@@ -43,7 +43,7 @@ def make_room(search: Search, unplaced: IndexArray) -> IndexArray:
 
 
 def relieve(search: Search) -> None:
-    """Bring brokers below their limits, by as little as does it; what then is away from its broker may go on."""
+    """Bring brokers below their limits with as few changes as possible; replicas already away may move on."""
     state, encoding = search.state, search.encoding
     stay, crowded = np.zeros_like(encoding.may_change_leader), _in_crowds(encoding, state)
     may_lead = search.problem.partitions.may_move & search.problem.rules.leaders
@@ -55,7 +55,7 @@ def relieve(search: Search) -> None:
 
 
 def go_back(search: Search) -> None:
-    """Take back every move that neither the task nor a limit demands."""
+    """Undo every move that neither the task nor a limit demands."""
     encoding = search.encoding
     away = (search.state.places >= 0) & (search.state.places != encoding.initial_brokers)
     if (away & _could_stay(encoding)).any():
@@ -63,12 +63,12 @@ def go_back(search: Search) -> None:
 
 
 def is_overfull(search: Search) -> bool:
-    """Whether any broker is over a hard limit."""
+    """True if any broker is over a hard limit."""
     return bool((search.state.spare_capacity < -kernels.TINY).any())
 
 
 def movable_slots(encoding: Encoding, state: State) -> tuple[SlotsByBroker, IndexArray]:
-    """The slots on each broker, and all of them, to draw from: without those that stay where they are."""
+    """Movable slots by broker, and all movable slots, to draw from."""
     if not encoding.pinned.any():
         return slots_by_broker(state.places, len(encoding.racks)), np.arange(len(state.places))
     free = ~encoding.pinned
@@ -77,12 +77,12 @@ def movable_slots(encoding: Encoding, state: State) -> tuple[SlotsByBroker, Inde
 
 
 def exchange_attempts(encoding: Encoding, partners: IndexArray) -> int:
-    """How many exchanges to draw for each broker: no more than there are pairs, where few replicas may move."""
+    """Number of exchanges to draw per broker: at most the number of pairs, if few replicas may move."""
     return min(EXCHANGE_ATTEMPTS, len(partners) ** 2) if encoding.pinned.any() else EXCHANGE_ATTEMPTS
 
 
 def undo_copies_of_start(search: Search) -> None:
-    """After a start with another plan: what copied in the place of a replica that may stay is undone."""
+    """After a start with another plan, undo copies that replace a replica which may stay."""
     encoding, state = search.encoding, search.state
     away = encoding.pinned & (state.places != encoding.initial_brokers)
     copied = (state.places >= 0) & (state.places != encoding.initial_brokers)
@@ -95,7 +95,7 @@ def undo_copies_of_start(search: Search) -> None:
 
 
 def _partitions_with(encoding: Encoding, slots: BoolArray) -> BoolArray:
-    """Partitions that have one of these slots, (P,)."""
+    """Mask of partitions with one of these slots, (P,)."""
     result: BoolArray = np.bincount(encoding.owners[slots], minlength=len(encoding.offsets) - 1) > 0
     return result
 
@@ -112,7 +112,7 @@ def _relieve(encoding: Encoding, state: State) -> None:
 
 def _go_back(search: Search) -> None:
     encoding, state = search.encoding, search.state
-    # What could have stayed comes first, or a replica that must move would take its place.
+    # Replicas that could have stayed come first, or one that must move would take their place.
     order = np.lexsort((-encoding.size[encoding.owners], ~_could_stay(encoding)))
     order = order[~may_stay_or_go(search.problem, encoding)[order]]
     while loops.return_pass(encoding, _by_limits(state), order):
@@ -122,7 +122,7 @@ def _go_back(search: Search) -> None:
 
 
 def _in_crowds(encoding: Encoding, state: State) -> BoolArray:
-    """Replicas of partitions that have too many in a rack now: those could not come back, as their rack is full."""
+    """Mask of replicas of partitions that crowd a rack now: they could not return, as their rack is full, (S,)."""
     initial = encoding.initial_brokers
     partitions = encoding.owners[crowding(encoding, state._replace(places=initial), initial >= 0)]
     result: BoolArray = np.isin(encoding.owners, partitions) & encoding.pinned
@@ -130,14 +130,14 @@ def _in_crowds(encoding: Encoding, state: State) -> BoolArray:
 
 
 def _could_stay(encoding: Encoding) -> BoolArray:
-    """Slots of which the initial broker may hold replicas in the end."""
+    """Mask of slots whose initial broker may hold replicas in the end, (S,)."""
     initial = encoding.initial_brokers
     result: BoolArray = (initial >= 0) & encoding.staying[np.maximum(initial, 0)]
     return result
 
 
 def _by_limits(state: State) -> State:
-    """The same state with the hard limits in place of the bands: only what exceeds them counts as missed."""
+    """The state with hard limits as bands: only loads above them count as missed."""
     return state._replace(shortfall=np.full_like(state.shortfall, -np.inf), headroom=state.spare_capacity.copy())
 
 
@@ -148,7 +148,7 @@ ROUNDING = 1e-9
 
 
 def refuse_impossible(problem: Problem) -> None:
-    """Raise Infeasible for what is known without searching; all reasons at once."""
+    """Raise Infeasible with all reasons that are known without a search."""
     found = [
         *_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem), *_leaderless(problem)
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Too few brokers, or racks under the strict rule, for the wanted number of replicas; per broker set."""
+    """Too few brokers, or racks under the strict rule, for the wanted factor; per broker set."""
     if not problem.rules.between_brokers:
         return
     partitions, brokers, racks = problem.partitions, problem.brokers, problem.rack_of_broker
@@ -194,7 +194,7 @@ def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
-    """More load in all than the brokers that stay can carry."""
+    """Total loads that exceed the capacity of the remaining brokers."""
     staying = problem.brokers.staying
     for band, total in zip(problem.bands, problem.totals, strict=True):
         room = float(problem.brokers.capacity_of(band.goal.name)[staying].sum())
@@ -221,7 +221,7 @@ def _leaderless(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: IndexArray) -> None:
-    """Raise Infeasible for replicas that have to go somewhere and found no broker."""
+    """Raise Infeasible for replicas that must move and have no possible broker."""
     reasons = dict.fromkeys(_why_unplaced(problem, encoding, state, int(slot)) for slot in slots[:SHOWN_EXAMPLES])
     missing = int(problem.partitions.size_bytes[encoding.owners[slots]].sum())
     names = _names(problem, np.unique(encoding.owners[slots]))
@@ -233,7 +233,7 @@ def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: I
 
 
 def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int) -> tuple[str, str]:
-    """The first rule, in the order they narrow the choice, that leaves no broker."""
+    """The first rule, in the order in which they narrow the choice, that leaves no broker."""
     partition = encoding.owners[slot]
     others = state.places[encoding.offsets[partition] : encoding.offsets[partition + 1]]
     others, lost = others[others >= 0], encoding.lost_on[encoding.offsets[partition] : encoding.offsets[partition + 1]]
@@ -269,7 +269,7 @@ def _roomy_racks(encoding: Encoding, partition: int, others: IndexArray) -> Bool
 
 
 def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
-    """Raise Infeasible when, without any budget in the way, brokers are still above their capacity in the end."""
+    """Raise Infeasible if brokers end up above their capacity although no budget limits the plan."""
     if problem.budget != Budget() or not problem.rules.between_brokers:
         return
     found: list[tuple[str, str]] = []

@@ -50,17 +50,17 @@ from kreassign.planner.search.spread import (
     spread_topics,
 )
 
-# Log directories: the same search once more inside every broker, with its directories in the place of brokers.
+# Log directories: run the search again inside every broker, with its directories as brokers.
 
 Solve = Callable[[Problem], Assignment]
 
 
 def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assignment:
-    """The assignment with a log directory for every replica of brokers that have several.
+    """Assign a log directory to every replica on brokers that have several.
 
-    Directories are filled within the tolerance of the disk goal around their share of what their broker holds;
-    replicas that arrive go where there is room, and as few bytes as possible move between directories. A replica
-    that stays in an unknown directory is left out. Raises Infeasible when a broker's directories cannot hold it.
+    Directories are filled within the tolerance of the disk goal around their share of the broker's load; arriving
+    replicas go where there is room, and as few bytes as possible move between directories. A replica that stays in an
+    unknown directory is left out. Raises Infeasible if a broker's directories cannot hold its replicas.
     """
     dirs = problem.log_dirs
     if dirs is None or not problem.rules.between_log_dirs:
@@ -81,7 +81,7 @@ def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assig
 def _replica_keys(
     problem: Problem, assignment: Assignment, owners: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(partition, broker) as one number, of the assignment and of the present replicas."""
+    """Keys of (partition, broker), of the assignment and of the present replicas."""
     width, now = len(problem.brokers), problem.partitions
     return owners * width + assignment.replicas, now.owners.astype(np.int64) * width + now.replicas
 
@@ -98,12 +98,12 @@ def _solved_inside(problem: Problem, broker: int, inner: Problem, solve: Solve) 
 def _inside_broker(
     problem: Problem, own: npt.NDArray[np.int64], owners: npt.NDArray[np.int64], present: IntArray
 ) -> Problem:
-    """One broker as a problem: its directories are the brokers, its replicas partitions of one replica."""
+    """One broker as a problem: its directories are the brokers, its replicas are partitions of one replica."""
     if problem.log_dirs is None:
         raise AssertionError("only brokers with log directories are looked into")
     only_forced = problem.rules.only_forced
     tolerance = next((band.tolerance for band in problem.bands if band.goal is DISK), DEFAULT_TOLERANCE)
-    if only_forced and tolerance is None:  # a band then moves nothing, and says where what must move goes
+    if only_forced and tolerance is None:  # such a band moves nothing, but decides where forced moves go
         tolerance = DEFAULT_TOLERANCE
     return Problem(
         _dirs_as_brokers(problem.log_dirs, own),
@@ -134,7 +134,7 @@ def _dirs_as_brokers(dirs: LogDirs, own: npt.NDArray[np.int64]) -> Brokers:
 def _replicas_as_partitions(
     outer: Partitions, owners: npt.NDArray[np.int64], present: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
 ) -> Partitions:
-    """A replica that arrives is a partition that has none yet and wants one."""
+    """Turn replicas into partitions; an arriving replica is a partition that has none yet and wants one."""
     count = len(owners)
     ones = np.ones(count, np.int32)
     placed = present[known].astype(np.int32)
@@ -159,26 +159,26 @@ def _replicas_as_partitions(
 
 # The passes.
 
-# Gain per scaled byte: a replica of average proportions that lessens an excess and a want of one goal gains 2.
+# Gain per scaled byte: an average replica that lessens the excess and the lack of one goal gains 2.
 MOVE_THRESHOLDS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
-# On a small cluster a replica is a large part of what a broker has too much of: which one goes first matters more.
+# On a small cluster a replica is a large part of a broker's excess: which replica goes first matters more.
 SMALL = 20_000
 FINE_MOVE_THRESHOLDS = tuple(64 / 1.3**step for step in range(20))
-# Part of what leading brings that a change of leader must gain.
+# Part of the load of leading that a change of leader must gain.
 LEADER_THRESHOLDS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
 CAPACITY_THRESHOLDS = (1.0, 0.1, 0.0)
 EXCHANGE_THRESHOLDS = (1.0, 0.2, 0.0)
 CHAIN_ATTEMPTS = 60
 SMALLER_ATTEMPTS = 12
 TRIMMING_ROUNDS = 6
-# Bands several times as wide, for what cannot be met; in the end as they are.
+# Factors of the bands' widths, for bands that cannot be met; finally 1.
 LEVEL_WIDTHS = (8.0, 4.0, 2.8, 2.0, 1.4, 1.0)
 LEVEL_THRESHOLDS = (4.0, 2.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One step of the search: its name, what it does, and when it runs, in words and as a test of the search so far."""
+    """One step of the search: its name, its function, and when it runs, in words and as a test of the search so far."""
 
     name: str
     does: str
@@ -189,10 +189,10 @@ class Pass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """A plan and what remains.
+    """A plan and what it leaves open.
 
-    `missed` (N, R) is the distance of every broker from its bands, in the unit of each goal, 0 inside. `undone` are
-    the indices of partitions of which a forced change did not fit into the budget.
+    `missed` (N, R) is the distance of every broker from its bands, in the unit of each goal, 0 inside. `undone` are the
+    indices of partitions whose forced changes did not fit the budget.
     """
 
     assignment: Assignment
@@ -201,17 +201,16 @@ class Solution:
 
 
 def unwatched(step: str) -> None:
-    """Nobody wants to know what is done."""
+    """Discard progress messages."""
     del step
 
 
 def solve(problem: Problem, start: Assignment | None = None, watch: Callable[[str], None] = unwatched) -> Solution:
-    """The assignment that meets the rules and comes nearest to the bands, at few bytes.
+    """Find the assignment that meets the rules and comes nearest to the bands, with few bytes.
 
-    With `start` the search begins with that assignment; what counts as copied is still what is not there now.
-    `watch` hears of every pass when it begins.
-    Raises Infeasible when the rules cannot be met; a budget that is too small for forced changes is no such rule: what
-    does not fit remains as it is.
+    With `start` the search begins with that assignment; copies still count from the present replicas. `watch` gets the
+    name of every pass when it begins. Raises Infeasible if the rules cannot be met; forced changes that do not fit the
+    budget are not an error: they stay undone.
     """
     with as_pays(len(problem.partitions.replicas), loops.place_pass):
         solution = _solve_brokers(problem, start, watch)
@@ -240,7 +239,7 @@ def _solve_brokers(
 
 
 def _changeable(problem: Problem) -> Problem:
-    """With other factors only for what may move, and of which a live broker has a copy to make another from."""
+    """Change factors only of partitions that may move and have a live copy to replicate from."""
     partitions = problem.partitions
     reached = partitions.within_reach(problem.brokers.is_live) | (partitions.factors == 0)
     free = reached & partitions.may_move
@@ -250,11 +249,11 @@ def _changeable(problem: Problem) -> Problem:
     return replace(problem, partitions=replace(partitions, wanted_factors=wanted.astype(np.int32), may_move=free))
 
 
-# --- forced changes --------------------------------------------------------------------------------------------------
+# --- forced changes ---------------------------------------------------------------------------------------------------
 
 
 def _force(search: Search) -> None:
-    """Drains, dead brokers, racks, factors, leaders that may not lead; what the budget does not allow is `undone`."""
+    """Do drains, dead brokers, racks, factors, barred leaders; what does not fit the budget is `undone`."""
     problem, encoding, state = search.problem, search.encoding, search.state
     if problem.rules.only_forced:
         undo_copies_of_start(search)
@@ -265,7 +264,7 @@ def _force(search: Search) -> None:
     if problem.rules.only_forced and problem.budget == Budget():
         unplaced = _with_room(search, unplaced)
     if problem.rules.only_forced and _barred_leaders(encoding, state):
-        loops.demote_pass(encoding, state)  # to what was placed only now
+        loops.demote_pass(encoding, state)  # to replicas placed only now
     if not len(unplaced):
         return
     if problem.budget == Budget():
@@ -277,7 +276,7 @@ def _force(search: Search) -> None:
 
 
 def _fill(search: Search, waiting: IndexArray) -> IndexArray:
-    """Place replicas, the largest first; those that found no broker."""
+    """Place replicas, the largest first; return those without a broker."""
     encoding, state = search.encoding, search.state
     if len(waiting):
         loops.fill_pass(encoding, state, waiting[np.argsort(-encoding.size[encoding.owners[waiting]], kind="stable")])
@@ -285,7 +284,7 @@ def _fill(search: Search, waiting: IndexArray) -> IndexArray:
 
 
 def _with_room(search: Search, unplaced: IndexArray) -> IndexArray:
-    """Place what found no broker: as a follower where it led, or by moving more. Raises Infeasible for limits."""
+    """Place the remaining replicas: as followers if they led, or by moving others. Raises Infeasible for limits."""
     if not len(unplaced):
         if is_overfull(search):
             relieve(search)
@@ -306,7 +305,7 @@ def _copy(state: State) -> State:
 
 
 def _unplace(search: Search) -> None:
-    """Take what cannot stay from its broker, and remove replicas that are too many."""
+    """Take replicas that cannot stay from their broker, and remove superfluous ones."""
     problem, encoding, state = search.problem, search.encoding, search.state
     if not problem.rules.between_brokers:
         return
@@ -319,7 +318,7 @@ def _unplace(search: Search) -> None:
 
 
 def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> None:
-    """Take back new replicas that were put into a rack which another was to leave, and then could not."""
+    """Undo new replicas in a rack that another replica was to leave, and could not."""
     for partition in undone.tolist():
         slots = np.arange(encoding.offsets[partition], encoding.offsets[partition + 1])
         for slot in slots[(state.places[slots] >= 0) & (state.places[slots] != encoding.initial_brokers[slots])]:
@@ -331,7 +330,7 @@ def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> No
 
 
 def _hand_over(search: Search) -> None:
-    """Let others lead what is led from brokers that may not lead: who may has perhaps come later."""
+    """Move leaders off brokers that may not lead: an eligible replica may have been placed only now."""
     encoding, state = search.encoding, search.state
     hosts = state.places[state.leaders]
     barred = (encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0) & (encoding.lead_rows != FIXED)
@@ -340,14 +339,14 @@ def _hand_over(search: Search) -> None:
 
 
 def _barred_leaders(encoding: Encoding, state: State) -> bool:
-    """Whether any partition is led from a broker that may not lead."""
+    """True if any partition is led by a broker that may not lead."""
     hosts = state.places[state.leaders]
     return bool(((encoding.lead_ranks == NO_RANK)[np.maximum(hosts, 0)] & (hosts >= 0)).any())
 
 
 def _relieve_capacities(search: Search) -> None:
     encoding, state = search.encoding, search.state
-    # The hard limits in the place of the bands: only what exceeds them counts as missed.
+    # Use hard limits as bands: only loads above them count as missed.
     hard = state._replace(shortfall=np.full_like(state.shortfall, -np.inf), headroom=state.spare_capacity.copy())
     for threshold in CAPACITY_THRESHOLDS:
         _change_leaders(encoding, hard)
@@ -358,7 +357,7 @@ def _relieve_capacities(search: Search) -> None:
     refresh(search.problem, encoding, state)
 
 
-# --- bands -----------------------------------------------------------------------------------------------------------
+# --- bands ------------------------------------------------------------------------------------------------------------
 
 
 def _move(search: Search) -> None:
@@ -386,12 +385,12 @@ def _trim(search: Search) -> None:
 
 
 def _is_small(search: Search) -> bool:
-    """Whether there are so few replicas that a closer look takes no time."""
+    """True if a more thorough search is affordable: few replicas."""
     return len(search.encoding.owners) <= SMALL
 
 
 def _level(search: Search) -> None:
-    # Nothing is trimmed afterwards: trimming cannot tell either whether one broker misses much or many miss a little.
+    # Do not trim afterwards: trimming cannot distinguish one wide miss from many small ones.
     encoding, state = search.encoding, search.state
     for width in LEVEL_WIDTHS:
         extra = (width - 1) * half_widths(search.problem)
@@ -406,10 +405,10 @@ def _level(search: Search) -> None:
 
 
 def _spread_failover(search: Search) -> None:
-    """For the bands' sake failover gets no worse than it is: unless the task forces changes, the bands come second."""
+    """Spread failover so that the bands do not worsen it: unless the task forces changes, bands come second."""
     problem, encoding, state = search.problem, search.encoding, search.state
     search.order, left = spread_failover(problem, encoding, state)
-    if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a rack that is preferred
+    if _pins_leaders(search) and loops.pin_pass(encoding, state):  # a follower came into a preferred rack
         search.order, left = spread_failover(problem, encoding, state)
     present = encode(problem)
     if left > failover_excess(problem, encoding, present.state) + kernels.TINY and _may_stay(present):
@@ -419,7 +418,7 @@ def _spread_failover(search: Search) -> None:
 
 
 def _may_stay(search: Search) -> bool:
-    """Whether the state breaks no rule, and leaves nothing undone that a task demands."""
+    """True if the state breaks no rule and leaves no forced change undone."""
     problem, encoding, state = search.problem, search.encoding, search.state
     wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
     full = (state.spare_capacity < -kernels.TINY).any()
@@ -432,7 +431,7 @@ def _may_change_leaders(rules: Rules) -> bool:
 
 
 def _spread_leaders(search: Search) -> None:
-    """For the bands' sake leaders of topics get no less even than they are: unless a task forces more, bands yield."""
+    """Spread leaders of topics so that the bands do not worsen them: unless a task forces more, bands yield."""
     problem, encoding, state = search.problem, search.encoding, search.state
     present = encode(problem)
     allowed = missed_leaders(problem, present.state)
@@ -466,7 +465,7 @@ def _change_leaders(encoding: Encoding, state: State) -> None:
 
 
 def _change_pairs(encoding: Encoding, state: State, threshold: float) -> None:
-    """Two changes at once around the brokers that are still outside their bands, then single ones again."""
+    """Try two changes at once around brokers that are still outside their bands, then single ones again."""
     by_broker, partners = movable_slots(encoding, state)
     loops.exchange_pass(encoding, state, by_broker, partners, exchange_attempts(encoding, partners), threshold)
     by_broker, _ = movable_slots(encoding, state)
@@ -481,7 +480,7 @@ def _outside_bands(state: State) -> bool:
 
 
 def _has_bands(search: Search) -> bool:
-    """Whether there is a band, and anything that may move for it."""
+    """True if there is a band, and a replica that may move for it."""
     has_bands = search.problem.bands or search.problem.rules.least_topic_leaders
     return bool(has_bands) and not search.encoding.pinned.all()
 
@@ -491,7 +490,7 @@ def _missed(problem: Problem, state: State) -> FloatArray:
     return np.where(outside > 2 * kernels.TINY, outside, 0.0) / scales(problem)[: len(problem.bands)]
 
 
-# --- the order -------------------------------------------------------------------------------------------------------
+# --- the order --------------------------------------------------------------------------------------------------------
 
 PASSES: tuple[Pass, ...] = (
     Pass(
@@ -567,4 +566,4 @@ PASSES: tuple[Pass, ...] = (
         _spread_failover,
     ),
 )
-"""The search, in order. Inside each broker with several log directories it runs once more (`in_log_dirs`)."""
+"""Passes of the search, in order. It runs again inside each broker with several log directories (`in_log_dirs`)."""

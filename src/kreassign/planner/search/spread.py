@@ -1,6 +1,6 @@
-"""Goals that come after the bands: spread the replicas of topics, the leaders of topics, and failover.
+"""Goals after the bands: spread replicas of topics, leaders of topics, and failover.
 
-No change that takes a broker farther from a band is made for them. The judge defines the same goals by itself:
+No change for them takes a broker farther from a band. The check defines the same goals independently:
 `check/topics.py` and `check/failover.py`.
 """
 
@@ -19,8 +19,8 @@ from kreassign.planner.search.compiled.spread_loops import Spread, spread_leader
 
 # Topic spread: the replicas of each topic spread evenly over the brokers, in whole replicas.
 #
-# What counts is how many replicas of topic t broker b holds, n(t, b); with s(b) the share of the broker and N(t) the
-# replicas of the topic, it should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+# With n(t, b) the number of replicas of topic t on broker b, s(b) the share of the broker and N(t) the replicas of the
+# topic, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
 
 ROUNDS = 4
 ATTEMPTS = 64
@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 
 
 def spread_topics(problem: Problem, encoding: Encoding, state: State) -> None:
-    """Change a state so that topics are spread, as far as bands, rules and budget allow."""
+    """Change the state to spread topics, as far as bands, rules and budget allow."""
     tolerance = problem.rules.topic_spread
     if tolerance is None or not problem.rules.between_brokers:
         return
@@ -43,7 +43,7 @@ def spread_topics(problem: Problem, encoding: Encoding, state: State) -> None:
 
 
 def _replica_limits(problem: Problem, tolerance: float) -> tuple[IndexArray, IndexArray]:
-    """The fewest and the most replicas of each topic on each broker, shapes (T, N)."""
+    """Fewest and most replicas of each topic on each broker, shapes (T, N)."""
     partitions = problem.partitions
     replicas = np.bincount(partitions.topics, partitions.wanted_factors, len(partitions.topic_names))
     middle = replicas[:, None] * _replica_shares(problem)
@@ -53,7 +53,7 @@ def _replica_limits(problem: Problem, tolerance: float) -> tuple[IndexArray, Ind
 
 
 def _replica_shares(problem: Problem) -> FloatArray:
-    """Which part of each topic a broker should hold: its share of all replicas, among those the topic may use."""
+    """Target part of each topic on each broker, (T, N): its share of all replicas, among the topic's brokers."""
     weights = problem.brokers.weights(REPLICAS.name)
     sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
     sets[problem.partitions.topics] = problem.partitions.broker_sets
@@ -64,15 +64,15 @@ def _replica_shares(problem: Problem) -> FloatArray:
     return parts
 
 
-# Even leaders per topic: those of each topic spread over the brokers, in whole leaders, without a copy.
+# Even leaders per topic: spread the leaders of each topic over the brokers, in whole leaders, without copies.
 #
-# No change for it takes a broker farther from a band, unless the bands have made it worse than it is now. What
-# counts is how many partitions of topic t broker b leads, n(t, b); with s(b) its share of all leaders and N(t) the
-# partitions of the topic, it should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+# No change for it takes a broker farther from a band, unless the bands have made the spread worse than it is now. With
+# n(t, b) the partitions of topic t that broker b leads, s(b) its share of all leaders and N(t) the partitions of the
+# topic, n should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
 
 
 def spread_leaders(problem: Problem, encoding: Encoding, state: State, allowed: int) -> int:
-    """Change leaders so that those of topics are spread; how many are missed then, at most `allowed` if that can be."""
+    """Change leaders to spread those of topics; return the remaining miss, at most `allowed` if possible."""
     spread = _leader_spread(problem, state)
     for keeps_bands in (True, False):
         for _ in range(ROUNDS):
@@ -85,7 +85,7 @@ def spread_leaders(problem: Problem, encoding: Encoding, state: State, allowed: 
 
 
 def missed_leaders(problem: Problem, state: State) -> int:
-    """By how many leaders brokers miss what they should lead of each topic, in all."""
+    """Total number of leaders by which brokers miss their target range of each topic."""
     return _missed_leaders(_leader_spread(problem, state))
 
 
@@ -103,7 +103,7 @@ def _leader_spread(problem: Problem, state: State) -> Spread:
 
 
 def _leader_limits(problem: Problem) -> tuple[IndexArray, IndexArray]:
-    """The fewest and the most leaders of each topic on each broker, shapes (T, N)."""
+    """Fewest and most leaders of each topic on each broker, shapes (T, N)."""
     tolerance = problem.rules.topic_leaders or 0.0
     topics = problem.partitions.topics
     middle = np.bincount(topics, minlength=len(problem.partitions.topic_names))[:, None] * _leader_shares(problem)
@@ -112,7 +112,7 @@ def _leader_limits(problem: Problem) -> tuple[IndexArray, IndexArray]:
 
 
 def _leader_shares(problem: Problem) -> FloatArray:
-    """Which part of the leaders of each topic a broker should have, among those that the topic may use; (T, N)."""
+    """Target part of the leaders of each topic on each broker, among the topic's brokers; (T, N)."""
     sets = np.full(len(problem.partitions.topic_names), NOWHERE, np.int32)
     sets[problem.partitions.topics] = problem.partitions.broker_sets
     members = (sets[:, None] == NOWHERE) | (sets[:, None] == problem.brokers.broker_sets[None, :])
@@ -122,26 +122,26 @@ def _leader_shares(problem: Problem) -> FloatArray:
     return parts
 
 
-# Failover: the broker that takes over when one more broker or rack is lost must not exceed a limit.
+# Failover: the successors must not exceed a limit if one more broker or rack is lost.
 #
-# The loads after a loss, and their limits, are defined in `check/failover.py`; this computes them again, for the
-# search. The search lessens their excess over all losses. First the order of followers, which costs nothing: the
-# second replica takes over when the broker of the leader is lost, and the first in another rack when its rack is.
-# Then leaders, and then copies of followers, both only where no broker gets farther from a band by it.
+# Loads after a loss, and their limits, are defined in `check/failover.py`; this computes them again for the search,
+# which lessens their excess over all losses. First the order of followers, which costs nothing: the second replica
+# takes over if the leader's broker is lost, and the first in another rack if its rack is. Then leaders, then copies of
+# followers, both only if no broker gets farther from a band.
 
 FAILOVER_ATTEMPTS = 16
 
 
 def spread_failover(problem: Problem, encoding: Encoding, state: State) -> tuple[IndexArray, float]:
-    """Change a state so that failover is spread.
+    """Change the state to spread failover.
 
-    Returns the place of each slot in its list, the leader apart, (S,), and the excess that is left.
+    Returns the place of each slot in its list, not counting the leader, (S,), and the remaining excess.
     """
     failover = _failover(problem, encoding, state)
     if problem.rules.leaders or problem.rules.between_brokers:
         for _ in range(ROUNDS):
             made = loops.order_pass(encoding, state, failover)
-            if problem.rules.topic_leaders is None:  # else leaders are where that goal has them
+            if problem.rules.topic_leaders is None:  # else that goal decides the leaders
                 made += loops.lead_over_pass(encoding, state, failover)
             if problem.rules.between_brokers:
                 by_broker = slots_by_broker(state.places, len(encoding.racks))
@@ -155,7 +155,7 @@ def spread_failover(problem: Problem, encoding: Encoding, state: State) -> tuple
 
 
 def failover_excess(problem: Problem, encoding: Encoding, state: State) -> float:
-    """By how much brokers would exceed their limits, over all losses."""
+    """Excess of loads above limits, over all losses."""
     return loops.total_excess(_failover(problem, encoding, state))
 
 
@@ -192,7 +192,7 @@ def _failover(problem: Problem, encoding: Encoding, state: State) -> Failover:
 
 
 def _racks(problem: Problem, there: BoolArray) -> IndexArray:
-    """The number of each broker's rack among those that can be lost, or NOWHERE."""
+    """Index of each broker's rack among the racks that can be lost, or NOWHERE."""
     racks = problem.brokers.racks
     known = np.unique(racks[there & (racks != NOWHERE)])
     if problem.rules.racks is RackRule.NONE or (len(known) == 1 and not (racks[there] == NOWHERE).any()):
@@ -203,7 +203,7 @@ def _racks(problem: Problem, there: BoolArray) -> IndexArray:
 
 
 def _brokers_of_racks(racks: IndexArray) -> BoolArray:
-    """Which brokers the loss of each rack takes."""
+    """Brokers that each rack's loss takes, (racks, N)."""
     members: BoolArray = racks[None, :] == np.arange(racks.max(initial=-1) + 1)[:, None]
     return members
 
@@ -220,7 +220,7 @@ def _failover_totals(problem: Problem) -> FloatArray:
 
 
 def _failover_limits(problem: Problem, lost: BoolArray, there: BoolArray) -> FloatArray:
-    """What each broker may carry after each loss, (M, N, G); infinite for those that are lost, or do not stay."""
+    """Limit of each broker after each loss, (M, N, G); infinite for brokers that are lost or do not stay."""
     tolerance, totals = problem.rules.failover, _failover_totals(problem)
     limits = np.full((*lost.shape, len(totals)), np.inf)
     for column, (band, total) in enumerate(zip(problem.failover_bands, totals.tolist(), strict=True)):
@@ -235,5 +235,5 @@ def _failover_limits(problem: Problem, lost: BoolArray, there: BoolArray) -> Flo
         capacity = problem.brokers.capacity_of(band.goal.name)
         limits[:, :, column] = np.where(np.isfinite(capacity), capacity, limits[:, :, column])
     limits[lost | ~there] = np.inf
-    limits[: len(there)][~there] = np.inf  # who is not there, or leaves, is not lost once more
+    limits[: len(there)][~there] = np.inf  # brokers that are down or leave cannot be lost again
     return limits

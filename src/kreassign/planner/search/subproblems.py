@@ -1,13 +1,13 @@
-"""One large problem as several small ones that are solved apart, and their plans as one again. Pure.
+"""Split a large problem into small ones that are solved separately, and merge their plans. Pure.
 
 Partitioned optimization (POP; Narayanan et al., SOSP 2021): partitions are assigned at random to k subproblems, and
-every subproblem has all brokers with a k-th of the load that each may still take. For each broker and goal it is given
+every subproblem has all brokers with a k-th of the load that each may still take. The mean per broker and goal is
 
     mean_i = load_i + (mean - load) / k
 
-where load is the present load of the broker, in all or of this subproblem's partitions alone. So the random assignment
-costs nothing: a broker that is at its share in the whole is at its share in every part, and one that is above it gives
-a k-th of the excess in each. What rounding leaves is repaired by one more search that begins with the merged plan.
+where load is the present load of the broker, in all or only in this subproblem's partitions. So the random assignment
+costs nothing: a broker at its share in the whole is at its share in every part, and a broker above it gives a k-th of
+the excess in each. One more search, which begins with the merged plan, repairs the rounding.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Subproblem:
 
 
 def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Subproblem, ...]:
-    """At most `count` subproblems; the same for the same problem, count and seed. None of them is empty.
+    """Split a problem into at most `count` non-empty subproblems; deterministic for a given seed.
 
-    Topics stay whole where a rule is about all partitions of a topic. Directories of brokers are left to the repair.
+    Topics stay whole if a rule concerns all partitions of a topic. Log directories are left to the final repair.
     """
     assigned = _assigned(problem, count, np.random.default_rng(seed))
     load, mean = _loads(problem), problem.limits.mean
@@ -45,16 +45,16 @@ def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Subpr
 
 
 Answer = Assignment | str
-"""An assignment, or in words why there is none."""
+"""An assignment, or the reason why there is none."""
 
 SolveAll = Callable[[Sequence[Problem]], Sequence[Answer]]
-"""Solves problems, anywhere and in any order, and gives the answers in the order of the problems."""
+"""Function that solves problems, anywhere and in any order, and returns the answers in the order of the problems."""
 
 
 def solve_in_subproblems(
     problem: Problem, count: int, seed: int, solve_all: SolveAll, watch: Callable[[str], None] = unwatched
 ) -> Solution:
-    """Split, solve, merge, and repair once with the whole in view. Raises what `solve` raises of the whole."""
+    """Split, solve, merge, and repair the whole once. Raises what `solve` raises for the whole."""
     if count <= 1:
         return solve(problem, watch=watch)
     parts = split(problem, count, seed)
@@ -63,7 +63,7 @@ def solve_in_subproblems(
 
 
 def attempt(problem: Problem) -> Answer:
-    """What `solve` finds, or the words of its refusal: both can be sent from one process to another."""
+    """Solve a problem; return the assignment, or the text of its refusal: both can be sent between processes."""
     try:
         return solve(problem).assignment
     except Infeasible as refusal:
@@ -71,7 +71,7 @@ def attempt(problem: Problem) -> Answer:
 
 
 def merged(problem: Problem, parts: Sequence[Subproblem], found: Sequence[Answer]) -> Assignment:
-    """The assignments of the parts as one of the whole; what has none stays as it is: the repair sees to it."""
+    """Merge the assignments of the parts; a part without one stays as it is, for the repair."""
     counts = problem.partitions.factors.astype(np.int64)
     for part, answer in zip(parts, found, strict=True):
         if isinstance(answer, Assignment):
@@ -86,7 +86,7 @@ def merged(problem: Problem, parts: Sequence[Subproblem], found: Sequence[Answer
 
 
 def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
-    """Some of the partitions, in the same order."""
+    """Select partitions by index, in the given order."""
     factors = partitions.factors[indices]
     slots = _spans(partitions.offsets[indices].astype(np.int64), factors.astype(np.int64))
     whole = {"topic_names", "offsets"}
@@ -101,14 +101,14 @@ def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
 
 
 def _spans(starts: IndexArray, lengths: IndexArray) -> IndexArray:
-    """All indices of spans, one after the other."""
+    """Concatenate the indices of all spans."""
     ends = np.cumsum(lengths)
     spans: IndexArray = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
     return spans
 
 
 def _assigned(problem: Problem, count: int, generator: np.random.Generator) -> IndexArray:
-    """The subproblem of each partition: round-robin after a shuffle, so that all are of one size, up to a topic."""
+    """Subproblem of each partition: round-robin after a shuffle, so that sizes are equal up to a topic."""
     partitions, rules = problem.partitions, problem.rules
     if rules.topic_spread is None and rules.topic_leaders is None and not rules.least_topic_leaders:
         units, names = len(partitions), np.arange(len(partitions))
@@ -121,7 +121,7 @@ def _assigned(problem: Problem, count: int, generator: np.random.Generator) -> I
 
 
 def _loads(problem: Problem) -> FloatArray:
-    """What every broker carries now, by band; shape (N, R)."""
+    """Present load of every broker, by band; shape (N, R)."""
     partitions = problem.partitions
     owners = partitions.owners
     heads = np.zeros(len(partitions.replicas), bool)
@@ -151,18 +151,18 @@ def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatA
 
 
 def _rules(rules: Rules) -> Rules:
-    """Without what only the whole can judge; the repair sees to it."""
+    """Drop rules that only the whole can judge; the repair enforces them."""
     return replace(rules, between_log_dirs=False, failover=None)
 
 
 def _shared(brokers: Brokers, shares: dict[str, FloatArray], room: dict[str, FloatArray]) -> Brokers:
-    """With these shares and limits; a goal without any load keeps equal shares."""
+    """Set these shares and limits; a goal without any load keeps equal shares."""
     usable = {name: share for name, share in shares.items() if share[brokers.staying].sum() > 0}
     return replace(brokers, shares={**brokers.shares, **usable}, capacity={**brokers.capacity, **room})
 
 
 def _budget(budget: Budget, count: int) -> Budget:
-    """A part's share of every limit; what rounding leaves is there for the repair."""
+    """Divide every limit among the parts; the repair may use the remainder."""
     limits = {
         one.name: None if (limit := getattr(budget, one.name)) is None else limit // count
         for one in fields(Budget)

@@ -1,4 +1,4 @@
-"""What operators ask for, each a pure function from the present state to a problem, or to an assignment."""
+"""Tasks of operators: functions from the present state to a problem, or to an assignment. Pure."""
 
 from kreassign.planner.problem.policy import TopicChoice
 from kreassign.planner.tasks.placement import replace_lost

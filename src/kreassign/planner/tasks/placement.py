@@ -1,6 +1,6 @@
-"""Place replicas that have no broker: those of new partitions, and those that lost their broker during a run.
+"""Place replicas without a broker: of new partitions, or of brokers lost during a run.
 
-Nothing else moves.
+No other replica moves.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Gone,
 
 # New partitions: of a new topic, or more of a topic that exists.
 #
-# They level the cluster without a copy, if they go where something is missing. They are searched and judged as a
-# drain is: each begins with one replica on a broker that stands for nowhere, holds nothing else, and is to be
-# emptied.
+# They level the cluster without copies if placed where load is missing. The search and the check treat them as a drain:
+# each starts with one replica on a placeholder broker, which holds nothing else and is to be emptied.
 
 NOWHERE_ID = -1
-"""The id of the broker that stands for nowhere: no broker of Kafka has it."""
+"""Id of the placeholder broker for replicas without one; no broker of Kafka has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedLoad:
-    """What a new partition is expected to hold, and to take; see `PartitionFacts`."""
+    """Expected size and load of a new partition; see `PartitionFacts`."""
 
     size_bytes: int = 0
     write_bytes_per_s: float = 0.0
@@ -44,9 +43,9 @@ class ExpectedLoad:
     def of_rates(
         cls, partitions: Partitions, size_bytes: int, written: float, consumed: float, factor: int
     ) -> ExpectedLoad:
-        """From what producers write and consumers read, in bytes/s: followers read too.
+        """Derive the load from the rates of producers and consumers, in bytes/s; followers read too.
 
-        CPU follows from bytes, as it does in the partitions that are there.
+        CPU follows from bytes in the same ratio as in the existing partitions.
         """
         sent = written * (factor - 1) + consumed
         scale = cpu_per_cost(partitions)
@@ -58,7 +57,7 @@ LOADS = tuple(field.name for field in fields(ExpectedLoad))
 
 
 def mean_load(partitions: Partitions, topic: str, factor: int) -> ExpectedLoad:
-    """What the partitions of a topic have on the average, if they had `factor` replicas. Raises InputError."""
+    """Mean load of a topic's partitions, as if they had `factor` replicas. Raises InputError for an unknown topic."""
     chosen = _of_topic(partitions, topic)
     written = float(partitions.write_bytes_per_s[chosen].mean())
     copied = partitions.write_bytes_per_s[chosen] * (partitions.factors[chosen] - 1)
@@ -67,9 +66,10 @@ def mean_load(partitions: Partitions, topic: str, factor: int) -> ExpectedLoad:
 
 
 def add_topic(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
-    """The problem to place a new topic with a partition for each of these factors.
+    """Build the problem of placing a new topic with one partition per factor.
 
-    `broker_set` is the number of its tenant, or NOWHERE. Raises InputError if the topic is there, or too few brokers.
+    `broker_set` is the number of its broker set, or NOWHERE. Raises InputError if the topic exists, or brokers are too
+    few.
     """
     if topic in problem.partitions.topic_names:
         raise InputError(f"topic {topic} is there already; `kreassign plan partitions` places more partitions of it")
@@ -77,10 +77,10 @@ def add_topic(problem: Problem, topic: str, factors: Sequence[int], load: Expect
 
 
 def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
-    """The problem to place more partitions of a topic, up to `total`, with its usual factor.
+    """Build the problem of placing more partitions of a topic, up to `total`, with its usual factor.
 
-    Its records are expected to spread over all of them in time: each old partition keeps its part of what it has, and
-    a new one has their mean. Raises InputError if the topic is not there, or has as many.
+    The topic's load is expected to spread over all partitions in time: each old partition keeps its part of it, and a
+    new one gets their mean. Raises InputError if the topic is unknown, or has that many already.
     """
     partitions = problem.partitions
     chosen = _of_topic(partitions, topic)
@@ -101,14 +101,14 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
 
 
 def placed_lists(problem: Problem, assignment: Assignment) -> tuple[tuple[int, ...], ...]:
-    """The lists of the new partitions as broker ids, in the order of their numbers."""
+    """Replica lists of the new partitions as broker ids, in the order of their numbers."""
     new = np.flatnonzero(_is_new(problem))
     lists = assignment.lists()
     return tuple(tuple(problem.brokers.ids[lists[one]].tolist()) for one in new.tolist())
 
 
 def with_new_partitions(problem: Problem, assignment: Assignment, before: Problem) -> Problem:
-    """The cluster once the new partitions are there: all may move that might `before`, and the new ones."""
+    """The cluster with the new partitions placed: they may move, and so may all that could `before`."""
     partitions, new = problem.partitions, _is_new(problem)
     may_move = np.ones(len(partitions), bool)
     may_move[~new] = before.partitions.may_move
@@ -122,14 +122,14 @@ def with_new_partitions(problem: Problem, assignment: Assignment, before: Proble
 
 
 def _where(chosen: BoolArray, values: BoolArray) -> BoolArray:
-    """These values, in their order, at the chosen places; False at the others."""
+    """Spread the values, in their order, over the chosen places; False elsewhere."""
     found = np.zeros(len(chosen), bool)
     found[chosen] = values
     return found
 
 
 def _is_new(problem: Problem) -> BoolArray:
-    """Which partitions begin nowhere, (P,)."""
+    """Mask of partitions that start on the placeholder broker, (P,)."""
     partitions = problem.partitions
     nowhere = int(np.flatnonzero(problem.brokers.ids == NOWHERE_ID)[0])
     new: BoolArray = np.isin(np.arange(len(partitions)), partitions.owners[partitions.replicas == nowhere])
@@ -146,7 +146,7 @@ def _of_topic(partitions: Partitions, topic: str) -> BoolArray:
 
 
 def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: ExpectedLoad, broker_set: int) -> Problem:
-    """With new partitions that begin nowhere; all others stay."""
+    """Add new partitions on the placeholder broker; all others stay."""
     hosts = int(problem.brokers.receiving.sum())
     if not factors or max(factors) > hosts or min(factors) < 1:
         asked = max(factors, default=0)
@@ -161,13 +161,13 @@ def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: Ex
         brokers=brokers,
         partitions=partitions,
         gone=gone and Gone(np.append(gone.brokers, [False]), _where(stays, gone.replicas)),
-        # What the present partitions cannot change is not asked of the new ones.
+        # Drop rules that would require changes of present partitions: those stay.
         rules=replace(problem.rules, least_topic_leaders={}, repair_racks=False),
     )
 
 
 def _with_nowhere(brokers: Brokers) -> Brokers:
-    """With one more broker, that is to be emptied."""
+    """Add the placeholder broker, which is to be emptied."""
     limits = {name: np.append(one, np.inf) for name, one in brokers.capacity.items()}
     shares = {name: np.append(one, 0.0) for name, one in brokers.shares.items()}
     return Brokers(
@@ -185,7 +185,7 @@ def _with_nowhere(brokers: Brokers) -> Brokers:
 
 
 def _reads(partitions: Partitions, topic: int, count: int) -> FloatArray:
-    """What followers of new partitions send to consumers: as much as those of their topic."""
+    """Bytes/s that followers of each new partition send to consumers: the mean of its topic, (`count`,)."""
     known = partitions.follower_read_bytes_per_s[partitions.topics == topic]
     return np.full(count, known.mean() if len(known) else 0.0)
 
@@ -193,7 +193,7 @@ def _reads(partitions: Partitions, topic: int, count: int) -> FloatArray:
 def _inserted(
     partitions: Partitions, topic: str, factors: Sequence[int], load: ExpectedLoad, place: tuple[int, int]
 ) -> Partitions:
-    """With new partitions after those of their topic; `place` is the broker that they begin on, and their set."""
+    """Insert new partitions after those of their topic; `place` is their first broker and their broker set."""
     broker, broker_set = place
     names = partitions.topic_names if topic in partitions.topic_names else (*partitions.topic_names, topic)
     number, count = names.index(topic), len(factors)
@@ -221,12 +221,12 @@ def _inserted(
     )  # fmt: skip
 
 
-# Successors: another broker for each replica that lost its own, in its place of the list. The least change there is.
+# Successors: another broker for each lost replica, at the same place of the list. The smallest possible change.
 #
-# Nothing is searched: a run in the middle of its moves needs an answer at once, for each partition by itself, and a
-# partition without a way out must not hold up the others. The largest replica chooses first. Of the brokers that may
-# take it, it goes to one whose rack has the fewest of its partition, and of these to the one that is least full in
-# the end. The judge (`check/`) looks at the result, as at every plan.
+# Nothing is searched: a running reassignment needs an answer at once, partition by partition, and a partition without a
+# solution must not hold up the others. The largest replica chooses first. Among the brokers that may take it, it goes
+# to a rack with the fewest replicas of its partition, and there to the broker that ends up least full. The check
+# (`check/`) looks at the result, as at every plan.
 
 BrokersByPartition = Mapping[TopicPartition, Collection[int]]
 Lists = dict[TopicPartition, tuple[int, ...]]
@@ -234,10 +234,10 @@ Refusals = dict[TopicPartition, str]
 
 
 def replace_lost(problem: Problem, leaving: BrokersByPartition, barred: BrokersByPartition) -> tuple[Lists, Refusals]:
-    """Give the replicas of partitions on the brokers that are `leaving` another one, but none that is `barred`: ids.
+    """Give replicas on `leaving` brokers (by id) another broker that is not `barred`.
 
-    Returns the new lists, as ids, of the partitions that have one, and why the others stay as they are. Raises
-    IllegalPlan where the judge finds a rule broken.
+    Returns the new lists, as ids, of the partitions that have one, and why the others stay unchanged. Raises
+    IllegalPlan if the check finds a rule broken.
     """
     partitions = problem.partitions
     lost = _lost_replicas(problem, leaving)
@@ -263,7 +263,7 @@ def replace_lost(problem: Problem, leaving: BrokersByPartition, barred: BrokersB
 
 
 def _lost_replicas(problem: Problem, leaving: BrokersByPartition) -> BoolArray:
-    """Which replicas are lost, (S,)."""
+    """Mask of lost replicas, (S,)."""
     partitions = problem.partitions
     lost = np.zeros(len(partitions.replicas), bool)
     for index in range(len(partitions)):
@@ -274,7 +274,7 @@ def _lost_replicas(problem: Problem, leaving: BrokersByPartition) -> BoolArray:
 
 
 def _problem_to_judge(problem: Problem, settled: BoolArray) -> Problem:
-    """As many copies as get another broker, of their partitions, and no leader changes but where it is lost."""
+    """The problem to check by: with as many copies as replicas moved, and leader changes only for lost leaders."""
     moving = np.logical_or.reduceat(settled, problem.partitions.offsets[:-1])
     return replace(
         problem,
@@ -286,7 +286,7 @@ def _problem_to_judge(problem: Problem, settled: BoolArray) -> Problem:
 
 
 class _Successors:
-    """Who holds what while replicas are settled one after the other."""
+    """Placement and load while replicas are settled one after the other."""
 
     def __init__(self, problem: Problem, lost: BoolArray) -> None:
         self.problem = problem
@@ -301,7 +301,7 @@ class _Successors:
         self._room = problem.brokers.capacity_of(DISK.name)
 
     def settle(self, place: int, barred: BoolArray) -> str | None:
-        """Find a broker for one replica; the reason if there is none."""
+        """Assign a broker to one replica; return the reason if there is none."""
         brokers, partitions = self.problem.brokers, self.problem.partitions
         partition = int(partitions.owners[place])
         begin, end = int(partitions.offsets[partition]), int(partitions.offsets[partition + 1])

@@ -1,7 +1,7 @@
 """Tasks of operators: balance, add, demote, drain, replace, change factors, repair, restore.
 
-Each is a pure function from a problem to the problem with that task, or to an assignment where there is nothing to
-search. Brokers, log directories and topics that do not exist raise InputError.
+Each is a pure function from a problem to the problem with that task, or to an assignment if there is nothing to
+search. Unknown brokers, log directories and topics raise InputError.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
 from kreassign.planner.problem.problem import Assignment, Band, Brokers, Gone, Partitions, Problem, RackRule, Rules
 from kreassign.planner.results import assignment_of, index_of
 
-# Even out: brokers, new brokers, leaders, log directories; and how much of it.
+# Balance brokers, new brokers, leaders and log directories; limit how much.
 
 
 def rebalance(problem: Problem, topics: TopicChoice | None = None) -> Problem:
-    """All brokers within their bands by moving only these topics; the others count, but stay."""
+    """Bring all brokers within their bands by moving only these topics; the others count, but stay."""
     return problem if topics is None else movable_only(problem, topics.of(problem.partitions))
 
 
 def movable_only(problem: Problem, partitions: BoolArray) -> Problem:
-    """The same problem with all partitions but these (shape (P,)) fixed to where they are."""
+    """Fix all partitions except these (shape (P,)) to their place."""
     may_move = problem.partitions.may_move & partitions
     return replace(problem, partitions=replace(problem.partitions, may_move=may_move))
 
@@ -38,8 +38,8 @@ def movable_only(problem: Problem, partitions: BoolArray) -> Problem:
 def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
     """Fill the brokers with these ids to their share.
 
-    `only_onto` lets replicas go nowhere else; without it the rest of the cluster is evened out in the same plan.
-    Raises InputError for a broker that is not there.
+    `only_onto` lets replicas move only to them; without it the plan balances the rest of the cluster too.
+    Raises InputError for an unknown broker.
     """
     brokers = problem.brokers
     chosen = chosen_brokers(brokers, ids)
@@ -49,14 +49,14 @@ def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True)
 
 
 def leaders_only(problem: Problem) -> Problem:
-    """Only the order of replica lists changes."""
+    """Allow changes of the order of replica lists only."""
     return replace(problem, rules=replace(problem.rules, between_brokers=False, between_log_dirs=False))
 
 
 def demote(problem: Problem, ids: Iterable[int]) -> Problem:
-    """The brokers with these ids lead nothing that another replica can lead; no byte is copied.
+    """Let the brokers with these ids lead only what no other replica can lead; no byte is copied.
 
-    Raises InputError for a broker that is not there.
+    Raises InputError for an unknown broker.
     """
     brokers = problem.brokers
     may_lead = brokers.may_lead & ~chosen_brokers(brokers, ids)
@@ -64,10 +64,10 @@ def demote(problem: Problem, ids: Iterable[int]) -> Problem:
 
 
 def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem:
-    """Replicas change their log directory, and with `between_brokers` their broker, in one plan.
+    """Move replicas between log directories, and with `between_brokers` between brokers too, in one plan.
 
-    Directories are brought within the band of disk, ±10 % if it has none.
-    Raises InputError when nothing is known of log directories.
+    Directories are brought within the disk band, ±10 % if it has none. Raises InputError if log directories are
+    unknown.
     """
     if problem.log_dirs is None:
         raise InputError("nothing is known of log directories; take a new snapshot, and run `kreassign load` again")
@@ -80,15 +80,15 @@ def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem
 
 
 def only_forced(problem: Problem) -> Problem:
-    """The same task with every replica and leader kept that it does not demand to change.
+    """Keep every replica and leader that the task does not force to change.
 
-    The others go where they serve the goals best, but no further bytes are spent on the goals.
+    The others go where they serve the goals best, but no further bytes are copied for the goals.
     """
     return replace(problem, rules=replace(problem.rules, only_forced=True))
 
 
 def forced(problem: Problem) -> BoolArray:
-    """Partitions that must change, (P,): hosts drained or dead, copies lost, leaders, directories, factors, racks."""
+    """Partitions that must change, (P,): brokers drained or dead, copies lost, leaders, directories, factors, racks."""
     partitions, brokers = problem.partitions, problem.brokers
     must: BoolArray = partitions.wanted_factors != partitions.factors
     must |= ~brokers.may_lead[partitions.replicas[partitions.offsets[:-1]]]
@@ -102,10 +102,10 @@ def forced(problem: Problem) -> BoolArray:
 
 
 def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem:
-    """What fits into a time at a rate that each broker may send and receive.
+    """Limit the plan to a time at a rate that each broker may send and receive.
 
-    Partitions of which a single copy takes longer stay where they are, unless the task forces them. Raises InputError
-    for a time or rate that is not above 0.
+    Partitions of which a single copy takes longer stay, unless the task forces them. Raises InputError unless time and
+    rate are above 0.
     """
     if not (seconds > 0 and rate_bytes_per_s > 0):
         raise InputError(f"nothing fits into {seconds:g} s at {rate_bytes_per_s:g} bytes/s; specify more than 0")
@@ -119,13 +119,13 @@ def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem
     return replace(problem, budget=budget)
 
 
-# Empty brokers or log directories, so that they can be taken away.
+# Drain brokers or log directories, so that they can be removed.
 
 
 def drain_brokers(problem: Problem, ids: Iterable[int]) -> Problem:
-    """Everything that the brokers with these ids hold goes to others. They may be dead.
+    """Move all replicas off the brokers with these ids, which may be dead.
 
-    Raises InputError for a broker that is not there, or when none is left.
+    Raises InputError for an unknown broker, or if none is left.
     """
     brokers = problem.brokers
     emptied = brokers.must_empty | chosen_brokers(brokers, ids)
@@ -135,12 +135,11 @@ def drain_brokers(problem: Problem, ids: Iterable[int]) -> Problem:
 
 
 def replace_brokers(problem: Problem, successors: Mapping[int, int]) -> tuple[Problem, Assignment]:
-    """Give all replicas of each broker to its successor, place by place in every list: nothing else changes.
+    """Give all replicas of each broker to its successor, at the same place of every list; nothing else changes.
 
-    `successors` maps the id of a broker, which may be dead, to that of a live one. Replicas go to the log directory
-    of the same path, if the successor has it. Returns the problem as a drain, to judge the assignment by. Raises
-    InputError when a successor is not there, takes nothing, is named twice, or already has replicas of the same
-    partitions.
+    `successors` maps the id of a broker, which may be dead, to that of a live one. Replicas go to the log directory of
+    the same path, if the successor has it. Returns the problem as a drain, to evaluate the assignment by. Raises
+    InputError if a successor is unknown, may not receive, is named twice, or has replicas of the same partitions.
     """
     drained = drain_brokers(problem, successors)
     brokers = problem.brokers
@@ -168,7 +167,7 @@ def _same_paths(problem: Problem, target: IntArray) -> IntArray:
     moved = [
         at.get((int(target[broker]), path), NOWHERE) for broker, path in zip(dirs.brokers, dirs.paths, strict=True)
     ]
-    return np.array([*moved, NOWHERE], np.int32)[present]  # the last place is that of NOWHERE
+    return np.array([*moved, NOWHERE], np.int32)[present]  # the last entry maps NOWHERE to itself
 
 
 def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
@@ -183,10 +182,10 @@ def _refuse_doubles(problem: Problem, assignment: Assignment) -> None:
 
 
 def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, between_brokers: bool = False) -> Problem:
-    """Everything in these directories (broker id, path) goes to others of the same broker.
+    """Move all replicas out of these directories (broker id, path), to others of the same broker.
 
-    `between_brokers` lets replicas leave their broker where its other directories are too small, or it has none, and
-    evens out the brokers. Raises InputError for a directory that is not there, Infeasible where a broker has no other.
+    `between_brokers` lets replicas leave a broker whose other directories are too small or missing, and balances the
+    brokers. Raises InputError for an unknown directory, Infeasible if a broker has no other.
     """
     dirs = problem.log_dirs
     if dirs is None:
@@ -213,13 +212,13 @@ def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, betwe
     return drain_brokers(drained, bare) if bare else drained
 
 
-# Replica lists: another replication factor, repair, and going back to a given assignment.
+# Replica lists: change the replication factor, repair, restore a given assignment.
 
 
 def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = None) -> Problem:
-    """Every partition of the topics gets `factor` replicas.
+    """Give every partition of the topics `factor` replicas.
 
-    Raises InputError when that is less than 1 or more than there are brokers to hold them.
+    Raises InputError if that is less than 1 or more than the number of brokers that may hold replicas.
     """
     partitions, hosts = problem.partitions, int(problem.brokers.staying.sum())
     if not 1 <= factor <= hosts:
@@ -230,10 +229,10 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
 
 
 def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
-    """Every replica on a dead broker, or lost with a log directory, is recreated elsewhere.
+    """Recreate every replica on a dead broker, or lost with a log directory, elsewhere.
 
-    `racks` also repairs partitions that break the rack rule, `factors` gives partitions with fewer replicas than most
-    of their topic as many as those.
+    `racks` also repairs partitions that break the rack rule, `factors` raises partitions with fewer replicas than most
+    of their topic to that number.
     """
     partitions = problem.partitions
     wanted = np.maximum(partitions.wanted_factors, usual_factors(partitions)) if factors else partitions.wanted_factors
@@ -245,7 +244,7 @@ def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Pro
 
 
 def usual_factors(partitions: Partitions) -> IntArray:
-    """The most frequent replication factor of each partition's topic (of equally frequent ones the larger), (P,)."""
+    """Most frequent replication factor of each partition's topic (the larger of equally frequent ones), (P,)."""
     factors = partitions.factors
     counts = np.zeros((len(partitions.topic_names), int(factors.max(initial=0)) + 1), np.int64)
     np.add.at(counts, (partitions.topics, factors), 1)
@@ -255,10 +254,10 @@ def usual_factors(partitions: Partitions) -> IntArray:
 
 
 def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
-    """The lists of a plan, as they are; nothing is searched.
+    """Apply the lists of a plan unchanged; nothing is searched.
 
     Returns the problem to evaluate the assignment by: factors are those of the plan, and the rack rule does not apply.
-    Raises IllegalPlan for partitions, brokers and log directories that are not there.
+    Raises IllegalPlan for unknown partitions, brokers and log directories.
     """
     assignment = assignment_of(problem, wanted)
     rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover)
@@ -266,15 +265,15 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
 
 
-# Plan for the brokers that live, and leave what concerns dead ones to `repair`.
+# Plan for the live brokers, and leave dead ones to `repair`.
 
 
 def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
-    """The problem with dead brokers and lost copies left as they are, and a sentence for each broker with any.
+    """Leave dead brokers and lost copies as they are; return the problem and a sentence for each broker with any.
 
     Partitions with a copy there are fixed; only those that the task forces to change are repaired with it, because a
-    change of such a list recreates all its replicas. A dead broker receives nothing, and is expected to carry what it
-    is left with. Brokers to be drained are not left: they may be dead.
+    change of such a list recreates all its replicas. A dead broker receives nothing, and its target load is what it is
+    left with. Brokers to be drained are not left out: they may be dead.
     """
     dead = ~problem.brokers.is_live & ~problem.brokers.must_empty
     gone = dead[problem.partitions.replicas] | problem.partitions.is_lost
@@ -307,7 +306,7 @@ def _partitions_with(partitions: Partitions, replicas: BoolArray) -> BoolArray:
 
 
 def _demanded_if_all_lived(problem: Problem, dead: BoolArray) -> BoolArray:
-    """Partitions that the task would change if every copy were there."""
+    """Mask of partitions that the task would change if every copy were there, (P,)."""
     if not problem.rules.between_brokers:
         return np.zeros(len(problem.partitions), bool)
     whole = replace(
@@ -319,13 +318,13 @@ def _demanded_if_all_lived(problem: Problem, dead: BoolArray) -> BoolArray:
 
 
 def _frozen(brokers: Brokers, dead: BoolArray, problem: Problem) -> Brokers:
-    """Dead brokers hold what they hold. Least leaders of a topic are not asked of them."""
+    """Keep dead brokers as they are. They need not lead a least number of partitions of a topic."""
     may_lead = brokers.may_lead & ~dead if problem.rules.least_topic_leaders else brokers.may_lead
     return replace(brokers, is_live=brokers.is_live | dead, may_receive=brokers.may_receive & ~dead, may_lead=may_lead)
 
 
 def _shares_of_living(problem: Problem, dead: BoolArray, may_move: BoolArray) -> dict[str, FloatArray]:
-    """Of every load, dead brokers are to carry what they are left with, and the others what is left, as before."""
+    """Shares by load: dead brokers keep what they have, and the others share the rest as before."""
     brokers, partitions = problem.brokers, problem.partitions
     alive = replace(brokers, must_empty=brokers.must_empty | dead)
     shares = dict(brokers.shares)
@@ -348,15 +347,15 @@ def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolA
         )
 
 
-# Assignments from elsewhere: whether they were made for this cluster, and what they do to its racks.
+# Assignments from elsewhere: were they made for this cluster, and what do they do to its racks?
 
 
 def held_by_others(
     problem: Problem, expected: Mapping[TopicPartition, tuple[int, ...]]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The partitions that other brokers hold than those expected, and which; the order of a list does not count.
+    """Partitions whose present brokers differ from the expected ones, with their present lists; order does not count.
 
-    What is no partition of the cluster is not among them.
+    Unknown partitions are left out.
     """
     places = {name: index_of(problem.partitions, name) for name in expected}
     present = {
@@ -368,7 +367,7 @@ def held_by_others(
 
 
 def crowded(problem: Problem, assignment: Assignment) -> tuple[TopicPartition, ...]:
-    """The partitions that get more replicas in one rack than its rule allows and than they have now."""
+    """Partitions that get more replicas in one rack than the rack rule allows and than they have now."""
     factors = np.diff(assignment.offsets).astype(np.int32)
     judged = replace(problem, partitions=replace(problem.partitions, wanted_factors=factors))
     before, after = (rack_excess(judged, one) for one in (Assignment.current(problem.partitions), assignment))

@@ -1,7 +1,7 @@
-"""What if: the same cluster under other circumstances, the brokers that a load needs, and alternative plans.
+"""What if: the same cluster under other circumstances, the number of brokers that a load needs, and alternative plans.
 
 `what_if` changes loads, brokers or limits of a problem. `brokers_needed` searches the fewest brokers. `pareto`
-yields several plans for one task, none of which is worse than another in everything.
+returns several plans for one task, none of which is worse than another in everything.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MOST_TIMES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What would be different.
+    """Hypothetical changes of load and brokers.
 
-    `traffic` multiplies rates and CPU; `growth_per_month` (0.05 for 5 % in 30 days, compound) lets rates, CPU and
-    sizes grow for `days`. `added` brokers are empty and like the middle of the present ones, `removed` are ids.
+    `traffic` multiplies rates and CPU; `growth_per_month` (0.05 for 5 % in 30 days, compound) makes rates, CPU and
+    sizes grow for `days`. `added` is a number of empty brokers like the median of the present ones, `removed` are ids.
     """
 
     added: int = 0
@@ -51,7 +51,7 @@ class Circumstances:
 
     @property
     def grown(self) -> float:
-        """How many times as much there would be after the days."""
+        """Growth factor over the days."""
         try:
             return float((1 + self.growth_per_month) ** (self.days / DAYS_PER_MONTH))
         except OverflowError:
@@ -59,7 +59,7 @@ class Circumstances:
 
 
 def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
-    """The problem as it would be. Raises InputError for brokers to remove that are not there."""
+    """Apply the circumstances to the problem. Raises InputError for unknown brokers to remove."""
     grown = circumstances.grown
     problem = scaled(problem, rates=circumstances.traffic * grown, sizes=grown)
     if circumstances.added:
@@ -70,7 +70,7 @@ def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
 
 
 def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Problem:
-    """All rates and CPU, and all sizes, multiplied."""
+    """Multiply all rates and CPU, and all sizes."""
     now = problem.partitions
     partitions = replace(
         now,
@@ -85,9 +85,9 @@ def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Probl
 
 
 def with_new_brokers(problem: Problem, count: int) -> Problem:
-    """The same cluster with empty brokers of the next ids, each in the rack that then has the fewest.
+    """Add empty brokers with the next ids, each to the rack that has the fewest by then.
 
-    The highest id that Kafka has is followed by the lowest that is free.
+    After the highest id that Kafka allows, the lowest free ids follow.
     """
     brokers = problem.brokers
     ids, highest = brokers.ids.tolist(), int(brokers.ids.max())
@@ -122,12 +122,12 @@ def _extended(brokers: Brokers, count: int, ids: Iterable[int], racks: Iterable[
 
 RIGHT_SIZE_TRIES = 10
 MOST_BROKERS = 10_000
-"""No cluster has so many brokers: loads or limits are wrong that ask for more."""
+"""Largest plausible cluster: if more are needed, loads or limits are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one resource asks for: `total` load, `limit` per broker (already reduced to the part used), brokers."""
+    """Demand for one resource: `total` load, `limit` per broker (reduced to the usable part), number of brokers."""
 
     goal: str
     unit: str
@@ -138,11 +138,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class RightSize:
-    """`brokers` carry the load, shown by a placement that was found; `needs` has the least of each resource alone.
+    """`brokers` suffice, as a found placement shows; `needs` has the minimum of each resource alone.
 
-    Only resources with a limit are in `needs`. `unlimited` names loads that no known limit of the brokers bounds,
-    `unknown` those of which no load is known: neither was counted. `factor` is the largest replication factor, a floor:
-    so many brokers are needed however small the load.
+    Only resources with a limit are in `needs`. `unlimited` names loads without a known limit of the brokers, `unknown`
+    resources without a known load: neither was counted. `factor` is the largest replication factor, the minimum number
+    of brokers however small the load.
     """
 
     brokers: int
@@ -155,11 +155,11 @@ class RightSize:
 
 
 def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
-    """The fewest brokers like those that are there, none above `at_most` of any limit.
+    """Find the fewest brokers like the present ones, none above `at_most` of any limit.
 
-    Starts with what every resource needs alone and adds brokers until a placement is found. Raises InputError without
-    any limit, Infeasible when even `TRIES` more brokers than the resources ask for do not suffice, or they ask for more
-    than `MOST`.
+    Starts with the need of each resource alone and adds brokers until a placement is found. Raises InputError without
+    any limit, Infeasible if even `RIGHT_SIZE_TRIES` more brokers than the resources need do not suffice, or they need
+    more than `MOST_BROKERS`.
     """
     if not 0 < at_most <= 1:
         raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; specify from 1 to 100 %")
@@ -206,7 +206,7 @@ def _needs(problem: Problem) -> tuple[Need, ...]:
 
 
 def _not_counted(problem: Problem, needs: tuple[Need, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Resources without a limit, and those that are zero everywhere, which means that nothing is known of them."""
+    """Resources without a limit, and resources that are zero everywhere, so unknown."""
     goals = {goal.name: goal for goal in (*GOALS, *(band.goal for band in problem.bands))}
     partitions, counted = problem.partitions, {need.goal for need in needs}
     known = {name for name, goal in goals.items() if goal.leader(partitions).any() or goal.follower(partitions).any()}
@@ -237,7 +237,7 @@ ANY_RATE = 1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One plan: what it was asked for, what it costs, and the widest miss of the bands that it leaves."""
+    """One plan: its variant of the request, its cost, and the widest miss of the bands that it leaves."""
 
     id: str
     asked_for: str
@@ -252,15 +252,15 @@ class Choice:
         return self.moved_bytes, round(self.imbalance, 9), self.seconds, self.leader_changes
 
     def beats(self, other: Choice) -> bool:
-        """Whether this is nowhere worse than the other and somewhere better."""
+        """True if this plan is nowhere worse than the other and somewhere better."""
         return self._costs != other._costs and all(a <= b for a, b in zip(self._costs, other._costs, strict=True))
 
 
 def pareto(problem: Problem, rate_bytes_per_s: float = ANY_RATE) -> tuple[Choice, ...]:
-    """Plans with other bands, part of the bytes, no changes of leaders, or nothing but these; the fewest bytes first.
+    """Plans with other bands, fewer bytes, no leader changes, or only leader changes; the fewest bytes first.
 
-    Balance is judged by the bands of the problem. Plans that another one beats in bytes, balance, time and changes of
-    leaders are left out, and so are equal ones.
+    Balance is judged by the bands of the problem. Plans that another plan beats in bytes, balance, time and leader
+    changes are left out, and so are equal ones.
     """
     found: dict[str, Choice] = {}
     for asked_for, variant in _variants(problem):

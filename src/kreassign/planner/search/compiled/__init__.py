@@ -1,1 +1,1 @@
-"""Inner loops in machine code: all of the search that the compiler sees, and the arrays that it works on."""
+"""Inner loops in machine code: all compiled parts of the search, and the arrays that they work on."""

@@ -1,7 +1,7 @@
-"""Compile inner loops, when that pays: the only place that knows the compiler.
+"""Compile inner loops when it pays. No other module uses the compiler.
 
-The same functions can be run by Python itself (`in_python`): some hundred times slower, but at once, and with the
-same result to the last bit, since both compute in the same order with the same kinds of numbers. `as_pays` decides.
+Python can run the same functions itself (`in_python`): some hundred times slower, but at once, and with bit-identical
+results, since both compute in the same order with the same number types. `as_pays` decides.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _Result = TypeVar("_Result")
 
 
 def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Compile a function of numbers and arrays to machine code at its first call; the result is kept on disk.
+    """Compile a function of numbers and arrays to machine code at its first call; cache the result on disk.
 
-    What is kept is renewed when any file in the folder of the function changes, so that functions which call each
-    other may stand in several files of one folder. The function may not make or return arrays, nor parts of them:
-    those are counted references, which took two thirds of the time of the search, and a third of that of the compiler.
+    The cache is renewed when any file in the folder of the function changes, so functions that call each other may be
+    in several files of one folder. The function may not create or return arrays, or views of them: reference counting
+    took two thirds of the time of the search, and a third of that of the compiler.
     """
     machine_code = _kept(function)
 
@@ -46,21 +46,21 @@ def compiled(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, 
 
 
 def compiled_part(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Compile a function that only compiled ones call: without the entry from Python, which is most of the work."""
+    """Compile a function that only compiled ones call, without the entry from Python, which is most of the work."""
     return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def always() -> bool:
-    """For `in_python`: to the end."""
+    """True: the condition of `in_python` that never ends it."""
     return True
 
 
 @contextmanager
 def in_python(while_true: Callable[[], bool] = always) -> Iterator[None]:
-    """Within a `with` statement Python runs the loops that begin while this is true; the others are compiled."""
+    """Let Python run loops that begin in this context while `while_true()` holds; others are compiled."""
     token = _IN_PYTHON.set(while_true)
     try:
-        with np.errstate(over="ignore"):  # the number generator counts on it, in machine code in silence
+        with np.errstate(over="ignore"):  # the number generator relies on overflow, which machine code does not report
             yield
     finally:
         _IN_PYTHON.reset(token)
@@ -68,14 +68,14 @@ def in_python(while_true: Callable[[], bool] = always) -> Iterator[None]:
 
 @cache
 def _interpreted(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """The function as Python runs it, and all that it calls likewise."""
+    """The function as Python runs it, with all functions it calls."""
     source = cast(FunctionType, function)
     own = FunctionType(source.__code__, _scope(source.__module__), source.__name__, source.__defaults__)
     return cast(Callable[_Parameters, _Result], own)
 
 
 def _scope(module: str) -> dict[str, Any]:
-    """The names of a module, those of compiled parts with what Python runs in their place."""
+    """Names of a module, with compiled parts replaced by their Python functions."""
     if module not in _SCOPES:
         _SCOPES[module] = names = dict(vars(sys.modules[module]))
         for name, value in tuple(names.items()):
@@ -89,21 +89,21 @@ _SCOPES: dict[str, dict[str, Any]] = {}
 
 
 def _kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable[_Parameters, _Result]:
-    compiler: Any = numba.njit  # the types that numba ships leave out some options, and all settings
+    compiler: Any = numba.njit  # numba's type stubs leave out some options, and all settings
     settings: Any = numba.config
     before = settings.CACHE_LOCATOR_CLASSES
-    # The setting of NUMBA_CACHE_LOCATOR_CLASSES is read when a function is decorated; other packages keep theirs.
+    # numba reads this setting when a function is decorated; other packages keep theirs.
     settings.CACHE_LOCATOR_CLASSES = _LOCATORS
     try:
         return cast(Callable[_Parameters, _Result], compiler(cache=True, _nrt=False, **options)(function))
-    except RuntimeError:  # there is no place to keep it, as in a container that nothing is mounted into
+    except RuntimeError:  # no writable cache directory, as in a container without a mount
         return cast(Callable[_Parameters, _Result], compiler(_nrt=False, **options)(function))
     finally:
         settings.CACHE_LOCATOR_CLASSES = before
 
 
 def kept_in(function: Callable[..., Any]) -> Path | None:
-    """The folder where the machine code of such a function is kept; None if nowhere."""
+    """Folder of the cached machine code of such a function; None if there is no cache."""
     try:
         dispatcher: Any = _kept(unwrap(function))
         place = dispatcher.stats.cache_path
@@ -113,13 +113,13 @@ def kept_in(function: Callable[..., Any]) -> Path | None:
 
 
 def source_digest(function: Callable[..., Any]) -> str:
-    """Which sources a function is of: another text once any file of its folder changes."""
+    """Digest of a function's sources: changes with any file of its folder."""
     return _digest_beside(unwrap(function).__code__.co_filename)
 
 
 @cache
 def _digest_beside(file: str) -> str:
-    """The digest of all sources in the folder of a source, which may be in an archive: `package.zip/package/x.py`."""
+    """Digest of all sources in the folder of a file, which may be in an archive: `package.zip/package/x.py`."""
     place = Path(file)
     archive = next((parent for parent in place.parents if parent.is_file()), None)
     folder: Path | ZipPath = place.parent
@@ -131,7 +131,7 @@ def _digest_beside(file: str) -> str:
 
 
 class _OfFolder:
-    """Stamps compiled code with all sources of a folder; numba's own stamp misses changes in functions called."""
+    """Stamp compiled code with all sources of a folder; numba's own stamp misses changes in called functions."""
 
     _py_file: str
 
@@ -140,48 +140,48 @@ class _OfFolder:
 
 
 class UserProvided(_OfFolder, caching.UserProvidedCacheLocator):
-    """Where NUMBA_CACHE_DIR says."""
+    """Cache in NUMBA_CACHE_DIR."""
 
 
 class InTree(_OfFolder, caching.InTreeCacheLocator):
-    """Beside the source."""
+    """Cache beside the source."""
 
 
 class UserWide(_OfFolder, caching.UserWideCacheLocator):
-    """In the user's cache."""
+    """Cache in the user's cache directory."""
 
 
 class InZip(caching.ZipCacheLocator):
-    """In the user's cache too, for a package that Spark sent to its executors as an archive."""
+    """Cache in the user's cache directory, for a package that Spark sent to its executors as an archive."""
 
     _zip_path: str
     _internal_path: str
 
     def get_source_stamp(self) -> str:
-        """All sources of the folder in the archive."""
+        """Digest of all sources of the folder in the archive."""
         return _digest_beside(f"{self._zip_path}/{self._internal_path}")
 
 
 _LOCATORS = ",".join(f"{__name__}.{one.__name__}" for one in (UserProvided, InTree, UserWide, InZip))  # numba's order
 
 
-# When compiling pays. To compile the search takes ten seconds; a small cluster Python itself can search in less.
+# When compiling pays: it takes ten seconds, in which Python itself can search a small cluster.
 #
-# So after an installation Python runs the loops, until that has taken so many seconds in one plan, or in all of them
-# together; then they are compiled, once. Whatever follows, that costs at most twice what the better of both choices
-# would have (the problem of renting or buying skis). Time decides who runs the loops, never what they find.
+# So after an installation Python runs the loops, until that has taken so many seconds in one plan, or in all plans
+# together; then they are compiled, once. In any case the cost is at most twice that of the better choice (the ski
+# rental problem). Time decides who runs the loops, never their result.
 #
-# The seconds are noted beside the machine code; where nothing can be written there, every plan counts from zero.
+# The seconds are noted beside the machine code; if nothing can be written there, every plan counts from zero.
 
 MOST_REPLICAS = 7_000
-"""Python would hardly get through more of them in its time."""
+"""Larger plans would hardly finish within Python's time."""
 MOST_S = 4.5
 MOST_IN_ALL_S = 10.0
 
 
 @contextmanager
 def as_pays(replicas: int, loop: Callable[..., Any]) -> Iterator[None]:
-    """Search a plan of so many replicas within a `with` statement; `loop` is any of the compiled functions."""
+    """Search a plan of this many replicas in this context; `loop` is any of the compiled functions."""
     note = _note_of(loop)
     spent_s = _noted_s(note)
     if replicas > MOST_REPLICAS or spent_s >= MOST_IN_ALL_S:

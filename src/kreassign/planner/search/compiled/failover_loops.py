@@ -1,8 +1,8 @@
 """The loops of `failover.py`, compiled.
 
-A *loss* is that of a broker (its index) or of a rack (N plus its number). All that a broker would carry after a loss is
-`base + added`; its excess there is what that exceeds `limit` by. Changing one partition touches the two losses that
-take its leader, so a change of order is judged by a few cells, and any other by the columns of the brokers it touches.
+A *loss* is that of a broker (its index) or of a rack (N plus its number). The load of a broker after a loss is
+`base + added`; its excess is the part above `limit`. Changing one partition affects the two losses of its leader, so a
+change of order is judged by a few cells, and any other change by the columns of its brokers.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ WORTH = 0.5  # gain per scaled byte of a copy, as the last threshold of the move
 
 
 class Failover(NamedTuple):
-    """Who takes over what: N brokers, M losses, P partitions, S slots, G goals that depend on who leads."""
+    """Takeovers: N brokers, M losses, P partitions, S slots, G goals that depend on who leads."""
 
     gone: BoolArray  # (S,) the replica stays, but cannot be elected
     live: BoolArray  # (N,)
     racks: IndexArray  # (N,) loss of the broker's rack, or NO_BROKER
     rack_names: IndexArray  # (N,) which rack a broker is in, -1 unknown
     extra: FloatArray  # (P, G) what leading adds to following
-    following: FloatArray  # (P, G) what following brings
-    base: FloatArray  # (N, G) what a broker carries without any loss
-    added: FloatArray  # (M, N, G) what it would take over
-    limit: FloatArray  # (M, N, G) infinite where nobody judges
-    leaders: IndexArray  # (P,) slot that leads now, the first that is usable
+    following: FloatArray  # (P, G) load of following
+    base: FloatArray  # (N, G) load of a broker without any loss
+    added: FloatArray  # (M, N, G) load that it would take over
+    limit: FloatArray  # (M, N, G) infinite where not limited
+    leaders: IndexArray  # (P,) slot that leads now: the first usable one
     seconds: IndexArray  # (P,) slot that takes over when the broker is lost, or NO_SLOT
     outside: IndexArray  # (P,) slot that takes over when the rack is lost, or NO_SLOT
-    touched: IndexArray  # room to note the brokers of two partitions
+    touched: IndexArray  # scratch space for the brokers of two partitions
 
 
 @compiled_part
 def excess_at(failover: Failover, loss: int, broker: int) -> float:
-    """By how much a broker would exceed its limits after a loss."""
+    """Excess of a broker's load over its limits after a loss."""
     excess = 0.0
     for goal in range(failover.base.shape[1]):
         carried = failover.base[broker, goal] + failover.added[loss, broker, goal]
@@ -68,7 +68,7 @@ def excess_at(failover: Failover, loss: int, broker: int) -> float:
 
 @compiled_part
 def excess_of(failover: Failover, broker: int) -> float:
-    """The same over all losses."""
+    """Excess of a broker's load over its limits, over all losses."""
     excess = 0.0
     for loss in range(failover.added.shape[0]):
         excess += excess_at(failover, loss, broker)
@@ -77,7 +77,7 @@ def excess_of(failover: Failover, broker: int) -> float:
 
 @compiled
 def total_excess(failover: Failover) -> float:
-    """The same over all brokers: what the pass lessens."""
+    """Excess over all losses and brokers: the passes reduce it."""
     excess = 0.0
     for broker in range(failover.base.shape[0]):
         excess += excess_of(failover, broker)
@@ -86,7 +86,7 @@ def total_excess(failover: Failover) -> float:
 
 @compiled_part
 def take_over(state: State, failover: Failover, partition: int, sign: float) -> None:
-    """Count who takes over a partition (sign 1), or count it no more (sign -1)."""
+    """Count the takeovers of a partition (sign 1), or remove them (sign -1)."""
     leader = failover.leaders[partition]
     if leader == NO_SLOT:
         return
@@ -99,20 +99,20 @@ def take_over(state: State, failover: Failover, partition: int, sign: float) -> 
 
 @compiled_part
 def is_usable(encoding: Encoding, state: State, failover: Failover, slot: int) -> bool:
-    """Whether a slot has a replica that may be elected."""
+    """True if a slot has a replica that may be elected."""
     broker = state.places[slot]
     return bool(broker >= 0 and failover.live[broker] and encoding.lost_on[slot] != broker and not failover.gone[slot])
 
 
 @compiled_part
 def can_follow(encoding: Encoding, state: State, failover: Failover, partition: int, slot: int) -> bool:
-    """Whether a slot may take over from the one that leads."""
+    """True if a slot may take over from the leader."""
     return bool(slot != failover.leaders[partition] and is_usable(encoding, state, failover, slot))
 
 
 @compiled_part
 def is_outside(encoding: Encoding, state: State, failover: Failover, partition: int, slot: int) -> bool:
-    """Whether it may when the rack is lost."""
+    """True if a slot may take over when the leader's rack is lost."""
     rack = failover.rack_names[state.places[failover.leaders[partition]]]
     return bool(
         can_follow(encoding, state, failover, partition, slot) and failover.rack_names[state.places[slot]] != rack
@@ -121,7 +121,7 @@ def is_outside(encoding: Encoding, state: State, failover: Failover, partition: 
 
 @compiled_part
 def by_order(encoding: Encoding, state: State, failover: Failover, partition: int) -> None:
-    """Let those take over that come first in the order of the slots."""
+    """Set the leader and its successors by the order of the slots."""
     failover.leaders[partition] = NO_SLOT
     failover.seconds[partition] = NO_SLOT
     failover.outside[partition] = NO_SLOT
@@ -142,7 +142,7 @@ def by_order(encoding: Encoding, state: State, failover: Failover, partition: in
 
 @compiled
 def begin_pass(encoding: Encoding, state: State, failover: Failover) -> None:
-    """Count base loads and who takes over, from where the replicas are."""
+    """Compute base loads and takeovers from the places of the replicas."""
     for partition in range(encoding.offsets.shape[0] - 1):
         by_order(encoding, state, failover, partition)
         take_over(state, failover, partition, 1.0)
@@ -160,7 +160,7 @@ def begin_pass(encoding: Encoding, state: State, failover: Failover) -> None:
 
 @compiled_part
 def row_excess(encoding: Encoding, state: State, failover: Failover, partition: int) -> float:
-    """The excess of the replicas of a partition in the losses that take its leader."""
+    """Excess of a partition's brokers in the losses that take its leader."""
     host = state.places[failover.leaders[partition]]
     excess = 0.0
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
@@ -173,7 +173,7 @@ def row_excess(encoding: Encoding, state: State, failover: Failover, partition: 
 
 @compiled_part
 def set_heirs(state: State, failover: Failover, partition: int, second: int, outside: int) -> None:
-    """Let these slots take over."""
+    """Let these slots take over when the broker, and when the rack is lost."""
     take_over(state, failover, partition, -1.0)
     failover.seconds[partition] = second
     failover.outside[partition] = outside
@@ -182,7 +182,7 @@ def set_heirs(state: State, failover: Failover, partition: int, second: int, out
 
 @compiled_part
 def reorder(encoding: Encoding, state: State, failover: Failover, partition: int) -> bool:
-    """Let those take over that lessen the excess most; whether any order does."""
+    """Choose the successors that reduce the excess most; False if none do."""
     if failover.seconds[partition] == NO_SLOT:
         return False
     was_second, was_outside = failover.seconds[partition], failover.outside[partition]
@@ -195,7 +195,7 @@ def reorder(encoding: Encoding, state: State, failover: Failover, partition: int
             continue
         second_is_outside = is_outside(encoding, state, failover, partition, second)
         for outside in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
-            # Where the second is in another rack, it comes first there too.
+            # If the second is in another rack, it takes over in both losses.
             if second_is_outside and outside != second:
                 continue
             if was_outside == NO_SLOT and outside != second:
@@ -212,7 +212,7 @@ def reorder(encoding: Encoding, state: State, failover: Failover, partition: int
 
 @compiled
 def order_pass(encoding: Encoding, state: State, failover: Failover) -> int:
-    """Reorder the followers of every partition where that lessens the excess; how many there were."""
+    """Reorder followers wherever that reduces the excess; return the number of partitions."""
     made = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         if encoding.lead_rows[partition] != FIXED and failover.leaders[partition] != NO_SLOT:
@@ -222,7 +222,7 @@ def order_pass(encoding: Encoding, state: State, failover: Failover) -> int:
 
 @compiled
 def order_lists(encoding: Encoding, state: State, failover: Failover, order: IndexArray) -> None:
-    """Put those who take over to the front, where they would not by the order of the slots; counts are left as is."""
+    """Set `order` so that successors come first if the order of the slots differs; loads are not updated."""
     for partition in range(encoding.offsets.shape[0] - 1):
         second, outside = failover.seconds[partition], failover.outside[partition]
         by_order(encoding, state, failover, partition)
@@ -237,7 +237,7 @@ def order_lists(encoding: Encoding, state: State, failover: Failover, order: Ind
 
 @compiled_part
 def touched_excess(failover: Failover, count: int) -> float:
-    """The excess of so many noted brokers over all losses; each counts once, NO_BROKER not at all."""
+    """Excess of the first `count` noted brokers over all losses; duplicates count once, NO_BROKER not at all."""
     excess = 0.0
     for index in range(count):
         broker, is_new = failover.touched[index], failover.touched[index] >= 0
@@ -250,7 +250,7 @@ def touched_excess(failover: Failover, count: int) -> float:
 
 @compiled_part
 def note_hosts(encoding: Encoding, state: State, failover: Failover, partition: int, count: int) -> int:
-    """Note the brokers of a partition, NO_BROKER or below where a slot has none, after `count` others; their number."""
+    """Note the brokers of a partition (negative for empty slots) after `count` others; return the new count."""
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         failover.touched[count] = state.places[slot]
         count += 1
@@ -259,7 +259,7 @@ def note_hosts(encoding: Encoding, state: State, failover: Failover, partition: 
 
 @compiled_part
 def withdraw(encoding: Encoding, state: State, failover: Failover, partition: int, sign: float) -> None:
-    """Take all that a partition brings from the counts (sign -1), or add it (sign 1)."""
+    """Add (sign 1) or remove (sign -1) all loads of a partition."""
     take_over(state, failover, partition, sign)
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         if state.places[slot] >= 0:
@@ -271,7 +271,7 @@ def withdraw(encoding: Encoding, state: State, failover: Failover, partition: in
 
 @compiled_part
 def is_over(state: State, failover: Failover, partition: int) -> bool:
-    """Whether anybody would exceed a limit by taking over the partition."""
+    """True if any broker would exceed a limit by taking over the partition."""
     if failover.leaders[partition] == NO_SLOT or failover.seconds[partition] == NO_SLOT:
         return False
     host = state.places[failover.leaders[partition]]
@@ -283,7 +283,7 @@ def is_over(state: State, failover: Failover, partition: int) -> bool:
 
 @compiled
 def lead_over_pass(encoding: Encoding, state: State, failover: Failover) -> int:
-    """Let another replica lead where that lessens the excess and no broker gets farther from a band."""
+    """Change leaders if that reduces the excess and no broker gets farther from a band."""
     made = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         if not encoding.may_change_leader[partition] or not is_over(state, failover, partition):
@@ -317,7 +317,7 @@ def lead_over_pass(encoding: Encoding, state: State, failover: Failover) -> int:
 
 @compiled_part
 def change_leader(encoding: Encoding, state: State, failover: Failover, partition: int, slot: int) -> None:
-    """Let a slot lead, and those take over that come first after it."""
+    """Let a slot lead; its successors follow from the order of the slots."""
     withdraw(encoding, state, failover, partition, -1.0)
     lead(encoding, state, slot)
     by_order(encoding, state, failover, partition)
@@ -328,7 +328,7 @@ def change_leader(encoding: Encoding, state: State, failover: Failover, partitio
 def move_over_pass(
     encoding: Encoding, state: State, failover: Failover, by_broker: SlotsByBroker, attempts: int
 ) -> int:
-    """Move or exchange followers that would take over too much, where no broker gets farther from a band by it."""
+    """Move or exchange followers that would take over too much, if no broker gets farther from a band."""
     made = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         if not encoding.movable[partition] or not is_over(state, failover, partition):
@@ -345,7 +345,7 @@ def move_over_pass(
 
 @compiled_part
 def cell_excess(failover: Failover, partition: int, host: int, broker: int) -> float:
-    """What a broker would exceed its limits by if it took over a partition led from `host`, at the first glance."""
+    """Estimate by how much a broker would exceed its limits if it took over a partition led from `host`."""
     excess = 0.0
     for loss in (host, failover.racks[host]):
         if loss != NO_BROKER:
@@ -358,7 +358,7 @@ def cell_excess(failover: Failover, partition: int, host: int, broker: int) -> f
 
 @compiled_part
 def move_heir(encoding: Encoding, state: State, failover: Failover, slot: int) -> bool:
-    """Move the replica of a slot to the broker that would exceed its limits least, if that helps; whether it does."""
+    """Move a replica to the broker that would exceed its limits least, if that helps; return whether it does."""
     partition, origin, load = encoding.owners[slot], state.places[slot], load_of(encoding, state, slot)
     host = state.places[failover.leaders[partition]]
     none = nothing(encoding)
@@ -396,7 +396,7 @@ def move_heir(encoding: Encoding, state: State, failover: Failover, slot: int) -
 
 @compiled_part
 def put(encoding: Encoding, state: State, failover: Failover, slot: int, broker: int) -> None:
-    """Move a follower, and let those take over that come first."""
+    """Move a follower; successors follow from the order of the slots."""
     partition = encoding.owners[slot]
     withdraw(encoding, state, failover, partition, -1.0)
     place(encoding, state, slot, broker)
@@ -408,7 +408,7 @@ def put(encoding: Encoding, state: State, failover: Failover, slot: int, broker:
 def exchange_heir(
     encoding: Encoding, state: State, failover: Failover, by_broker: SlotsByBroker, slot: int, attempts: int
 ) -> bool:
-    """Let a follower change places with one of another partition, of so many drawn ones, if that helps."""
+    """Exchange a follower with one of another partition, drawn `attempts` times, if that helps."""
     partition, here = encoding.owners[slot], state.places[slot]
     for _ in range(attempts):
         other = by_broker.slots[random_below(state, by_broker.slots.shape[0])]
@@ -427,7 +427,7 @@ def exchange_heir(
 
 @compiled_part
 def try_exchange(encoding: Encoding, state: State, failover: Failover, slot: int, other: int) -> bool:
-    """Make an exchange; undo it unless it lessens the excess by as much as its copies are worth."""
+    """Make an exchange; undo it unless it reduces the excess enough for its copies."""
     one, two, here, there = encoding.owners[slot], encoding.owners[other], state.places[slot], state.places[other]
     hosts = note_hosts(encoding, state, failover, two, note_hosts(encoding, state, failover, one, 0))
     cost = copy_cost(encoding, one, there) + copy_cost(encoding, two, here)

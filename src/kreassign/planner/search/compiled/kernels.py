@@ -1,8 +1,8 @@
-"""The arrays of the compiled search, and single changes of them: gain, permission, making a move or another leader.
+"""Arrays of the compiled search, and single changes of them: gain, permission, a move, a leader change.
 
-Loads are scaled so that 1.0 is what a broker carries on the average, times the weight of the goal; sizes so that 1.0
-is the mean number of bytes on a broker. A *slot* is a place in a replica list: slots of partition p run from
-`offsets[p]` to `offsets[p + 1]`, as many as the larger of its present and its wanted replication factor.
+Loads are scaled so that 1.0 is the mean load of a broker, times the weight of the goal; sizes so that 1.0 is the mean
+number of bytes on a broker. A *slot* is a position in a replica list: slots of partition p run from `offsets[p]` to
+`offsets[p + 1]`, as many as the larger of its present and its wanted replication factor.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from kreassign.planner.arrays import BoolArray, BytesArray, FloatArray, IndexArray
 from kreassign.planner.search.compiled.compiler import compiled_part
 
-# The arrays: those that stay (`Encoding`) and those that the search changes (`State`).
+# Arrays that stay (`Encoding`), and arrays that the search changes (`State`).
 
 UNPLACED = -1
-"""In `State.places`: a replica that has no broker yet."""
+"""In `State.places`: a replica without a broker yet."""
 REMOVED = -2
-"""In `State.places`: a replica that is given up."""
+"""In `State.places`: a replica to be deleted."""
 
 
 class Encoding(NamedTuple):
-    """What the search does not change. N brokers, P partitions, S slots, R goals.
+    """Constants of the search. N brokers, P partitions, S slots, R goals.
 
-    Every array and dimension more costs something at each of many calls: 10 % of a search for two arrays.
+    Each further array and dimension adds cost to many calls: 10 % of a search for two arrays.
     """
 
     offsets: IndexArray  # (P + 1,)
@@ -36,9 +36,9 @@ class Encoding(NamedTuple):
     loads: (
         FloatArray  # (2 P + 1, R) of partition p: 2 p on its leader's broker, 2 p + 1 on a follower's; the last, none
     )
-    role_goals: BoolArray  # (R,) whether leading brings another load than following
+    role_goals: BoolArray  # (R,) True if the load differs between leader and follower
     size: FloatArray  # (P,)
-    transfer_cost: FloatArray  # (P,) what a copy takes of what brokers may receive and send, scaled as sizes
+    transfer_cost: FloatArray  # (P,) bytes of a copy that count for what brokers may receive and send, scaled as sizes
     rack_limit: IndexArray  # (P,) replicas allowed in one rack
     partition_sets: IndexArray  # (P,)
     lead_rows: IndexArray  # (P,) row of `lead_ranks` for its leader, or FIXED: nothing about it may change
@@ -49,7 +49,7 @@ class Encoding(NamedTuple):
     broker_sets: IndexArray  # (N,)
     receiving: BoolArray  # (N,)
     staying: BoolArray  # (N,) may hold replicas in the end
-    lead_ranks: IndexArray  # (K * N,) row by row, how far down the racks preferred for leaders a broker is, or NO_RANK
+    lead_ranks: IndexArray  # (K * N,) row by row, rank of a broker's rack among those preferred for leaders, or NO_RANK
 
 
 NO_RANK = 1 << 30
@@ -57,43 +57,43 @@ NO_RANK = 1 << 30
 
 
 FIXED = -1
-"""In `Encoding.lead_rows`."""
+"""In `Encoding.lead_rows`: nothing about the partition's leader may change."""
 
 
 class State(NamedTuple):
-    """What the search changes."""
+    """Variables of the search."""
 
     places: IndexArray  # (S,) broker index, UNPLACED or REMOVED
     leaders: IndexArray  # (P,) slot that leads
-    shortfall: FloatArray  # (N, R) how much is missing to the lower end of the band; negative above it
-    headroom: FloatArray  # (N, R) how much is left to the upper end; negative beyond it
-    spare_capacity: FloatArray  # (N, R) how much is left to the capacity
-    budget_left: FloatArray  # (3,) what is left of the budget: bytes (scaled as sizes), moves, leader changes
+    shortfall: FloatArray  # (N, R) load missing to the lower end of the band; negative above it
+    headroom: FloatArray  # (N, R) load left to the upper end of the band; negative beyond it
+    spare_capacity: FloatArray  # (N, R) load left to the capacity
+    budget_left: FloatArray  # (3,) rest of the budget: bytes (scaled as sizes), moves, leader changes
     bytes_in_left: FloatArray  # (N,) bytes that a broker may still receive, scaled as sizes
     bytes_out_left: FloatArray  # (N,) bytes that a leader may still send
     rng_state: BytesArray  # (1,) state of the number generator
 
 
 class Candidates(NamedTuple):
-    """Brokers to choose a destination from: the first `used[0]` ones of `brokers`."""
+    """Possible destinations: the first `used[0]` of `brokers`."""
 
     used: IndexArray  # (1,)
     brokers: IndexArray  # (N,)
-    deficit: FloatArray  # (N,) sum over goals of what each lacks: no replica relieves it more
-    wants: FloatArray  # (N, R) 1 where a load relieves it, -1 where it is over its band, 0 between the two
-    positions: IndexArray  # (N,) where a broker stands among these, or UNPLACED
-    largest_shortfall: FloatArray  # (R,) the most that any of them lacks
+    deficit: FloatArray  # (N,) sum of a broker's deficits over goals: an upper bound of any replica's relief
+    wants: FloatArray  # (N, R) 1 if a load relieves the broker, -1 if it is over its band, 0 between
+    positions: IndexArray  # (N,) index of a broker among these, or UNPLACED
+    largest_shortfall: FloatArray  # (R,) largest shortfall of any of them
 
 
 class SlotsByBroker(NamedTuple):
-    """The slots on each broker at some time: those of broker b are `slots[starts[b]:starts[b + 1]]`."""
+    """Slots by broker at some time: those of broker b are `slots[starts[b]:starts[b + 1]]`."""
 
     starts: IndexArray  # (N + 1,)
     slots: IndexArray
 
 
 def candidates_for(encoding: Encoding) -> Candidates:
-    """All receivers, whatever they lack."""
+    """All receiving brokers as candidates, whatever they lack."""
     brokers, goals = len(encoding.racks), encoding.loads.shape[1]
     receivers = np.flatnonzero(encoding.receiving)
     return Candidates(
@@ -107,13 +107,13 @@ def candidates_for(encoding: Encoding) -> Candidates:
 
 
 def slots_by_broker(places: IndexArray, brokers: int) -> SlotsByBroker:
-    """The slots on each broker now."""
+    """Group the slots by their present broker."""
     slots = np.argsort(places, kind="stable")
     return SlotsByBroker(np.searchsorted(places[slots], np.arange(brokers + 1)), slots)
 
 
 def loads_of(encoding: Encoding, state: State) -> FloatArray:
-    """The load of every broker, shape (N, R), from scratch."""
+    """Compute the load of every broker from scratch, shape (N, R)."""
     brokers, goals = state.shortfall.shape
     placed = np.flatnonzero(state.places >= 0)
     owners, places = encoding.owners[placed], state.places[placed]
@@ -126,20 +126,19 @@ def loads_of(encoding: Encoding, state: State) -> FloatArray:
 
 # Single changes, compiled.
 #
-# A change is judged by its *gain*: how much it lessens the sum, over brokers and goals, of what stands outside the
-# bands. The gain of a change is the sum over the two brokers it touches, each a handful of operations per goal;
-# nothing is ever recomputed as a whole. What comes to a broker and what goes are rows of `Encoding.loads`, one of
-# them perhaps the row of nothing.
+# A change is judged by its *gain*: the decrease of the sum, over brokers and goals, of the load outside the bands. It
+# is the sum over the two brokers concerned, a handful of operations per goal; nothing is ever recomputed as a whole.
+# Added and removed loads are rows of `Encoding.loads`, possibly the zero row.
 
 NO_BROKER = -1
-TINY = 4e-10  # less than the check lets pass, or what the search leaves it would call missed
+TINY = 4e-10  # below the tolerance of the check, or it would report a miss that the search accepts
 UNLIMITED = float("inf")
-BYTES, MOVES, LEADER_CHANGES = 0, 1, 2  # places in State.budget_left
+BYTES, MOVES, LEADER_CHANGES = 0, 1, 2  # indices in State.budget_left
 
 
 @compiled_part
 def gain(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> float:
-    """What a load that comes and one that goes take off a broker's distance from the bands; negative if they add."""
+    """Decrease of a broker's distance from its bands by an added and a removed load; negative if it grows."""
     gained = 0.0
     for goal in range(encoding.loads.shape[1]):
         change = encoding.loads[added, goal] - encoding.loads[removed, goal]
@@ -150,7 +149,7 @@ def gain(encoding: Encoding, state: State, broker: int, added: int, removed: int
 
 @compiled_part
 def shift(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> None:
-    """Add a load to a broker, and take one off."""
+    """Add one load to a broker and remove another."""
     for goal in range(encoding.loads.shape[1]):
         change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         state.shortfall[broker, goal] -= change
@@ -160,7 +159,7 @@ def shift(encoding: Encoding, state: State, broker: int, added: int, removed: in
 
 @compiled_part
 def fits(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> bool:
-    """Whether a broker's capacity bears the change; what is full already may still be given less than nothing."""
+    """True if a broker's capacity allows the change; a full broker still accepts loads that do not grow."""
     for goal in range(encoding.loads.shape[1]):
         change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         if change > 0.0 and change > state.spare_capacity[broker, goal] + TINY:
@@ -170,33 +169,33 @@ def fits(encoding: Encoding, state: State, broker: int, added: int, removed: int
 
 @compiled_part
 def load_of(encoding: Encoding, state: State, slot: int) -> int:
-    """What the replica in a slot brings to its broker, in its present role: a row."""
+    """Row of the load of a slot's replica in its present role."""
     partition: int = encoding.owners[slot]
     return leading(partition) if state.leaders[partition] == slot else following(partition)
 
 
 @compiled_part
 def leading(partition: int) -> int:
-    """What the leader of a partition brings to its broker: a row."""
+    """Row of the load of a partition's leader."""
     return 2 * partition
 
 
 @compiled_part
 def following(partition: int) -> int:
-    """What each follower does."""
+    """Row of the load of each follower of a partition."""
     return 2 * partition + 1
 
 
 @compiled_part
 def nothing(encoding: Encoding) -> int:
-    """The row of no load."""
+    """Row without any load."""
     rows: int = encoding.loads.shape[0]
     return rows - 1
 
 
 @compiled_part
 def is_initial(encoding: Encoding, partition: int, broker: int) -> bool:
-    """Whether a broker holds a replica of the partition at present, so that placing one there copies nothing."""
+    """True if a broker holds a replica of the partition at present, so that placing one there copies nothing."""
     found = False
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         found |= bool(encoding.initial_brokers[slot] == broker)
@@ -205,19 +204,19 @@ def is_initial(encoding: Encoding, partition: int, broker: int) -> bool:
 
 @compiled_part
 def may_lead(encoding: Encoding, broker: int) -> bool:
-    """Whether a broker may lead anything."""
+    """True if a broker may lead partitions."""
     return bool(encoding.lead_ranks[broker] < NO_RANK)
 
 
 @compiled_part
 def rank_of(encoding: Encoding, partition: int, broker: int) -> int:
-    """How far down the racks that are preferred for its leader a broker is; 0 for all if none is."""
+    """Rank of a broker's rack among those preferred for the partition's leader; 0 if none are."""
     return int(encoding.lead_ranks[encoding.lead_rows[partition] * encoding.racks.shape[0] + broker])
 
 
 @compiled_part
 def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
-    """Whether the rules let the replica in a slot live on a broker, given where the others of its partition are."""
+    """True if the rules allow a slot's replica on a broker, given the partition's other replicas."""
     partition = encoding.owners[slot]
     broker_set = encoding.partition_sets[partition]
     if broker_set >= 0 and encoding.broker_sets[broker] != broker_set:
@@ -244,24 +243,24 @@ def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
 
 @compiled_part
 def may_leave(encoding: Encoding, state: State, slot: int) -> bool:
-    """Whether the replica in a slot may go elsewhere; with it goes the leadership, if it leads."""
+    """True if a slot's replica may move; if it leads, leadership moves along."""
     partition = encoding.owners[slot]
     if encoding.pinned[slot] or not encoding.movable[partition]:
         return False
-    # A leadership that has left its broker already may go on.
+    # Leadership that has left its initial broker already may move on.
     leads_initially = state.leaders[partition] == slot and state.places[slot] == encoding.initial_leaders[partition]
     return bool(encoding.may_change_leader[partition] or not leads_initially)
 
 
 @compiled_part
 def copy_cost(encoding: Encoding, partition: int, broker: int) -> float:
-    """Scaled bytes that a replica on a broker costs: 0 where one is now."""
+    """Scaled bytes of placing a replica on a broker: 0 if the broker has one now."""
     return 0.0 if broker < 0 or is_initial(encoding, partition, broker) else encoding.size[partition]
 
 
 @compiled_part
 def affordable(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
-    """Whether the budget allows a replica to go to a broker."""
+    """True if the budget allows moving a slot's replica to a broker."""
     partition = encoding.owners[slot]
     origin = state.places[slot]
     copied_before = origin >= 0 and not is_initial(encoding, partition, origin)
@@ -286,7 +285,7 @@ def affordable(encoding: Encoding, state: State, slot: int, broker: int) -> bool
 
 @compiled_part
 def charge(encoding: Encoding, state: State, slot: int, sign: float) -> None:
-    """Charge the budget for a replica where it stands (sign 1), or give it back (sign -1)."""
+    """Charge the budget for a slot's replica in its place (sign 1), or refund it (sign -1)."""
     partition, place = encoding.owners[slot], state.places[slot]
     if place < 0 or is_initial(encoding, partition, place):
         return
@@ -299,7 +298,7 @@ def charge(encoding: Encoding, state: State, slot: int, sign: float) -> None:
 
 @compiled_part
 def charge_leader(encoding: Encoding, state: State, partition: int, sign: float) -> None:
-    """Charge the budget for a leader that is not the present one (sign 1), or give it back (sign -1)."""
+    """Charge the budget for a changed leader (sign 1), or refund it (sign -1)."""
     place = state.places[state.leaders[partition]]
     if place >= 0 and place != encoding.initial_leaders[partition]:
         state.budget_left[LEADER_CHANGES] -= sign
@@ -307,7 +306,7 @@ def charge_leader(encoding: Encoding, state: State, partition: int, sign: float)
 
 @compiled_part
 def place(encoding: Encoding, state: State, slot: int, broker: int) -> None:
-    """Put the replica of a slot on a broker, or nowhere; loads and budget follow."""
+    """Put a slot's replica on a broker, or nowhere; update loads and budget."""
     partition, load = encoding.owners[slot], load_of(encoding, state, slot)
     leads = state.leaders[partition] == slot
     if leads:
@@ -325,7 +324,7 @@ def place(encoding: Encoding, state: State, slot: int, broker: int) -> None:
 
 @compiled_part
 def lead(encoding: Encoding, state: State, slot: int) -> None:
-    """Let the replica of a slot lead its partition."""
+    """Let a slot's replica lead its partition; update loads and budget."""
     partition = encoding.owners[slot]
     charge_leader(encoding, state, partition, -1.0)
     former = state.places[state.leaders[partition]]
@@ -337,12 +336,12 @@ def lead(encoding: Encoding, state: State, slot: int) -> None:
     charge_leader(encoding, state, partition, 1.0)
 
 
-# --- destinations ----------------------------------------------------------------------------------------------------
+# --- destinations -----------------------------------------------------------------------------------------------------
 
 
 @compiled_part
 def look_below(encoding: Encoding, state: State, below: Candidates) -> None:
-    """Let the candidates be the receivers that stand below a band now."""
+    """Set the candidates to the receivers that are below a band now."""
     brokers, goals = state.shortfall.shape
     for goal in range(goals):
         below.largest_shortfall[goal] = 0.0
@@ -363,7 +362,7 @@ def look_below(encoding: Encoding, state: State, below: Candidates) -> None:
 
 @compiled_part
 def update_deficit(state: State, below: Candidates, broker: int) -> None:
-    """Note what a broker lacks after a change, if it is one of these."""
+    """Update a broker's deficit after a change, if it is a candidate."""
     position = below.positions[broker]
     if position >= 0:
         below.deficit[position] = 0.0
@@ -375,7 +374,7 @@ def update_deficit(state: State, below: Candidates, broker: int) -> None:
 
 @compiled_part
 def receiving_gain(encoding: Encoding, state: State, broker: int, load: int) -> float:
-    """`gain` of adding a load, with less to compute."""
+    """Return `gain` of adding a load, with less computation."""
     gained = 0.0
     for goal in range(encoding.loads.shape[1]):
         added = encoding.loads[load, goal]
@@ -388,11 +387,11 @@ def receiving_gain(encoding: Encoding, state: State, broker: int, load: int) -> 
 def best_destination(
     encoding: Encoding, state: State, slot: int, candidates: Candidates, bounds: tuple[float, float]
 ) -> int:
-    """The candidate that a replica relieves most.
+    """The candidate that a replica relieves most, or NO_BROKER.
 
-    `bounds`: by more than the first; the first one found that it relieves by the second will do. The scan starts at
-    another candidate for each slot, so that they are served evenly. Most are passed over by what they could gain at
-    most, which takes a tenth of the time of what they do gain.
+    `bounds`: the relief must exceed the first; the first candidate with the second is taken at once. The scan starts at
+    another candidate for each slot, so that all are served evenly. Most are skipped by an upper bound of their relief,
+    which takes a tenth of the time of computing it.
     """
     load = load_of(encoding, state, slot)
     best, most = NO_BROKER, bounds[0]
@@ -423,7 +422,7 @@ def best_destination(
 
 @compiled_part
 def most_headroom(encoding: Encoding, state: State, slot: int, candidates: Candidates) -> int:
-    """The candidate that stays farthest below the upper ends of its bands with a replica more, if any stays below."""
+    """The candidate that stays farthest below the upper ends of its bands with another replica, or NO_BROKER."""
     load = load_of(encoding, state, slot)
     best, most = NO_BROKER, -TINY
     for index in range(candidates.used[0]):

@@ -1,4 +1,4 @@
-"""The loops of the search over all partitions, compiled; built from the single changes of `kernels.py`."""
+"""Loops of the search over all partitions, compiled; built from the single changes of `kernels.py`."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from kreassign.planner.search.compiled.kernels import (
 )
 
 RNG_FACTOR, RNG_STEP = 6364136223846793005, 1442695040888963407  # Knuth's MMIX generator
-# --- one change after the other --------------------------------------------------------------------------------------
+# --- single changes ---------------------------------------------------------------------------------------------------
 
 
 def move_pass(encoding: Encoding, state: State, threshold: float) -> int:
-    """Make every move that relieves at least `threshold` per scaled byte; how many there were.
+    """Make every move that relieves at least `threshold` per scaled byte; return the number.
 
-    A replica that is away from its initial broker already goes elsewhere for nothing.
+    A replica that is away from its initial broker already moves on at no cost.
     """
     return move_each(encoding, state, candidates_for(encoding), candidates_for(encoding), threshold)
 
 
 @compiled
 def move_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, threshold: float) -> int:
-    """The moves of `move_pass`, given room to note who is below a band."""
+    """Make the moves of `move_pass`; `below` is scratch space for the brokers below a band."""
     look_below(encoding, state, below)
     moved = 0
     for partition in range(encoding.offsets.shape[0] - 1):
@@ -84,7 +84,7 @@ def move_each(encoding: Encoding, state: State, below: Candidates, receivers: Ca
 
 @compiled
 def lead_pass(encoding: Encoding, state: State, threshold: float) -> int:
-    """Change every leader that relieves at least `threshold` of what leading brings; how many there were."""
+    """Change every leader if that relieves at least `threshold` of the load of leading; return the number."""
     changed = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         leader = state.leaders[partition]
@@ -119,7 +119,7 @@ def lead_pass(encoding: Encoding, state: State, threshold: float) -> int:
 
 @compiled
 def pin_pass(encoding: Encoding, state: State) -> int:
-    """Let a replica lead that is in the most preferred rack of those that have one; how many leaders changed."""
+    """Let replicas in the most preferred racks lead, where there are any; return the number of changes."""
     changed = 0
     for partition in range(encoding.offsets.shape[0] - 1):
         leader = state.leaders[partition]
@@ -145,24 +145,24 @@ def pin_pass(encoding: Encoding, state: State) -> int:
 
 @compiled_part
 def may_pay_leader_change(encoding: Encoding, state: State, partition: int) -> bool:
-    """Whether the budget allows another leader."""
+    """True if the budget allows another leader."""
     at_home = state.places[state.leaders[partition]] == encoding.initial_leaders[partition]
     return bool(not at_home or state.budget_left[LEADER_CHANGES] >= 1.0)
 
 
-# --- what must be ----------------------------------------------------------------------------------------------------
+# --- forced changes ---------------------------------------------------------------------------------------------------
 
 
 @compiled
 def place_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: IndexArray) -> None:
-    """Put the replica of each slot on the broker given for it, or nowhere, whatever the rules say."""
+    """Put each slot's replica on the given broker, or nowhere, regardless of rules."""
     for index in range(slots.shape[0]):
         place(encoding, state, slots[index], brokers[index])
 
 
 @compiled
 def adopt_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: IndexArray, leaders: IndexArray) -> None:
-    """Put replicas where another plan has them, and let these slots lead."""
+    """Place replicas and leaders as in another plan."""
     for index in range(slots.shape[0]):
         place(encoding, state, slots[index], brokers[index])
     for index in range(leaders.shape[0]):
@@ -171,7 +171,7 @@ def adopt_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: Ind
 
 @compiled
 def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray) -> None:
-    """Give up replicas down to the wanted numbers; those that are given up already count no more."""
+    """Remove replicas down to the wanted numbers, not counting removed ones."""
     for partition in range(wanted.shape[0]):
         count = 0
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
@@ -182,13 +182,13 @@ def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray) -> None:
                 heir = other_placed(encoding, state, slot)
                 if heir == slot or state.budget_left[LEADER_CHANGES] < 1.0:
                     break
-                lead(encoding, state, heir)  # it may not lead, but is all that is left
+                lead(encoding, state, heir)  # it may not lead, but is the only one left
             place(encoding, state, slot, REMOVED)
 
 
 @compiled_part
 def other_placed(encoding: Encoding, state: State, slot: int) -> int:
-    """Another slot of the partition that has a broker, or the same if there is none."""
+    """Another slot of the partition that has a broker, or the same slot if there is none."""
     partition = encoding.owners[slot]
     found = slot
     for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
@@ -199,7 +199,7 @@ def other_placed(encoding: Encoding, state: State, slot: int) -> int:
 
 @compiled_part
 def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
-    """Of the replicas of a partition: one that has no place, or shares its rack, or relieves its broker most."""
+    """Slot of the replica to remove: one without a place, or sharing its rack, or relieving its broker most."""
     best, most = 0, -UNLIMITED
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         broker = state.places[slot]
@@ -220,7 +220,7 @@ def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
 
 @compiled
 def demote_pass(encoding: Encoding, state: State) -> None:
-    """Where the leader is on a broker that may not lead, let another lead; where none can, take its place away."""
+    """Replace leaders on brokers that may not lead; if no other can lead, unplace the replica."""
     for partition in range(encoding.offsets.shape[0] - 1):
         broker = state.places[state.leaders[partition]]
         barred = broker >= 0 and not may_lead(encoding, broker) and encoding.lead_rows[partition] != FIXED
@@ -232,7 +232,7 @@ def demote_pass(encoding: Encoding, state: State) -> None:
 
 @compiled
 def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
-    """Where one of these slots leads, let another replica of its partition lead, if any may."""
+    """If one of these slots leads, let another eligible replica of its partition lead."""
     for index in range(slots.shape[0]):
         partition = encoding.owners[slots[index]]
         if state.leaders[partition] == slots[index]:
@@ -241,7 +241,7 @@ def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
 
 @compiled_part
 def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
-    """Let the replica lead that is relieved most, of those that have a place and may; False if there is none."""
+    """Let the eligible replica lead for which the relief is greatest; False if there is none."""
     more, less = leading(partition), following(partition)
     leader = state.leaders[partition]
     best, most, initial_leader = leader, -UNLIMITED, encoding.initial_leaders[partition]
@@ -265,13 +265,13 @@ def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
 
 
 def fill_pass(encoding: Encoding, state: State, order: IndexArray) -> None:
-    """Give every slot of `order` a broker, where the rules, the capacities and the budget allow any."""
+    """Give every slot of `order` a broker, if rules, capacities and budget allow any."""
     fill_each(encoding, state, candidates_for(encoding), candidates_for(encoding), order)
 
 
 @compiled
 def fill_each(encoding: Encoding, state: State, below: Candidates, receivers: Candidates, order: IndexArray) -> None:
-    """The changes of `fill_pass`, given room to note who is below a band."""
+    """Make the changes of `fill_pass`; `below` is scratch space for the brokers below a band."""
     for index in range(order.shape[0]):
         slot = order[index]
         look_below(encoding, state, below)
@@ -284,19 +284,19 @@ def fill_each(encoding: Encoding, state: State, below: Candidates, receivers: Ca
             place(encoding, state, slot, broker)
 
 
-# --- pairs of changes, where none alone helps ------------------------------------------------------------------------
+# --- pairs of changes, where a single one does not help ---------------------------------------------------------------
 
 
 @compiled_part
 def random_below(state: State, below: int) -> int:
-    """A number from 0 to `below` - 1 from the seeded generator."""
+    """Random number from 0 to `below` - 1 by the seeded generator."""
     state.rng_state[0] = state.rng_state[0] * RNG_FACTOR + RNG_STEP
     return int(((state.rng_state[0] >> 33) & 0x7FFFFFFF) % below)
 
 
 @compiled_part
 def exchange_gain(encoding: Encoding, state: State, one: int, other: int) -> float:
-    """Relief of two replicas changing their brokers."""
+    """Gain of two replicas exchanging their brokers."""
     first, second = load_of(encoding, state, one), load_of(encoding, state, other)
     here, there = state.places[one], state.places[other]
     return gain(encoding, state, here, second, first) + gain(encoding, state, there, first, second)
@@ -304,7 +304,7 @@ def exchange_gain(encoding: Encoding, state: State, one: int, other: int) -> flo
 
 @compiled_part
 def exchange_cost(encoding: Encoding, state: State, one: int, other: int) -> float:
-    """Scaled bytes that the same costs; negative where it brings replicas initial_broker."""
+    """Scaled bytes of two replicas exchanging their brokers; negative if they return to initial brokers."""
     here, there = state.places[one], state.places[other]
     first, second = encoding.owners[one], encoding.owners[other]
     after = copy_cost(encoding, first, there) + copy_cost(encoding, second, here)
@@ -313,7 +313,7 @@ def exchange_cost(encoding: Encoding, state: State, one: int, other: int) -> flo
 
 @compiled_part
 def may_exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
-    """Whether the rules and capacities allow it."""
+    """True if rules and capacities allow two replicas to exchange their brokers."""
     here, there = state.places[one], state.places[other]
     if not (may_leave(encoding, state, one) and may_leave(encoding, state, other)):
         return False
@@ -327,7 +327,7 @@ def may_exchange(encoding: Encoding, state: State, one: int, other: int) -> bool
 
 @compiled_part
 def may_enter(encoding: Encoding, slot: int, broker: int) -> bool:
-    """Whether a broker takes replicas, or took this one before."""
+    """True if a broker receives replicas, or had this one at first."""
     return bool(
         encoding.receiving[broker] or (encoding.staying[broker] and is_initial(encoding, encoding.owners[slot], broker))
     )
@@ -335,7 +335,7 @@ def may_enter(encoding: Encoding, slot: int, broker: int) -> bool:
 
 @compiled_part
 def exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
-    """Make the exchange, unless the budget does not allow it."""
+    """Make the exchange; return False and undo it if the budget does not allow it."""
     here, there = state.places[one], state.places[other]
     place(encoding, state, one, there)
     place(encoding, state, other, here)
@@ -348,7 +348,7 @@ def exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
 
 @compiled_part
 def overdrawn(state: State, one: int, other: int) -> bool:
-    """Whether more is spent than the budget has."""
+    """True if the budget is overspent."""
     least = min(state.bytes_in_left[one], state.bytes_in_left[other])
     for broker in range(state.bytes_out_left.shape[0]):
         least = min(least, state.bytes_out_left[broker])
@@ -359,7 +359,7 @@ def overdrawn(state: State, one: int, other: int) -> bool:
 
 @compiled_part
 def is_outside(state: State, broker: int) -> bool:
-    """Whether a broker is outside any band."""
+    """True if a broker is outside any band."""
     outside = False
     for goal in range(state.shortfall.shape[1]):
         outside |= state.shortfall[broker, goal] > TINY or state.headroom[broker, goal] < -TINY
@@ -370,9 +370,9 @@ def is_outside(state: State, broker: int) -> bool:
 def exchange_pass(
     encoding: Encoding, state: State, by_broker: SlotsByBroker, partners: IndexArray, attempts: int, threshold: float
 ) -> int:
-    """Around every broker outside its bands, make the best exchange of so many drawn ones, while any helps.
+    """Make the best of `attempts` random exchanges around every broker outside its bands, while any helps.
 
-    Drawn are a slot of the broker and one of the `partners`.
+    Each pairs a slot of the broker with one of the `partners`.
     """
     made = 0
     if not partners.shape[0]:
@@ -400,7 +400,7 @@ def exchange_pass(
 
 @compiled
 def lead_chain_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int) -> int:
-    """Around every broker outside its bands, change two leaders at once where one alone does not help."""
+    """Change two leaders at once around every broker outside its bands, if one alone does not help."""
     made = 0
     for broker in range(encoding.racks.shape[0]):
         first, last = by_broker.starts[broker], by_broker.starts[broker + 1]
@@ -421,7 +421,7 @@ def lead_chain_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, 
 
 @compiled_part
 def role_excess(encoding: Encoding, state: State, broker: int) -> float:
-    """How far a broker is from its bands in the goals that depend on who leads."""
+    """Largest distance of a broker from its bands in goals that depend on who leads."""
     most = 0.0
     for goal in range(state.shortfall.shape[1]):
         if encoding.role_goals[goal]:
@@ -431,7 +431,7 @@ def role_excess(encoding: Encoding, state: State, broker: int) -> float:
 
 @compiled_part
 def try_lead_chain(encoding: Encoding, state: State, by_broker: SlotsByBroker, slot: int, broker: int) -> int:
-    """Let a slot lead, then make the best second change at the other broker; undo it unless both together help."""
+    """Let a slot lead, then make the best second change at the other broker; undo both unless they help together."""
     former = state.leaders[encoding.owners[slot]]
     if state.places[slot] < 0 or state.places[former] < 0 or not lead_allowed(encoding, state, slot):
         return 0
@@ -460,7 +460,7 @@ def try_lead_chain(encoding: Encoding, state: State, by_broker: SlotsByBroker, s
 
 @compiled_part
 def lead_gain(encoding: Encoding, state: State, slot: int) -> float:
-    """Gain of another slot leading its partition."""
+    """Gain of letting a slot lead its partition."""
     partition = encoding.owners[slot]
     more, less = leading(partition), following(partition)
     former = state.places[state.leaders[partition]]
@@ -469,7 +469,7 @@ def lead_gain(encoding: Encoding, state: State, slot: int) -> float:
 
 @compiled_part
 def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
-    """Whether a slot that does not lead may, by the rules, the capacity and the budget."""
+    """True if rules, capacity and budget allow a follower's slot to lead."""
     partition, broker = encoding.owners[slot], state.places[slot]
     if (
         state.leaders[partition] == slot
@@ -482,12 +482,12 @@ def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
     return fits(encoding, state, broker, leading(partition), following(partition))
 
 
-# --- trimming --------------------------------------------------------------------------------------------------------
+# --- trimming ---------------------------------------------------------------------------------------------------------
 
 
 @compiled
 def return_pass(encoding: Encoding, state: State, order: IndexArray) -> int:
-    """Take back every move that the bands do not need, in the order given; how many there were."""
+    """Undo every move that the bands do not need, in the given order; return the number."""
     returned = 0
     for index in range(order.shape[0]):
         slot = order[index]
@@ -513,7 +513,7 @@ def return_pass(encoding: Encoding, state: State, order: IndexArray) -> int:
 
 @compiled
 def restore_leaders_pass(encoding: Encoding, state: State) -> None:
-    """Where a replica is back on the broker that leads at present, let it lead again."""
+    """Let replicas lead again that are back on the present leader's broker."""
     for partition in range(encoding.initial_leaders.shape[0]):
         initial_leader = encoding.initial_leaders[partition]
         if state.places[state.leaders[partition]] == initial_leader or not may_lead(encoding, initial_leader):
@@ -527,7 +527,7 @@ def restore_leaders_pass(encoding: Encoding, state: State) -> None:
 
 @compiled
 def smaller_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int) -> int:
-    """Let smaller replicas go in the place of moved ones, where the bands stay as they are; how many there were."""
+    """Move smaller replicas in place of moved ones, if the bands stay as they are; return the number."""
     made = 0
     for slot in range(state.places.shape[0]):
         initial_broker, origin = encoding.initial_brokers[slot], state.places[slot]

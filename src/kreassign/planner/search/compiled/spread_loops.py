@@ -1,6 +1,6 @@
-"""The loops that spread replicas and leaders of topics (`search/spread.py`), compiled.
+"""Loops that spread replicas and leaders of topics (`search/spread.py`), compiled.
 
-They make no change that takes a broker farther from a band.
+No change takes a broker farther from a band.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kreassign.planner.search.compiled.loops import exchange, lead_allowed, may_
 
 
 class Spread(NamedTuple):
-    """Replicas of T topics on N brokers: how many there are, and the fewest and the most that there shall be."""
+    """Numbers of replicas (or leaders) of T topics on N brokers, with their targets: fewest and most."""
 
     topics: IndexArray  # (P,) topic of each partition
     counts: IndexArray  # (T, N)
@@ -42,7 +42,7 @@ class Spread(NamedTuple):
 
 @compiled
 def spread_pass(encoding: Encoding, state: State, spread: Spread, by_broker: SlotsByBroker, attempts: int) -> int:
-    """Make every move or exchange that spreads a topic and takes no broker farther from a band; how many there were."""
+    """Make every move or exchange that spreads a topic and takes no broker farther from a band; return the number."""
     made = 0
     for slot in range(state.places.shape[0]):
         origin = state.places[slot]
@@ -63,14 +63,14 @@ def spread_pass(encoding: Encoding, state: State, spread: Spread, by_broker: Slo
 
 @compiled_part
 def count(spread: Spread, topic: int, origin: int, broker: int) -> None:
-    """Count a replica of a topic that goes from one broker to another."""
+    """Count the move of a topic's replica from one broker to another."""
     spread.counts[topic, origin] -= 1
     spread.counts[topic, broker] += 1
 
 
 @compiled_part
 def spread_gain(spread: Spread, topic: int, origin: int, broker: int) -> int:
-    """By how many replicas the distances from the limits shrink when one goes from a broker to another."""
+    """Decrease of the distances from the targets, in replicas, if one moves from `origin` to `broker`."""
     gained = 1 if spread.counts[topic, origin] > spread.most[topic, origin] else 0
     gained += 1 if spread.counts[topic, broker] < spread.least[topic, broker] else 0
     gained -= 1 if spread.counts[topic, origin] <= spread.least[topic, origin] else 0
@@ -80,7 +80,7 @@ def spread_gain(spread: Spread, topic: int, origin: int, broker: int) -> int:
 
 @compiled_part
 def harmless(encoding: Encoding, state: State, broker: int, added: int, removed: int) -> bool:
-    """Whether a load that comes and one that goes take a broker farther from none of its bands."""
+    """True if adding and removing these loads takes a broker farther from none of its bands."""
     for goal in range(encoding.loads.shape[1]):
         change = encoding.loads[added, goal] - encoding.loads[removed, goal]
         shortfall, headroom = state.shortfall[broker, goal], state.headroom[broker, goal]
@@ -92,7 +92,7 @@ def harmless(encoding: Encoding, state: State, broker: int, added: int, removed:
 
 @compiled_part
 def best_move(encoding: Encoding, state: State, spread: Spread, slot: int) -> int:
-    """The broker where a replica serves the spread most, of equals that with the fewest of the topic; or none."""
+    """The broker where a replica serves the spread most, with the fewest of the topic on a tie; or NO_BROKER."""
     origin, topic, load = state.places[slot], spread.topics[encoding.owners[slot]], load_of(encoding, state, slot)
     best, most, fewest, none = NO_BROKER, 0, 0, nothing(encoding)
     if not harmless(encoding, state, origin, none, load):
@@ -117,7 +117,7 @@ def best_move(encoding: Encoding, state: State, spread: Spread, slot: int) -> in
 def try_replica_exchange(
     encoding: Encoding, state: State, spread: Spread, by_broker: SlotsByBroker, slot: int, attempts: int
 ) -> int:
-    """Let a replica change places with one of another topic, where a move alone would take a broker out of a band."""
+    """Exchange a replica with one of another topic, where a move alone would take a broker out of a band."""
     origin, topic = state.places[slot], spread.topics[encoding.owners[slot]]
     for _ in range(attempts):
         other = by_broker.slots[random_below(state, by_broker.slots.shape[0])]
@@ -143,9 +143,9 @@ def try_replica_exchange(
 def spread_leaders_pass(
     encoding: Encoding, state: State, spread: Spread, by_broker: SlotsByBroker, attempts: int, keeps_bands: bool
 ) -> int:
-    """Change every leader that spreads those of a topic; how many changes there were.
+    """Change every leader that spreads those of a topic; return the number.
 
-    With `keeps_bands` only where no broker gets farther from a band, maybe together with a leader of another topic.
+    With `keeps_bands`, only if no broker gets farther from a band, maybe together with a leader of another topic.
     """
     made = 0
     for partition in range(encoding.offsets.shape[0] - 1):
@@ -176,14 +176,14 @@ def spread_leaders_pass(
 
 @compiled_part
 def lead_change_harmless(encoding: Encoding, state: State, partition: int, origin: int, broker: int) -> bool:
-    """Whether leading may go from one broker to another without taking either farther from a band."""
+    """True if leading can move between these brokers without taking either farther from a band."""
     more, less = leading(partition), following(partition)
     return harmless(encoding, state, origin, less, more) and harmless(encoding, state, broker, more, less)
 
 
 @compiled_part
 def lead_swap_harmless(encoding: Encoding, state: State, broker: int, gets: int, gives: int) -> bool:
-    """Whether a broker may get the lead of one partition and give that of another without getting farther off."""
+    """True if a broker can gain one partition's lead and give away another's without getting farther from a band."""
     for goal in range(encoding.loads.shape[1]):
         change = encoding.loads[leading(gets), goal] - encoding.loads[following(gets), goal]
         change -= encoding.loads[leading(gives), goal] - encoding.loads[following(gives), goal]
@@ -198,7 +198,7 @@ def lead_swap_harmless(encoding: Encoding, state: State, broker: int, gets: int,
 def try_leader_swap(
     encoding: Encoding, state: State, spread: Spread, by_broker: SlotsByBroker, partition: int, attempts: int
 ) -> int:
-    """Let leading go to a broker, and that of a drawn partition of another topic come back from there."""
+    """Move leading to a broker, and back from there that of a drawn partition of another topic."""
     leader = state.leaders[partition]
     origin, topic = state.places[leader], spread.topics[partition]
     first, last = by_broker.starts[origin], by_broker.starts[origin + 1]
@@ -222,7 +222,7 @@ def try_leader_swap(
             continue
         former = state.leaders[other]
         lead(encoding, state, back)
-        if not lead_allowed(encoding, state, slot):  # the budget has one change left
+        if not lead_allowed(encoding, state, slot):  # the budget has only one change left
             lead(encoding, state, former)
             continue
         lead(encoding, state, slot)
@@ -234,7 +234,7 @@ def try_leader_swap(
 
 @compiled_part
 def slot_on(encoding: Encoding, state: State, partition: int, broker: int) -> int:
-    """The slot of a partition on a broker, or -1."""
+    """Slot of a partition on a broker, or -1."""
     found = -1
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         if state.places[slot] == broker:
