@@ -1,1 +1,1 @@
-"""What a run tells other programs while it goes on: metrics for Prometheus, messages for webhooks."""
+"""Monitoring of a run: metrics for Prometheus, messages for webhooks."""

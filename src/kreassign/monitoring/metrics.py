@@ -1,8 +1,8 @@
-"""The metrics of runs, and the port that serves them. One table makes the metrics, their page and its reference.
+"""Metrics of runs, and the port that serves them. One table defines the metrics, their page and its reference.
 
-Every metric is a gauge, also of bytes that were copied: a copy that is cancelled takes its bytes with it. Each has
-the labels `cluster_id` and `run_id`. What is not known has no sample, so that no figure is invented: `absent()`
-tells. Names begin with `kreassign_`, and end with their unit in the plural, as Prometheus recommends.
+Every metric is a gauge, even copied bytes: cancelling a copy discards its bytes. Each has the labels `cluster_id` and
+`run_id`. Unknown values have no sample, so that no figure is invented: `absent()` detects them. Names begin with
+`kreassign_` and end with their unit in the plural, as Prometheus recommends.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ RUN_LABELS = ("cluster_id", "run_id")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Sample = tuple[tuple[str, ...], float | None]
-"""Values of a metric's own labels, and its value; None where that is not known."""
+"""Values of a metric's own labels, and its value; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunMetric:
-    """One metric: its name without the prefix, what it means, its own labels, and how it is read from a run."""
+    """One metric: its name without the prefix, its meaning, its own labels, and how to read it from a run."""
 
     name: str
     meaning: str
@@ -45,11 +45,11 @@ class RunMetric:
 
     @property
     def full_name(self) -> str:
-        """Its name on the page."""
+        """Name on the page, with the prefix."""
         return PREFIX + self.name
 
     def family(self, runs: Iterable[RunMetrics]) -> Metric:
-        """Its samples of all runs."""
+        """Samples of this metric for all runs."""
         found = GaugeMetricFamily(self.full_name, self.meaning, labels=[*RUN_LABELS, *self.labels])
         for run in runs:
             of_run = (run.cluster_id, run.run_id)
@@ -141,32 +141,32 @@ METRICS: tuple[RunMetric, ...] = (
 
 
 class RunCollector(Collector):
-    """The metrics of the runs that a function returns when it is asked."""
+    """Collects the metrics of the runs that a function returns at each scrape."""
 
     def __init__(self, runs: Callable[[], Sequence[RunMetrics]]) -> None:
         self._runs = runs
 
     def collect(self) -> Iterator[Metric]:
-        """All families, also those without samples: what a run may have later is known from the beginning."""
+        """Return all families, even those without samples, so that scrapers know them from the start."""
         runs = self._runs()
         return (metric.family(runs) for metric in METRICS)
 
 
 def exposition(runs: Sequence[RunMetrics]) -> bytes:
-    """The page of metrics, in Prometheus' text format."""
+    """Render the page of metrics, in Prometheus' text format."""
     return bytes(generate_latest(RunCollector(lambda: runs)))
 
 
-# `/metrics` of a run on a port of this machine, in a thread of its own: a run never waits for who asks.
+# Serve `/metrics` of a run on a local port, in a thread of its own: the run never waits for a client.
 #
-# It listens on 127.0.0.1 only. A browser that was led here by a name of somebody else (DNS rebinding) names that in the
-# header Host, and gets nothing.
+# It listens on 127.0.0.1 only. A browser led here by a foreign name (DNS rebinding) sends that name in the header Host,
+# and is refused.
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
 _NAMES = (LOOPBACK, "localhost")
 _SLOWEST_S = 10.0
-"""Whoever sends or reads so slowly is left."""
+"""Seconds after which a slow client is disconnected."""
 
 Start = Callable[[str, list[tuple[str, str]]], Any]
 
@@ -175,27 +175,27 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        """Without asking for the name of this machine, which may take long."""
+        """Bind without looking up this machine's name, which may take long."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = LOOPBACK, self.server_address[1]
         self.setup_environ()
 
     def handle_error(self, *_: Any) -> None:
-        """Whoever goes away in the middle of an answer is none of the run's business."""
+        """Ignore clients that disconnect in the middle of an answer."""
 
 
 class _Handler(WSGIRequestHandler):
     timeout = _SLOWEST_S
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing: the terminal is the run's."""
+        """Log nothing: the terminal belongs to the run."""
 
 
 @contextmanager
 def serving_metrics(port: int, runs: Callable[[], Sequence[RunMetrics]]) -> Iterator[str]:
-    """Serve the metrics of these runs while the block runs; its address, with the port that was free where it is 0.
+    """Serve the metrics of these runs during the block; yield the address, with a free port for port 0.
 
-    `runs` is called in other threads. Raises InputError where the port cannot be had.
+    `runs` is called in other threads. Raises InputError if the port cannot be used.
     """
     try:
         server = make_server(LOOPBACK, port, _application(runs), _Server, _Handler)

@@ -1,4 +1,4 @@
-"""A run at one moment, as the values that its metrics show. Pure, and never changed: other threads may read it."""
+"""State of a run at one moment, as the values of its metrics. Immutable, since other threads read it. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kreassign.executor.state import AT_REST, MoveStatus, Phase, RunView
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """What there is to know of a run for those who watch many. Times are ms since the epoch.
+    """State of a run, for its metrics. Times are ms since the epoch.
 
-    `moves` has every status, also those of no move. `left_bytes` is None where the size of some copy is unknown.
-    `throttles` are bytes per second by broker, without those that have no limit. A run `is_held` while an operator
-    or a guard lets nothing start; `why_held` says which. `verdicts` is what guards say, and `problems` what operators
-    are to know besides, in sentences. `open_settings` counts settings that the run has changed and not restored.
+    `moves` has every status, even without moves. `left_bytes` is None if the size of any copy is unknown. `throttles`
+    are bytes per second by broker, without unlimited brokers. A run `is_held` while an operator or a guard prevents
+    starts; `why_held` gives the reason. `verdicts` are those of guards, `problems` other sentences for operators.
+    `open_settings` counts settings that the run has changed and not yet restored.
     """
 
     run_id: str
@@ -47,7 +47,7 @@ class RunMetrics:
 
 
 def run_metrics(run: RunView, meter: ProgressMeter) -> RunMetrics:
-    """A run as it is now, with the meter that has followed it."""
+    """Take the metrics of a run now; the meter has followed it."""
     progress = meter.progress()
     statuses = Counter(record.status for record in run.records.values())
     brokers = meter.brokers()
@@ -79,7 +79,7 @@ def run_metrics(run: RunView, meter: ProgressMeter) -> RunMetrics:
 
 
 def is_held(run: RunView) -> bool:
-    """Whether an operator or a guard lets nothing start, in a run that goes on."""
+    """True if an operator or a guard prevents starts in a run that is not at rest."""
     holds = run.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.verdicts)
     return holds and run.phase not in AT_REST
 

@@ -1,4 +1,4 @@
-"""Messages of a run to a webhook: their content, their signature, and their delivery, which never delays the run."""
+"""Messages of a run to a webhook: their content, signature and delivery, which never delays the run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kreassign.executor.state import Phase
 from kreassign.model.text import printable, shortened
 from kreassign.monitoring.run_metrics import RunMetrics
 
-# What a webhook is told of a run, and how it knows that the run said so. Pure.
+# Content and signature of a message. Pure.
 #
 # A message is sent when a run is held, and when it comes to rest: done, failed, cancelled or paused. It is a JSON
 # document, signed as Stripe and others do: `HMAC-SHA256(secret, "<timestamp>.<body>")`, in hexadecimal digits. The
-# timestamp is of the attempt, so that a receiver can refuse what somebody sends once more later.
+# timestamp is that of the attempt, so that a receiver can refuse replays.
 
 SHOWN = 20
-"""So many verdicts and problems are told; the rest is counted."""
+"""Most verdicts and problems in a message; others are only counted."""
 
 SHORTEST_SECRET = 16
 SIGNATURE = "Kreassign-Signature"
@@ -39,7 +39,7 @@ DELIVERY = "Kreassign-Delivery"
 
 
 class News(StrEnum):
-    """What is told."""
+    """Kind of a message."""
 
     HELD = "held"
     PAUSED = "paused"
@@ -58,14 +58,14 @@ NEWS_OF_PHASE: Mapping[Phase, News] = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `delivery` is the same whenever it is sent again, so that a receiver can tell."""
+    """One message. `delivery` is the same in every attempt, so that receivers can detect duplicates."""
 
     news: News
     delivery: str
     body: bytes
 
     def headers(self, secret: bytes, at_s: int) -> dict[str, str]:
-        """The headers of an attempt at this time, in seconds since the epoch."""
+        """Headers of an attempt at this time, in seconds since the epoch."""
         return {
             "Content-Type": "application/json",
             EVENT: self.news.value,
@@ -76,7 +76,7 @@ class Message:
 
 
 def message(news: News, run: RunMetrics) -> Message:
-    """What is told of a run. Names and sentences of a cluster are printable, whatever it called them."""
+    """Create a message on a run. Names and sentences from the cluster are made printable."""
     delivery = f"{printable(run.run_id)}-{run.at_ms}-{news}"
     problems = (*run.verdicts, *run.problems)
     end = None if run.end is None else asdict(run.end)
@@ -103,12 +103,12 @@ def message(news: News, run: RunMetrics) -> Message:
 
 
 def signature(secret: bytes, at_s: int, body: bytes) -> str:
-    """What a receiver compares with the header, in constant time."""
+    """Signature that a receiver compares with the header, in constant time."""
     return hmac.new(secret, f"{at_s}.".encode() + body, sha256).hexdigest()
 
 
 def checked_secret(text: str) -> bytes:
-    """A secret without the line end of its file. Raises InputError for one that could be guessed."""
+    """Secret without the line end of its file. Raises InputError if it is short enough to guess."""
     secret = text.strip().encode()
     if len(secret) < SHORTEST_SECRET:
         raise InputError(
@@ -118,20 +118,20 @@ def checked_secret(text: str) -> bytes:
     return secret
 
 
-# Sending messages to a webhook from a thread of its own: whatever happens there, the run goes on.
+# Delivery from a thread of its own: its failures do not affect the run.
 #
-# A message is sent again a few times when nobody answers or the answer may be another one later, then given up. No
-# redirection is followed and no proxy asked: what is signed goes to the address that was given and nowhere else.
+# A message is retried a few times if there is no answer or the error may be temporary, then given up. Redirects and
+# proxies are not used: signed content goes to the given address only.
 
 TIMEOUT_S = 10.0
 RETRIES_S = (1.0, 5.0, 25.0)
 """Seconds before each further attempt."""
 
 WAITING = 100
-"""So many messages wait at most; while a receiver is away, later ones are dropped."""
+"""Most messages in the queue; while a receiver is down, later ones are dropped."""
 
 LAST_S = 20.0
-"""So long the command waits at its end for the last messages."""
+"""Seconds that the command waits at its end for the last messages."""
 
 GRACE_S = 0.2
 
@@ -142,14 +142,14 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where messages go, and the secret that signs them, which is shown nowhere."""
+    """Address of the receiver, and the secret that signs messages, which is never shown."""
 
     url: str
     secret: bytes = field(repr=False)
 
     @property
     def parts(self) -> SplitResult:
-        """The pieces of its address."""
+        """Parts of the address."""
         return urlsplit(self.url)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Webhook:
 
 
 def checked_url(text: str) -> str:
-    """The address of a webhook. Raises InputError for one that is none, or that would be asked without TLS."""
+    """Check the address of a webhook. Raises InputError if it is not a URL, or not encrypted."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -174,7 +174,7 @@ def checked_url(text: str) -> str:
 
 
 class _DeliveryError(Exception):
-    """An attempt failed; `is_final` where another one would, too."""
+    """A failed attempt; `is_final` if a retry would fail too."""
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
         super().__init__(why)
@@ -182,7 +182,7 @@ class _DeliveryError(Exception):
 
 
 class Sender:
-    """Sends messages one after the other; `undelivered` are those that were given up, with the reason."""
+    """Sends messages one after the other; `undelivered` are those given up, with the reason."""
 
     def __init__(
         self, webhook: Webhook, clock: Clock, retries_s: tuple[float, ...] = RETRIES_S, timeout_s: float = TIMEOUT_S
@@ -196,24 +196,24 @@ class Sender:
         self.undelivered: list[str] = []
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start the thread that sends."""
         self._thread.start()
 
     def send(self, message: Message) -> None:
-        """Take a message; returns at once."""
+        """Queue a message; returns at once."""
         try:
             self._waiting.put_nowait(message)
         except queue.Full:
             self._note(message, f"{WAITING} others wait already")
 
     def close(self, last_s: float) -> None:
-        """Wait so long for what is not sent yet; nothing is taken any more."""
+        """Wait at most this many seconds for queued messages; accept no more."""
         with suppress(queue.Full):
             self._waiting.put(None, timeout=last_s)
         self._thread.join(last_s)
         self._is_ending.set()
         if self._thread.is_alive():
-            self._thread.join(GRACE_S)  # one that only waits for its next attempt tells why itself
+            self._thread.join(GRACE_S)  # a sender that only waits for its next attempt reports the reason itself
         with self._noting:
             if self._thread.is_alive() and not self.undelivered:
                 self.undelivered.append(f"{self._webhook} had not answered after {last_s:.0f} s")
@@ -242,7 +242,7 @@ class Sender:
     def _post(self, message: Message) -> None:
         parts = self._webhook.parts
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        # With a port, http.client does not look for one in the digits of an IPv6 address.
+        # With a port, http.client does not search the digits of an IPv6 address for one.
         port = parts.port or (http.client.HTTPS_PORT if parts.scheme == "https" else http.client.HTTP_PORT)
         connection = kind(parts.hostname or "", port, timeout=self._timeout_s)
         query = f"?{parts.query}" if parts.query else ""
@@ -253,7 +253,7 @@ class Sender:
                 status = answer.status
                 answer.read(_MOST_BYTES)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            # ValueError: a host name that has no form in DNS.
+            # ValueError: a host name that is invalid in DNS.
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise _DeliveryError(f"{self._webhook} could not be told: {why}") from None
         finally:
@@ -267,7 +267,7 @@ class Sender:
 def sending(
     webhook: Webhook, clock: Clock, warn: Callable[[str], None], last_s: float = LAST_S
 ) -> Iterator[Callable[[Message], None]]:
-    """What takes messages while the block runs. Warns at its end of those that could not be delivered."""
+    """Yield a function that queues messages during the block. Warn at its end of undelivered ones."""
     sender = Sender(webhook, clock)
     sender.start()
     try:

@@ -1,1 +1,1 @@
-"""Showing things: values in, text and pages out."""
+"""Reports: text and pages, rendered from values."""

@@ -1,6 +1,6 @@
-"""PURE. How loaded each broker is before and after, compared with the mean; and which broker sends how much to which.
+"""Load of each broker before and after, relative to the mean; and bytes between pairs of brokers.
 
-Heat maps, the headline, and the matrix of source and destination.
+Heat maps, headline, and the matrix of source and destination. Pure.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kreassign.report.charts import Chart, Grid, Ranked, Table, heat_map, larges
 from kreassign.report.text import format_bytes
 
 EVEN = 1.0
-"""The load of a broker that has as much as the mean."""
+"""Load of a broker with exactly the mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What is compared: its unit, and its mean over the brokers that are to have any of it. None: not known."""
+    """A compared resource: its unit, and its means over the brokers with a share of it; None if unknown."""
 
     name: str
     unit: str
@@ -29,7 +29,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """What one broker has of each resource, by name; None where it is not known at all."""
+    """Load of one broker by resource, before and after; None if wholly unknown."""
 
     broker: int
     before: Mapping[str, float] | None
@@ -38,7 +38,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class Hottest:
-    """The most loaded broker of a resource, before and after, as parts of the mean."""
+    """Most loaded broker of a resource, before and after, relative to the mean."""
 
     resource: str
     before: float
@@ -49,7 +49,7 @@ class Hottest:
 
 
 def hottest(resources: Iterable[Resource], loads: Sequence[BrokerLoad]) -> tuple[Hottest, ...]:
-    """Of each resource that is known before and after, the most uneven one first."""
+    """Hottest brokers of each resource known before and after, the most uneven resource first."""
     found = [
         Hottest(one.name, before, after)
         for one in resources
@@ -60,7 +60,7 @@ def hottest(resources: Iterable[Resource], loads: Sequence[BrokerLoad]) -> tuple
 
 
 def heat_maps(resources: Sequence[Resource], loads: Sequence[BrokerLoad]) -> tuple[Chart, ...]:
-    """The brokers before and after, in the same colours and in the same order; nothing of what nobody knows."""
+    """Heat maps of the brokers before and after, with the same colours and order; none for unknown loads."""
     tops = {one.broker: max(_ratios(one, resources), default=0.0) for one in loads}
     top = min(3.0, max([2.0, *tops.values()]))
     return tuple(
@@ -110,7 +110,7 @@ def _heat_map(
 
 
 def _says(resources: Sequence[Resource], loads: Sequence[BrokerLoad], *, before: bool) -> str:
-    """The hottest broker of each resource, in a sentence."""
+    """Sentence with the hottest broker of each resource."""
     found = []
     for one in resources:
         known = [(value, load.broker) for load in loads if (value := _ratio(one, load, before=before)) is not None]
@@ -153,7 +153,7 @@ def _side(load: BrokerLoad, *, before: bool) -> Mapping[str, float] | None:
     return load.before if before else load.after
 
 
-# PURE. Which broker sends how much to which: the matrix of source and destination.
+# Bytes between brokers: the matrix of source and destination.
 
 SHOWN_BROKERS = 24
 SHOWN_PAIRS = 100
@@ -163,7 +163,7 @@ Flow = tuple[int, int, float]
 
 
 def flow_matrix(flows: Iterable[Flow], says: str) -> Chart | None:
-    """Bytes by source and destination; those who send or receive little are put together. None where nothing goes."""
+    """Matrix of bytes by source and destination; small brokers are grouped as others. None without any bytes."""
     total: dict[tuple[int, int], float] = defaultdict(float)
     for source, destination, size in flows:
         total[source, destination] += size
@@ -194,7 +194,7 @@ def flow_matrix(flows: Iterable[Flow], says: str) -> Chart | None:
 
 
 def _sums(total: Mapping[tuple[int, int], float], end: int) -> dict[int, float]:
-    """Bytes by broker at one end: 0 the source, 1 the destination."""
+    """Sum of bytes by broker at one end of the pairs: 0 for source, 1 for destination."""
     found: dict[int, float] = defaultdict(float)
     for pair, size in total.items():
         found[pair[end]] += size

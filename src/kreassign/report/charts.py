@@ -1,6 +1,6 @@
-"""PURE. The two drawing systems of pages: charts as plotly's figures, and small charts as SVG text.
+"""Drawing of pages: charts as plotly figures, and small charts as SVG text.
 
-Pages of plans and runs have plotly's; the page of a load and the web page have SVG.
+Pages of plans and runs use plotly; the page of a load and the web page use SVG. Pure.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 
 from kreassign.model.text import printable
 
-# PURE. Charts as plotly's figures, each with its words and its numbers: what is drawn is decided elsewhere.
+# Charts as plotly figures, each with a description and its numbers.
 #
 # Colours are names of the page's CSS variables (`--after`), so that one figure serves light, dark and paper; the page's
-# script puts their values in. Text is escaped, since plotly reads some markup in it.
+# script inserts their values. Text is escaped, since plotly interprets some markup in it.
 
 ROW_PX = 22
-"""Height of a row of a heat map or of bars: a line of text."""
+"""Height of a row of a heat map or of bars, in pixels: a line of text."""
 
 LEAST_PX = 180
 MOST_ROWS = 40
-"""So many rows are shown one by one; what is beyond goes into one row."""
+"""Most rows shown singly; all others share one row."""
 
 Figure = dict[str, Any]
-"""`data` and `layout` as plotly takes them."""
+"""A plotly figure: `data` and `layout`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The numbers of a chart: for those who do not see it, or want to copy them. `more` rows are left out."""
+    """Numbers of a chart, for screen readers and for copying. `more` rows are left out."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -40,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture: `says` is in words what it shows, `height_px` how high it is at any width."""
+    """A chart: `says` describes it in words, `height_px` is its height at any width."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Values by row and column, to be shown as colours; None where there is none. `texts` are what cells say."""
+    """Values by row and column, to be shown as colours; None if missing. `texts` are the labels of the cells."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -61,13 +61,13 @@ class Grid:
 
     @property
     def height_px(self) -> int:
-        """Enough for a line of text in each row."""
+        """Height with one line of text per row, in pixels."""
         return max(LEAST_PX, len(self.rows) * ROW_PX + 80)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A value over time: seconds and values. A stepped one keeps its value up to the next point."""
+    """A value over time: (seconds, value) points. A stepped line keeps its value up to the next point."""
 
     name: str
     points: tuple[tuple[float, float | None], ...]
@@ -79,7 +79,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A bar from one time to another in the row of somebody; an open one goes on."""
+    """A bar from one time to another in a named row; an open one goes on."""
 
     row: str
     start_s: float
@@ -90,7 +90,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something that happened at a time, shown as a line with a short name."""
+    """An event at a time, drawn as a line with a short name."""
 
     at_s: float
     name: str
@@ -99,7 +99,7 @@ class Flag:
 
 
 def text(value: str) -> str:
-    """A text from outside as plotly shows it: letter by letter."""
+    """Escape outside text for plotly, which then shows it literally."""
     return escape(printable(value))
 
 
@@ -112,9 +112,9 @@ def heat_map(
     is_time: bool = False,
     colours: tuple[str, str] = ("--cold", "--warm"),
 ) -> Figure:
-    """Colours by row and column: from nothing upwards to `top` or higher, or around a `middle` to no more than `top`.
+    """Heat map: colours from 0 up to `top` or the highest value, or around a `middle` up to at most `top`.
 
-    Where columns are times, only some of them are named.
+    If columns are times, only some of them are labelled.
     """
     known = [value for row in grid.values for value in row if value is not None]
     highest = max([top or 0.0, 2 * (middle or 0.0), *known]) or 1.0
@@ -143,14 +143,14 @@ def heat_map(
 
 
 def _colours(colours: tuple[str, str], middle: float | None, highest: float) -> list[list[float | str]]:
-    """Where which colour is, as parts of the highest value."""
+    """Colour scale: (fraction of the highest value, colour) pairs."""
     if middle is None:
         return [[0, colours[0]], [1, colours[1]]]
     return [[0, "--cool"], [middle / highest, "--even"], [1, "--hot"]]
 
 
 def lines(curves: Sequence[Line], flags: Iterable[Flag] = (), *, unit: str = "B/s", end_s: float = 0.0) -> Figure:
-    """Values over time, with what happened meanwhile. Without a unit they are seconds, too."""
+    """Values over time, with events. Without a unit the values are seconds too."""
     highest = max((value or 0.0 for curve in curves for _, value in curve.points), default=0.0)
     amounts = {"rangemode": "tozero", "ticksuffix": unit, "exponentformat": "SI"}
     layout = {"xaxis": _seconds(end_s), "yaxis": amounts if unit else _seconds(highest), **_flagged(flags)}
@@ -158,7 +158,7 @@ def lines(curves: Sequence[Line], flags: Iterable[Flag] = (), *, unit: str = "B/
 
 
 def spans(rows: Sequence[str], bars: Iterable[Span], flags: Iterable[Flag] = (), *, end_s: float = 0.0) -> Figure:
-    """Who did what when: bars over time, a row for each of `rows`."""
+    """Bars over time, in the given `rows`."""
     kinds: dict[bool, list[Span]] = {False: [], True: []}
     for bar in bars:
         kinds[bar.is_open].append(bar)
@@ -172,7 +172,7 @@ def spans(rows: Sequence[str], bars: Iterable[Span], flags: Iterable[Flag] = (),
 
 
 def bars(names: Sequence[str], series: Mapping[str, Sequence[float]], colours: Sequence[str], unit: str) -> Figure:
-    """Values by name as bars that lie; several series are put one behind the other."""
+    """Horizontal bars of values by name; several series overlap."""
     traces = [
         {
             "type": "bar",
@@ -197,19 +197,19 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[float]], colours: S
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The largest of many, by name, and what all others have together; `count` is how many these are."""
+    """Ids to show singly, and the ids of all others, which share a row."""
 
     shown: tuple[int, ...]
     others: tuple[int, ...] = field(default=())
 
     @property
     def name_of_others(self) -> str:
-        """What the row of the others is called."""
+        """Label of the row of the others."""
         return f"{len(self.others):,} others"
 
 
 def largest(weights: Mapping[int, float], at_most: int = MOST_ROWS) -> Ranked:
-    """Which of them to show one by one: all if they fit, else the heaviest, in the order of their numbers."""
+    """Choose what to show singly, in order of id: all if they fit, else the heaviest."""
     if len(weights) <= at_most:
         return Ranked(tuple(sorted(weights)))
     ranked = sorted(weights, key=lambda one: (-weights[one], one))
@@ -252,7 +252,7 @@ def _line(curve: Line, unit: str) -> Figure:
 
 
 def _flagged(flags: Iterable[Flag]) -> Figure:
-    """Lines from top to bottom, and their names above the plot, each a little beside the one before."""
+    """Vertical lines with their names above the plot, staggered."""
     found = sorted(flags, key=lambda flag: flag.at_s)
     shapes = [
         {
@@ -273,32 +273,32 @@ def _flagged(flags: Iterable[Flag]) -> Figure:
 
 
 def _names() -> Figure:
-    """An axis of names: numbers of brokers are names, too."""
+    """Axis of names; broker ids are names too."""
     return {"type": "category", "automargin": True}
 
 
 def _seconds(end_s: float) -> Figure:
-    """An axis of time since the start."""
+    """Axis of time since the start, in seconds."""
     return {"range": [0, end_s * 1.02 or 1], "durations": True}
 
 
-# PURE. Small charts as SVG text, to be put into a page.
+# Small charts as SVG text, to be embedded in a page.
 #
-# Every chart is as wide as its place and keeps its height, so that bars shrink on a phone and nothing else does. It
-# carries no colour: its classes (`before`, `after`, `mark`, `band` and so on) get theirs from the page.
+# Every chart is as wide as its container and keeps its height, so that only bars shrink on a phone. Its classes
+# (`before`, `after`, `mark`, `band` and so on) get their colours from the page.
 
 BAR_HEIGHT = 10
 PLOT_WIDTH, PLOT_HEIGHT = 1000, 120
 
 
 def paired_bars(before: float | None, after: float | None, largest: float, label: str) -> str:
-    """Two bars, one above the other, as parts of the largest value. A missing value has no bar."""
+    """Two bars, one above the other, relative to the largest value. A missing value has no bar."""
     bars = _bar("before", 0, before, largest) + _bar("after", BAR_HEIGHT + 2, after, largest)
     return _drawing(2 * BAR_HEIGHT + 2, label, bars)
 
 
 def marked_bar(value: float | None, mark: float | None, largest: float, label: str) -> str:
-    """One bar as part of the largest value, with a mark to compare it with."""
+    """One bar relative to the largest value, with a mark to compare with."""
     height = BAR_HEIGHT + 4
     bar = _bar("after", 2, value, largest)
     if mark is not None:
@@ -308,7 +308,7 @@ def marked_bar(value: float | None, mark: float | None, largest: float, label: s
 
 
 def span_bar(start: float | None, end: float | None, whole: float, label: str) -> str:
-    """When something was under way, as a part of the whole time; without an end it goes on to the end of the chart."""
+    """Bar from start to end, relative to the whole time; without an end it extends to the end of the chart."""
     track = '<rect class="track" x="0" y="4" width="100%" height="2" rx="1"/>'
     if start is None:
         return _drawing(BAR_HEIGHT, label, track)
@@ -320,7 +320,7 @@ def span_bar(start: float | None, end: float | None, whole: float, label: str) -
 
 
 def step_area(steps: Sequence[tuple[float, float]], whole: float, largest: float, label: str) -> str:
-    """A value over time as a filled stair; each step is (from when on, value)."""
+    """A value over time as a filled stair; each step is (start, value)."""
     outline = [f"0,{PLOT_HEIGHT}"]
     level = 0.0
     for at, value in steps:
@@ -332,7 +332,7 @@ def step_area(steps: Sequence[tuple[float, float]], whole: float, largest: float
 
 
 def daily_curve(values: Sequence[float | None], largest: float, label: str) -> str:
-    """A value by hour of the day as a line, with marks at 6, 12 and 18 o'clock; no line where it is missing."""
+    """A value by hour of the day as a line, with marks at 6, 12 and 18 o'clock; gaps where it is missing."""
     slot = PLOT_WIDTH / len(values)
     ticks = "".join(_tick(PLOT_WIDTH * quarter / 4) for quarter in (1, 2, 3))
     points = [None if value is None else ((hour + 0.5) * slot, value) for hour, value in enumerate(values)]
@@ -346,9 +346,9 @@ def history_and_band(
     largest: float,
     label: str,
 ) -> str:
-    """A value by day, and its forecast: a line up to the present, then a dashed one in a band.
+    """A value by day with its forecast: a line up to the present, then a dashed line in a band.
 
-    `days` are (days ago, value), oldest first; `ahead` is (in how many days, value, low, high).
+    `days` are (days ago, value), oldest first; `ahead` is (days ahead, value, low, high).
     """
     before = max((age for age, _ in days), default=0.0) + 0.5
     whole = before + (ahead[0] if ahead else 0.0)
@@ -365,7 +365,7 @@ def history_and_band(
 
 
 def columns(values: Sequence[float], largest: float, label: str) -> str:
-    """A value of each of many as columns side by side. What is more than 0 is never too low to be seen."""
+    """One column per value, side by side. Values above 0 are always tall enough to be seen."""
     slot = PLOT_WIDTH / max(len(values), 1)
     width = min(slot * 0.8, PLOT_WIDTH / 12)
     bars = (
@@ -390,7 +390,7 @@ def _tick(x: float) -> str:
 
 
 def _svg_line(kind: str, points: Sequence[tuple[float, float] | None], largest: float) -> str:
-    """Points as lines, broken where one is missing; a point between two missing ones is a dot."""
+    """Points as lines, broken at missing ones; a point between two missing ones is a dot."""
     runs = [list(run) for is_there, run in groupby(points, lambda point: point is not None) if is_there]
     return "".join(_run(kind, [point for point in run if point is not None], largest) for run in runs)
 
@@ -414,7 +414,7 @@ def _drawing(height: int, label: str, inside: str) -> str:
 def _bar(kind: str, top: int, value: float | None, largest: float) -> str:
     if value is None:
         return ""
-    # A sliver for what is there at all, so that little does not look like nothing.
+    # A minimum width for values above 0, so that little does not look like nothing.
     width = max(0.4, _percent(value, largest)) if value else 0.0
     return f'<rect class="{kind}" x="0" y="{top}" width="{width:.4g}%" height="{BAR_HEIGHT}" rx="2"/>'
 

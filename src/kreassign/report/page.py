@@ -1,4 +1,4 @@
-"""PURE. Pages as self-contained HTML documents, and the page of a load."""
+"""Pages as self-contained HTML documents, and the page of a load. Pure."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from kreassign.report.text import (
     format_time,
 )
 
-# PURE. What templates of pages may use: filters for amounts, and charts. All text is shown as text.
+# Template environment: filters for amounts, and charts. All text is escaped.
 
 
 def _shown(value: object) -> object:
-    """A value as the page shows it: names and messages of a cluster without characters that deceive."""
+    """Value as the page shows it: names and messages of a cluster without deceptive characters."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 
 def page_environment() -> Environment:
-    """A fresh environment for one page."""
+    """Create a template environment for one page."""
     environment = Environment(
         loader=PackageLoader("kreassign.report"),
         autoescape=True,
@@ -64,14 +64,14 @@ def page_environment() -> Environment:
     return environment
 
 
-# PURE. Pages with charts: one self-contained HTML document each, which forbids itself to ask anybody for anything.
+# Pages with charts: one self-contained HTML document each, with a policy that forbids all requests.
 #
-# The policy in the head of a page names its scripts by their hashes: nothing else is executed, wherever it came from,
-# and no address is asked. A server that hands a page out may add a policy of its own; the stricter one holds.
+# The policy in the head of a page names its scripts by hash, so no other script runs, whatever its source. A server
+# that serves a page may add a policy of its own; the stricter one applies.
 
 
 def render_page(template: str, charts: Iterable[Chart], **values: object) -> str:
-    """The page of a template that extends `base.html`; `charts` are all that it shows by `picture`."""
+    """Render a template that extends `base.html`; `charts` are all that it shows with `picture`."""
     scripts = (plotly(), own_script())
     return (
         page_environment()
@@ -88,7 +88,7 @@ def render_page(template: str, charts: Iterable[Chart], **values: object) -> str
 
 @cache
 def policy(scripts: tuple[str, ...]) -> str:
-    """What the page may do: execute these scripts, have styles and pictures within itself, and nothing else."""
+    """Content security policy: only these scripts, inline styles and embedded pictures."""
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {hashes}; {rest}"
@@ -96,18 +96,18 @@ def policy(scripts: tuple[str, ...]) -> str:
 
 @cache
 def plotly() -> str:
-    """The library that draws, as its Python package brings it."""
+    """Source of plotly.js, from its Python package."""
     return _file_of("plotly", "package_data", "plotly.min.js")
 
 
 @cache
 def own_script() -> str:
-    """The script that has the charts drawn."""
+    """Source of the script that draws the charts."""
     return _file_of("kreassign.report", "templates", "charts.js")
 
 
 def _file_of(package: str, folder: str, name: str) -> str:
-    """A file of a package, as it is: templates include no scripts, whose braces they would read as their own."""
+    """Content of a package file, verbatim: an included template would interpret braces in scripts."""
     return PackageLoader(package, folder).get_source(page_environment(), name)[0]
 
 
@@ -116,12 +116,12 @@ def _hash(script: str) -> str:
 
 
 def _as_data(figures: object) -> str:
-    """JSON that cannot end the element in which it stands."""
+    """Encode JSON that cannot close its HTML element."""
     text = json.dumps(figures, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-# PURE. The page of a load: its clusters, and how good the rows were, load after load. One file, nothing fetched.
+# The page of a load: its clusters, and the quality of the rows, load by load.
 
 CHARTED_LOADS = 60
 TOLD_LOADS = 10
@@ -130,7 +130,7 @@ SHOWN_REASONS = 30
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What is shown of one cluster; `largest_*` are the tops of the scales that charts side by side share."""
+    """View of one cluster; `largest_*` are the tops of the scales that adjacent charts share."""
 
     summary: LoadSummary
     charts: LoadCharts
@@ -141,7 +141,7 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class TreatmentChart:
-    """How many rows of each load were treated in one way, oldest load first."""
+    """Rows of each load with one treatment, oldest load first."""
 
     treatment: str
     counts: tuple[int, ...]
@@ -149,7 +149,7 @@ class TreatmentChart:
 
 @dataclass(frozen=True, slots=True)
 class ReasonLine:
-    """How many rows each of the last loads treated in one way for one reason, oldest load first."""
+    """Rows of each of the last loads with one treatment for one reason, oldest load first."""
 
     table_name: str
     treatment: str
@@ -159,7 +159,7 @@ class ReasonLine:
 
 @dataclass(frozen=True, slots=True)
 class QualityView:
-    """The accounts of the loads: charts of all, the last ones by table and by reason; `more` reasons are not shown."""
+    """Accounts of the loads: charts of all, details of the last by table and reason; `more` reasons are not shown."""
 
     charted: tuple[LoadAccount, ...]
     charts: tuple[TreatmentChart, ...]
@@ -170,7 +170,7 @@ class QualityView:
 
 
 def render_load(clusters: Iterable[tuple[LoadSummary, LoadCharts]], accounts: Sequence[LoadAccount]) -> str:
-    """The whole page. `accounts` are those of the loads, oldest first; none where no table tells them."""
+    """Render the page. `accounts` are those of the loads, oldest first; empty if there is no table of them."""
     views = tuple(cluster_view(summary, charts) for summary, charts in clusters)
     page = page_environment().get_template("load.html")
     return page.render(
@@ -179,7 +179,7 @@ def render_load(clusters: Iterable[tuple[LoadSummary, LoadCharts]], accounts: Se
 
 
 def cluster_view(summary: LoadSummary, charts: LoadCharts) -> ClusterView:
-    """One cluster with its scales."""
+    """View of one cluster, with its scales."""
     ratios = [topic.hottest_ratio or 0.0 for topic in charts.skew]
     return ClusterView(
         summary=summary,
@@ -191,18 +191,18 @@ def cluster_view(summary: LoadSummary, charts: LoadCharts) -> ClusterView:
 
 
 def largest_rate(curves: Iterable[DailyCurve]) -> float:
-    """The highest point of all of them, with a little room above."""
+    """Highest point of all curves, plus 5 %."""
     return 1.05 * max((value for curve in curves for value in curve.hours if value is not None), default=0.0)
 
 
 def largest_of(history: History) -> float:
-    """The top of the chart of a history: of its days, the present and the band."""
+    """Highest value of a history (days, present and band), plus 5 %."""
     ahead = [] if history.expected is None else [history.expected.high]
     return 1.05 * max([0.0, history.now or 0.0, *(value for _, value in history.days), *ahead])
 
 
 def quality_view(accounts: Sequence[LoadAccount]) -> QualityView:
-    """The accounts as the page shows them."""
+    """View of the accounts: charts, and details of the last loads."""
     charted, told = tuple(accounts[-CHARTED_LOADS:]), tuple(accounts[-TOLD_LOADS:])
     treatments = tuple(dict.fromkeys(kind for load in charted for counts in load.tables.values() for kind in counts))
     found = [TreatmentChart(kind, tuple(load.count(kind) for load in charted)) for kind in treatments[1:]]

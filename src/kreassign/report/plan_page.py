@@ -1,6 +1,6 @@
-"""PURE. A plan for those who approve it, as a page and as Markdown: benefit, cost, reasons, and what stays undone.
+"""A plan for its approvers, as a page and as Markdown: benefit, cost, reasons, and what stays undone.
 
-Markdown is for the comment of a pull request; it also shows how a cluster drifts from its placement.
+The Markdown is for comments on pull requests; it also shows how a cluster drifts from its placement. Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """One partition of the plan: where it is, where it goes, what is copied for that, and why."""
+    """One partition of the plan: its present and target brokers, its copied bytes, and the reasons."""
 
     name: str
     before: tuple[int, ...]
@@ -46,7 +46,7 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """What the page says besides its charts."""
+    """Content of the page besides its charts."""
 
     facts: PlanFacts
     hottest: tuple[Hottest, ...]
@@ -61,7 +61,7 @@ class PlanView:
 
 
 def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
-    """The page of the plan in the file `name`; `targets` are its replica lists."""
+    """Render the page of the plan in the file `name`; `targets` are its replica lists."""
     resources = tuple(Resource(one.goal, one.unit, one.before, one.after) for one in facts.means)
     loads = tuple(BrokerLoad(one.broker, one.before, one.after) for one in facts.brokers)
     heat, flows, causes = heat_maps(resources, loads), _matrix(facts, targets), _causes(facts, targets)
@@ -80,7 +80,7 @@ def render_plan(facts: PlanFacts, targets: Targets, name: str) -> str:
 
 
 def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) -> PlanView:
-    """What is said of a plan; of its changes the largest."""
+    """View of a plan, with its largest changes."""
     ranked = sorted(facts.partitions, key=lambda one: (-_copied(one, targets), one.topic_partition))
     return PlanView(
         facts=facts,
@@ -97,7 +97,7 @@ def plan_view(facts: PlanFacts, targets: Targets, found: tuple[Hottest, ...]) ->
 
 
 def copies(partition: PlannedPartition, targets: Targets) -> tuple[int, ...]:
-    """The brokers that get a copy of a partition."""
+    """Brokers that get a copy of a partition."""
     after = targets.get(partition.topic_partition, partition.replicas)
     return tuple(broker for broker in after if broker not in partition.replicas)
 
@@ -126,7 +126,7 @@ def _time(prediction: Prediction) -> str:
 
 
 def _matrix(facts: PlanFacts, targets: Targets) -> Chart | None:
-    """A new replica fetches from the leader, which is the first of the list unless leading was not where it belongs."""
+    """Matrix of copied bytes. Replicas fetch from the present leader, assumed to be the preferred leader."""
     flows = (
         (one.replicas[0], broker, float(one.size_bytes))
         for one in facts.partitions
@@ -139,7 +139,7 @@ def _matrix(facts: PlanFacts, targets: Targets) -> Chart | None:
 
 
 def _traffic(facts: PlanFacts) -> Chart | None:
-    """What each broker receives and sends: whoever has most decides how long the plan takes."""
+    """Bytes received and sent by each broker: the busiest one decides how long the plan takes."""
     busy = sorted(
         (one for one in facts.brokers if one.bytes_in or one.bytes_out),
         key=lambda one: (-max(one.bytes_in, one.bytes_out), one.broker),
@@ -165,7 +165,7 @@ def _traffic(facts: PlanFacts) -> Chart | None:
 
 
 def _causes(facts: PlanFacts, targets: Targets) -> Chart | None:
-    """Copied bytes by why they are copied; a partition with several reasons counts for each in equal parts."""
+    """Copied bytes by reason; a partition with several reasons counts for each in equal parts."""
     sizes, counts = Counter[str](), Counter[str]()
     for one in facts.partitions:
         for reason in one.reasons:
@@ -190,10 +190,10 @@ def _most(ranked: Sequence[str], sizes: Mapping[str, int]) -> str:
     return f"Most, {sizes[ranked[0]] / total:.0%}, for: {ranked[0]}." if total else "Nothing is copied."
 
 
-# PURE. A plan, or how a cluster drifts from its placement, as Markdown: the comment of a pull request.
+# A plan, or the drift of a cluster from its placement, as Markdown for comments on pull requests.
 
 MOST_CHARACTERS = 60_000
-"""A comment on GitHub holds 65,536."""
+"""GitHub limits a comment to 65,536."""
 
 MOST_BROKERS = 60
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>|~#!&])")
@@ -201,7 +201,7 @@ _UNSEEN = "…"
 
 
 def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
-    """What a plan costs and brings, its brokers, and its partitions with their reasons; the largest come first."""
+    """Cost and effect of a plan, its brokers, and its partitions with their reasons; the largest come first."""
     resources = tuple(Resource(one.goal, one.unit, one.before, one.after) for one in facts.means)
     loads = tuple(BrokerLoad(one.broker, one.before, one.after) for one in facts.brokers)
     view = plan_view(facts, targets, hottest(resources, loads))
@@ -224,7 +224,7 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
 
 
 def drift_markdown(found: Sequence[Drift], declared_count: int) -> str:
-    """Every partition that is not as declared."""
+    """Markdown list of all partitions that differ from the declared placement."""
     if not found:
         return f"### Placement\n\nAll {_counted(declared_count, 'declared partition')} are as declared."
     head = f"### Placement\n\n**{_counted(len(found), 'partition')} not as declared**, of {declared_count:,}.\n"
@@ -235,7 +235,7 @@ def drift_markdown(found: Sequence[Drift], declared_count: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text that means nothing to Markdown, on one line: it draws nothing, links nowhere, and calls nobody."""
+    """Escape text for Markdown, on one line: no formatting, no links, no mentions."""
     return _ACTIVE.sub(r"\\\1", " ".join(text.split())).replace("@", "@\u200b")
 
 
@@ -266,7 +266,7 @@ def _partition(one: PlannedPartition, targets: Targets) -> tuple[str, ...]:
 
 
 def _brokers(facts: PlanFacts) -> Iterator[str]:
-    """One row a broker: its first goal before and after, and what it copies; those that change nothing are left out."""
+    """One row per broker with any change: its first goal before and after, and its copied bytes."""
     busy = [one for one in facts.brokers if one.bytes_in or one.bytes_out or one.before != one.after]
     if not busy:
         return
@@ -283,13 +283,13 @@ def _brokers(facts: PlanFacts) -> Iterator[str]:
 
 
 def _folded(head: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The head, and a table that opens when its title is clicked."""
+    """A head, and a table that opens on a click on its title."""
     begin = f"{head}\n<details><summary>{title}</summary>\n"
     return _table(begin, columns, rows) + "\n\n</details>"
 
 
 def _table(begin: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A text and a table of as many rows as a comment holds, and how many more there are."""
+    """Text and a table with as many rows as a comment can hold, and the number of the others."""
     lines = [begin, *_lines(columns)]
     room = MOST_CHARACTERS - sum(map(len, lines))
     for number, row in enumerate(rows):

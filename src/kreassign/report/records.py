@@ -1,6 +1,6 @@
-"""What the page of a run needs to know: rows of snapshots, a run by the shape of its history, and verdicts on both.
+"""Input of the page of a run: rows of snapshots, the run's history, and checks of both.
 
-Operations bring rows and history; nothing here says where they come from.
+Operations supply rows and history; nothing here depends on their source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 class MoveRecord(Protocol):
-    """What is shown of the change of one partition."""
+    """The change of one partition, as the page shows it."""
 
     @property
     def topic(self) -> str:
@@ -46,71 +46,71 @@ class MoveRecord(Protocol):
 
     @property
     def submitted_ms(self) -> int | None:
-        """When it was submitted, ms since the epoch; None if it never was."""
+        """Time of submission, ms since the epoch; None if not submitted."""
 
     @property
     def completed_ms(self) -> int | None:
-        """When it was seen to be complete, ms since the epoch; None if it was not."""
+        """Time when it was seen complete, ms since the epoch; None if it was not."""
 
     @property
     def bytes_copied(self) -> int:
-        """Bytes copied so far, to all new replicas together."""
+        """Bytes copied so far, summed over all new replicas."""
 
     @property
     def problem(self) -> str | None:
-        """What went wrong, if anything did."""
+        """The move's problem, if it had any."""
 
 
 class RunRecord(Protocol):
-    """What is shown of a run."""
+    """A run, as the page shows it."""
 
     @property
     def run_id(self) -> str:
-        """Name of the run."""
+        """Id of the run."""
 
     @property
     def cluster_id(self) -> str:
-        """Cluster of the run."""
+        """Id of the run's cluster."""
 
     @property
     def started_ms(self) -> int:
-        """When it began, ms since the epoch."""
+        """Start, ms since the epoch."""
 
     @property
     def ended_ms(self) -> int | None:
-        """When it ended, ms since the epoch; None while it goes on."""
+        """End, ms since the epoch; None while the run continues."""
 
     @property
     def state(self) -> str:
-        """State of the run in one word."""
+        """State of the run, in one word."""
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
-        """Throttle per broker, in bytes per second; None without one."""
+        """Throttle per broker, in bytes per second; None if unthrottled."""
 
     @property
     def was_throttle_kept(self) -> bool:
-        """Whether nobody is known to have changed the throttle meanwhile."""
+        """True unless another party is known to have changed the throttle meanwhile."""
 
     @property
     def moves(self) -> Sequence[MoveRecord]:
-        """Every change of a partition."""
+        """Changes of all partitions."""
 
     @property
     def throttle_residue(self) -> Sequence[str]:
-        """Throttles that are still set, a sentence each."""
+        """Throttles still set, one sentence each."""
 
     @property
     def problems(self) -> Sequence[str]:
-        """What went wrong, a sentence each."""
+        """Problems of the run, one sentence each."""
 
 
 class ArrivalRecord(Protocol):
-    """How much of one copy had arrived at a time, and from which leader."""
+    """Progress of one copy at a time, with its leader."""
 
     @property
     def at_ms(self) -> int:
-        """When that was seen, ms since the epoch."""
+        """Time of the observation, ms since the epoch."""
 
     @property
     def topic(self) -> str:
@@ -122,35 +122,35 @@ class ArrivalRecord(Protocol):
 
     @property
     def broker(self) -> int:
-        """Who receives the copy."""
+        """Id of the broker that receives the copy."""
 
     @property
     def source(self) -> int:
-        """Who sends it."""
+        """Id of the broker that sends it."""
 
     @property
     def done_bytes(self) -> int:
-        """Bytes that had arrived."""
+        """Bytes received so far."""
 
 
 class EtaRecord(Protocol):
-    """What was expected at a time; of all moves together where there is no topic."""
+    """Prediction at a time; for all moves together if it has no topic."""
 
     @property
     def at_ms(self) -> int:
-        """When it was said, ms since the epoch."""
+        """Time of the prediction, ms since the epoch."""
 
     @property
     def topic(self) -> str | None:
-        """Of which topic; None of all moves."""
+        """Its topic; None for all moves."""
 
     @property
     def eta_s(self) -> float:
-        """Seconds from then to the expected end."""
+        """Seconds from `at_ms` to the predicted end."""
 
 
 class BreachRecord(Protocol):
-    """What a guard said, and how long."""
+    """Breach of a guard, with its duration."""
 
     @property
     def guard(self) -> str:
@@ -158,98 +158,98 @@ class BreachRecord(Protocol):
 
     @property
     def reaction(self) -> str:
-        """What the run did about it."""
+        """Reaction of the run."""
 
     @property
     def seen(self) -> str:
-        """What was seen."""
+        """Observation that broke the guard."""
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """Advice to the operator."""
 
     @property
     def from_ms(self) -> int:
-        """Since when, ms since the epoch."""
+        """Start of the breach, ms since the epoch."""
 
     @property
     def until_ms(self) -> int | None:
-        """Until when; None where it was not over."""
+        """End of the breach, ms since the epoch; None if it lasted."""
 
 
 class MarkRecord(Protocol):
-    """Something that explains why a run went as it did."""
+    """An event that explains the course of a run."""
 
     @property
     def at_ms(self) -> int:
-        """When it happened, ms since the epoch."""
+        """Time of the event, ms since the epoch."""
 
     @property
     def kind(self) -> str:
-        """What it was, in a word."""
+        """Kind of the event, in a word."""
 
     @property
     def text(self) -> str:
-        """What it was, in a sentence."""
+        """The event in a sentence."""
 
 
 class ThrottleStepRecord(Protocol):
-    """The throttle of one broker from then on."""
+    """Throttle of one broker from a time on."""
 
     @property
     def at_ms(self) -> int:
-        """Since when, ms since the epoch."""
+        """Start, ms since the epoch."""
 
     @property
     def broker(self) -> int:
-        """Of which broker."""
+        """Id of the broker."""
 
     @property
     def bytes_per_s(self) -> int | None:
-        """How much it may send and receive; None for no limit."""
+        """Limit for sending and for receiving, in bytes per second; None for no limit."""
 
 
 class InSyncRecord(Protocol):
-    """How many partitions were in trouble; None where nobody looked."""
+    """Numbers of partitions in trouble; None if not observed."""
 
     @property
     def at_ms(self) -> int:
-        """When, ms since the epoch."""
+        """Time of the observation, ms since the epoch."""
 
     @property
     def moving(self) -> int:
-        """Of the run, with a replica out of sync that the run does not add."""
+        """Partitions of the run with an out-of-sync replica that the run does not add."""
 
     @property
     def under_replicated(self) -> int | None:
-        """Of the cluster, with a replica out of sync."""
+        """Partitions of the cluster with an out-of-sync replica."""
 
     @property
     def under_min_isr(self) -> int | None:
-        """Of the cluster, that producers with acks=all cannot write to."""
+        """Partitions of the cluster that producers with acks=all cannot write to."""
 
     @property
     def offline(self) -> int | None:
-        """Of the cluster, without a leader."""
+        """Partitions of the cluster without a leader."""
 
 
 class LogLineRecord(Protocol):
-    """A line of the log of a run."""
+    """Line of a run's log."""
 
     @property
     def at_ms(self) -> int:
-        """When, ms since the epoch."""
+        """Time of the line, ms since the epoch."""
 
     @property
     def text(self) -> str:
-        """What happened, in a sentence."""
+        """The event in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTrail:
-    """All that happened in a run, each part in the order of time; `more_lines` of the log are left out.
+    """History of a run, each part in order of time; `more_lines` of the log are left out.
 
-    `planned_s` is what the plan was to take at its throttle; None where it had none.
+    `planned_s` is the planned duration at the plan's throttle; None without one.
     """
 
     arrivals: Sequence[ArrivalRecord]
@@ -265,7 +265,7 @@ class RunTrail:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRows:
-    """The rows of one snapshot that the page needs."""
+    """Rows of one snapshot that the page needs."""
 
     taken_ms: int
     brokers: tuple[Row, ...]
@@ -273,14 +273,14 @@ class SnapshotRows:
     replicas: tuple[Row, ...]
 
 
-# PURE. Does the cluster match what the run promised? Checked with the history and the snapshot after the run.
+# Checks of a run's promises, by its history and the snapshot after it. Pure.
 
 _NO_SNAPSHOT = "no snapshot was taken after the run; take one with `kreassign snapshot`"
 _Complaint = Callable[[MoveRecord, Row], str | None]
 
 
 class Outcome(Enum):
-    """What a check found."""
+    """Result of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -289,7 +289,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A statement that should hold; `details` says where it does not, or why it is not known."""
+    """A statement that should hold; `details` says where it does not, or why that is unknown."""
 
     statement: str
     outcome: Outcome
@@ -297,12 +297,12 @@ class Check:
 
 
 def checks_of(run: RunRecord, after: SnapshotRows | None) -> tuple[Check, ...]:
-    """Every check of a run, in the order in which a reader would ask."""
+    """All checks of a run, in the order in which a reader would ask."""
     return (_moves_complete(run), *_cluster_checks(run, after), _no_throttle_left(run))
 
 
 def _cluster_checks(run: RunRecord, after: SnapshotRows | None) -> tuple[Check, ...]:
-    """The checks that need a snapshot which was begun after the run had ended."""
+    """Checks that need a snapshot taken after the run's end."""
     is_later = after is not None and run.ended_ms is not None and after.taken_ms >= run.ended_ms
     rows = after.partitions if after and is_later else None
     found = None if rows is None else {TopicPartition(row["topic"], row["partition"]): row for row in rows}

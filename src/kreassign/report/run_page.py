@@ -1,6 +1,6 @@
-"""PURE. The page of a run: one self-contained HTML document; nothing is fetched.
+"""The page of a run: one self-contained HTML document that fetches nothing.
 
-A run and the snapshots around it, as `records.py` describes them, become the small records that the page shows.
+Converts a run and the snapshots around it, as in `records.py`, to the small records that the page shows. Pure.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from kreassign.report.records import (
 from kreassign.report.run_pictures import RunPictures, run_pictures
 from kreassign.report.text import bound_sentence, format_bytes, format_rate
 
-# From a run and the snapshots around it to the small records that the page shows.
+# Convert a run and the snapshots around it to the records that the page shows.
 
 SHOWN_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one broker holds at one time. `write_bytes_per_s` counts every replica that takes the writes.
+    """Load of one broker at one time. `write_bytes_per_s` counts every replica that takes the writes.
 
-    It is None where the load of some partition is not known.
+    It is None if the load of any partition is unknown.
     """
 
     size_bytes: int
@@ -49,7 +49,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """One broker before and after; None where the snapshot does not have it."""
+    """One broker before and after; None if the snapshot lacks it."""
 
     broker: int
     rack: str | None
@@ -61,7 +61,7 @@ class BrokerView:
 class MoveView:
     """One move. `start_s` counts from the start of the run, `rate_bytes_per_s` is the mean over its duration.
 
-    `reasons` are those of the plan, in sentences; none where they are not known, or the move got another destination.
+    `reasons` are the plan's, as sentences; empty if unknown, or if the move got another destination.
     """
 
     name: str
@@ -83,7 +83,7 @@ class MoveView:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverView:
-    """What one broker received: bytes, seconds in which any move to it was open, and the mean rate over these."""
+    """Copies received by one broker: bytes, seconds with any open move to it, and the mean rate over these."""
 
     broker: int
     bytes_copied: float
@@ -93,7 +93,7 @@ class ReceiverView:
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """From `start_s` (seconds from the start of the run) on, the moves in flight add up to this rate."""
+    """Total rate of the moves in flight, from `start_s` (seconds from the start of the run) on."""
 
     start_s: float
     rate_bytes_per_s: float
@@ -101,7 +101,7 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """The run in a few numbers. `completed_count` counts moves seen complete."""
+    """Key figures of the run. `completed_count` counts moves seen complete."""
 
     run_id: str
     cluster_id: str
@@ -118,7 +118,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class GrowthView:
-    """Why a broker has other bytes than before: by moves, and by what was written and removed meanwhile."""
+    """Change of a broker's bytes: by moves, and by writes and expiry meanwhile."""
 
     broker: int
     before_bytes: int
@@ -130,7 +130,7 @@ class GrowthView:
 
 @dataclass(frozen=True, slots=True)
 class BoundView:
-    """How near the plan of the run is to the least that any plan copies."""
+    """Copied bytes of the run's plan against the least that any plan copies."""
 
     totals: Totals
     sentence: str
@@ -138,7 +138,7 @@ class BoundView:
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """Everything on the page."""
+    """Content of the whole page."""
 
     run: RunView
     before_ms: int | None
@@ -166,9 +166,9 @@ def report_view(
     trail: RunTrail | None = None,
     facts: PlanFacts | None = None,
 ) -> ReportView:
-    """The page of a run. Snapshots that were not taken are None; `write_rates` is empty without a load model.
+    """View of a run. Missing snapshots are None; `write_rates` is empty without a load model.
 
-    Pictures need the `trail` of the run, bound and reasons the `facts` of its plan.
+    Pictures need the `trail` of the run; bound and reasons need the `facts` of its plan.
     """
     planned = {} if facts is None else {one.topic_partition: one.reasons for one in facts.partitions}
     moves = tuple(sorted((_move_view(move, run.started_ms, planned) for move in run.moves), key=_by_start))
@@ -195,7 +195,7 @@ def report_view(
 def growths(
     moves: Iterable[MoveRecord], before: SnapshotRows | None, after: SnapshotRows | None
 ) -> tuple[GrowthView, ...]:
-    """What became of the bytes of each broker: what came and went by moves, and what producers added or expired."""
+    """Change of each broker's bytes: by arriving and leaving moves, and by writes and expiry."""
     if before is None or after is None:
         return ()
     sizes = {(row["topic"], row["partition"], row["broker"]): row["size_bytes"] or 0 for row in before.replicas}
@@ -216,7 +216,7 @@ def growths(
 
 
 def holdings(snapshot: SnapshotRows, write_rates: Mapping[TopicPartition, float | None]) -> dict[int, Holding]:
-    """What each broker of a snapshot holds; copies of unknown size count as empty."""
+    """Load of each broker of a snapshot; copies of unknown size count as empty."""
     mine: dict[int, list[Row]] = {row["broker"]: [] for row in snapshot.brokers}
     for row in snapshot.replicas:
         mine.setdefault(row["broker"], []).append(row)
@@ -224,7 +224,7 @@ def holdings(snapshot: SnapshotRows, write_rates: Mapping[TopicPartition, float 
 
 
 def receivers(moves: Iterable[MoveView]) -> tuple[ReceiverView, ...]:
-    """What each broker received. A move to several brokers counts for each with an equal share."""
+    """Copies received by each broker. A move to several brokers counts for each with an equal share."""
     per_broker: dict[int, list[MoveView]] = {}
     for move in moves:
         for broker in move.adding:
@@ -233,7 +233,7 @@ def receivers(moves: Iterable[MoveView]) -> tuple[ReceiverView, ...]:
 
 
 def rate_steps(moves: Iterable[MoveView]) -> tuple[RateStep, ...]:
-    """The rate of all moves together over time, each counted with its mean rate while it was open."""
+    """Total rate of all moves over time, each counted with its mean rate while it was open."""
     changes: dict[float, float] = {}
     for move in moves:
         if move.rate_bytes_per_s and move.start_s is not None and move.end_s is not None:
@@ -248,7 +248,7 @@ def rate_steps(moves: Iterable[MoveView]) -> tuple[RateStep, ...]:
 
 
 def busy_s(spans: Iterable[tuple[float, float]]) -> float:
-    """Seconds that are inside at least one of the spans (start, end)."""
+    """Seconds inside at least one of the spans (start, end)."""
     total, covered = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, covered))
@@ -278,7 +278,7 @@ def _move_view(move: MoveRecord, started_ms: int, planned: Mapping[TopicPartitio
     submitted, completed = move.submitted_ms, move.completed_ms
     duration_s = None if submitted is None or completed is None else max(0, completed - submitted) / 1000
     partition = TopicPartition(move.topic, move.partition)
-    # A run may have replaced a destination that was lost: the plan's reason is not why the move goes where it went.
+    # A run may have replaced a lost destination: then the plan's reason does not explain the new one.
     reasons = [one for one in planned.get(partition, ()) if one.destination in {None, *move.target}]
     return MoveView(
         name=str(partition),
@@ -333,7 +333,7 @@ def _holding(replicas: Sequence[Row], write_rates: Mapping[TopicPartition, float
     )
 
 
-# From these records to the document.
+# Render these records as the document.
 
 SHOWN_MOVES = 200
 SHOWN_DETAILS = 10
@@ -341,7 +341,7 @@ SHOWN_DETAILS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One property of brokers to compare: its title and unit, how to read it from a `Holding`, how to format it."""
+    """A property of brokers to compare: its title and unit, how to read it from a `Holding`, how to format it."""
 
     title: str
     unit: str
@@ -359,7 +359,7 @@ MEASURES = (
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """What an audit found of a run: what was promised and what happened, by name, and findings in sentences."""
+    """Findings of an audit of a run: promised and actual values by name, and sentences."""
 
     rows: tuple[tuple[str, str, str], ...]
     findings: tuple[str, ...]
@@ -378,7 +378,7 @@ class MeasureView:
 
 
 def render_run(view: ReportView, heading: str | None = None, audit: AuditView | None = None) -> str:
-    """The whole page, under its run's id or another heading; with what an audit found, if there was one."""
+    """Render the page under the run's id or another heading, with the audit's findings, if any."""
     heat, most = broker_pictures(view.brokers)
     pictures = view.pictures.charts if view.pictures else ()
     return render_page(
@@ -405,7 +405,7 @@ def render_run(view: ReportView, heading: str | None = None, audit: AuditView | 
 
 
 def broker_pictures(brokers: Sequence[BrokerView]) -> tuple[tuple[Chart, ...], tuple[Hottest, ...]]:
-    """The heat maps of brokers before and after, and who is hottest."""
+    """Heat maps of brokers before and after, and the hottest brokers."""
     resources = tuple(
         Resource(one.title, one.unit, _mean(one, brokers, before=True), _mean(one, brokers, before=False))
         for one in MEASURES
@@ -421,14 +421,14 @@ def _loads(holding: Holding | None) -> dict[str, float] | None:
 
 
 def _mean(measure: Measure, brokers: Iterable[BrokerView], *, before: bool) -> float | None:
-    """Of the brokers that are there, also those that have nothing."""
+    """Mean over the brokers in the snapshot, including empty ones."""
     sides = (one.before if before else one.after for one in brokers)
     known = [value for side in sides if side is not None and (value := measure.of(side)) is not None]
     return sum(known) / len(known) if known else None
 
 
 def verdict(view: ReportView) -> tuple[str, str]:
-    """The page in one word for its colour (`passed`, `failed`, `unknown`) and one sentence."""
+    """Verdict for the page's colour (`passed`, `failed`, `unknown`), and one sentence."""
     outcomes = {check.outcome for check in view.checks}
     if Outcome.FAILED in outcomes or view.problems:
         return "failed", "Some checks failed, or the run had problems."
@@ -438,7 +438,7 @@ def verdict(view: ReportView) -> tuple[str, str]:
 
 
 def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:
-    """One measure of all brokers."""
+    """View of one measure of all brokers."""
     rows = tuple((broker, _value(measure, broker.before), _value(measure, broker.after)) for broker in brokers)
     return MeasureView(
         title=measure.title,
@@ -451,14 +451,14 @@ def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView
 
 
 def spread(values: Iterable[float | None]) -> float | None:
-    """Largest over mean of the known values: 1 is even. None when there is nothing to compare."""
+    """Largest over mean of the known values: 1 is even. None if there is nothing to compare."""
     known = [value for value in values if value is not None]
     total = sum(known)
     return max(known) * len(known) / total if total else None
 
 
 def longest_moves(moves: tuple[MoveView, ...], limit: int) -> tuple[MoveView, ...]:
-    """All moves, or the longest ones when there are too many for a page; unfinished ones count as longest."""
+    """All moves, or only the longest if they exceed the limit; unfinished ones count as longest."""
     if len(moves) <= limit:
         return moves
     ranked = sorted(moves, key=lambda move: -(float("inf") if move.duration_s is None else move.duration_s))
@@ -467,7 +467,7 @@ def longest_moves(moves: tuple[MoveView, ...], limit: int) -> tuple[MoveView, ..
 
 
 def most_received(receivers: Sequence[ReceiverView], limit: int) -> tuple[ReceiverView, ...]:
-    """All of them in the order of their ids, or those that received most when they are too many for a page."""
+    """All receivers in the order of their ids, or only those that received most if they exceed the limit."""
     ranked = sorted(receivers, key=lambda one: (-one.bytes_copied, one.broker))[:limit]
     return tuple(sorted(ranked, key=lambda one: one.broker))
 
@@ -477,7 +477,7 @@ def _value(measure: Measure, holding: Holding | None) -> float | None:
 
 
 def _whole_s(view: ReportView) -> float:
-    """Seconds that the charts over time span: from the start of the run to the last thing that is known of it."""
+    """Length of the time axis in seconds: from the start of the run to the last known event."""
     ends = [move.end_s for move in view.moves if move.end_s is not None]
     return max([view.run.duration_s or 0.0, *ends])
 

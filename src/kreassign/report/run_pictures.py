@@ -1,4 +1,4 @@
-"""PURE. The pictures of a run: who copied when, how fast against which throttle, whether as planned and in sync."""
+"""Pictures of a run: copies over time, rates against the throttle, progress against the plan, in-sync state. Pure."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from kreassign.report.records import (
 )
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_replicas
 
-# PURE. What a run copied when: bytes per slot of time, by who received and who sent, and how much was growth.
+# Copied bytes per slot of time, by receiver and sender, and the part of growth. Pure.
 
 SLOTS = 120
-"""Into so many slots the time of a run is cut: more would be less than a pixel on a phone."""
+"""Number of slots of a run's time: more would be less than a pixel wide on a phone."""
 
 Slots = dict[int, list[float]]
-"""Bytes of each slot, by broker."""
+"""Bytes per slot, by broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyRates:
-    """Bytes by slot of `slot_s` seconds: `received` and `sent` by broker, and of all that is `growth`.
+    """Bytes per slot of `slot_s` seconds: `received` and `sent` by broker, and the part of `growth` of all.
 
-    Growth is what of a copy goes beyond the size that it had before the run. `flows` sums bytes by source and
-    destination.
+    Growth is the part of a copy beyond its size before the run. `flows` sums bytes by source and destination.
     """
 
     slot_s: float
@@ -45,19 +44,19 @@ class CopyRates:
     flows: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     def busiest(self, of: Mapping[int, Sequence[float]]) -> list[float]:
-        """The rate of the busiest broker in each slot, in bytes per second."""
+        """Rate of the busiest broker in each slot, in bytes per second."""
         return [max(slot, default=0.0) / self.slot_s for slot in zip(*of.values(), strict=True)]
 
     @property
     def total(self) -> list[float]:
-        """Bytes that all brokers together received in each slot."""
+        """Bytes received in each slot, summed over brokers."""
         return [sum(slot) for slot in zip(*self.received.values(), strict=True)]
 
 
 def copy_rates(
     arrivals: Iterable[ArrivalRecord], moves: Iterable[MoveRecord], started_ms: int, end_s: float, slots: int = SLOTS
 ) -> CopyRates:
-    """Cut what arrived into slots; what came between two looks came evenly."""
+    """Divide arrived bytes into slots; bytes between two observations count as evenly spread."""
     sizes = {(move.topic, move.partition): move.size_bytes for move in moves}
     slot_s = max(end_s, 0.001) / slots
     received: Slots = defaultdict(lambda: [0.0] * slots)
@@ -68,7 +67,7 @@ def copy_rates(
         at_s, copy = (one.at_ms - started_ms) / 1000, (one.topic, one.partition, one.broker)
         since_s, done = before.get(copy, (at_s, 0))
         before[copy] = at_s, one.done_bytes
-        # A copy that was begun again adds from nothing.
+        # A restarted copy adds from 0.
         more = one.done_bytes - (done if one.done_bytes >= done else 0)
         if more <= 0:
             continue
@@ -84,7 +83,7 @@ def copy_rates(
 def throttle_over_time(
     steps: Iterable[ThrottleStepRecord], started_ms: int, end_s: float
 ) -> tuple[list[tuple[float, float | None]], list[tuple[float, float | None]]]:
-    """The lowest and the highest throttle of any broker, each as a stair: (from when on, rate or None)."""
+    """Lowest and highest throttle of any broker, each as a stair: (start, rate or None)."""
     rates: dict[int, int | None] = {}
     by_time: dict[float, list[ThrottleStepRecord]] = defaultdict(list)
     for step in steps:
@@ -103,7 +102,7 @@ def throttle_over_time(
 
 
 def _parts(since_s: float, until_s: float, slot_s: float, slots: int) -> Iterable[tuple[int, float]]:
-    """Which part of the time between falls into which slot."""
+    """Fraction of the time span that falls into each slot."""
     first, last = _slot(since_s, slot_s, slots), _slot(until_s, slot_s, slots)
     if first == last or until_s <= since_s:
         return [(last, 1.0)]
@@ -130,7 +129,7 @@ COLOURS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A mark with the number that stands for it in every picture."""
+    """A mark with the number that represents it in all pictures."""
 
     number: int
     at_s: float
@@ -140,7 +139,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class RunPictures:
-    """The charts of a run, in the order of the page; None where there is nothing to show."""
+    """Charts of a run, in the order of the page; None if there is nothing to show."""
 
     timeline: Chart | None
     rates: Chart | None
@@ -155,13 +154,13 @@ class RunPictures:
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """Those that there are."""
+        """Charts that are not None."""
         found = (self.timeline, self.rates, self.by_broker, self.progress, self.etas, self.in_sync, self.flows)
         return tuple(chart for chart in found if chart is not None)
 
 
 def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
-    """All pictures of a run."""
+    """Draw all pictures of a run."""
     end_s = _end_s(run, trail)
     rates = copy_rates(trail.arrivals, run.moves, run.started_ms, end_s)
     marks = marked(trail.marks, run.started_ms)
@@ -185,12 +184,12 @@ def run_pictures(run: RunRecord, trail: RunTrail) -> RunPictures:
 
 
 def planned_bytes(moves: Iterable[MoveRecord]) -> int:
-    """What was there to be copied when the run began."""
+    """Bytes to copy, by the sizes at the start of the run."""
     return sum(move.size_bytes * len(move.adding) for move in moves)
 
 
 def marked(marks: Sequence[MarkRecord], started_ms: int) -> tuple[Marked, ...]:
-    """The first marks, numbered."""
+    """Number the first `SHOWN_MARKS` marks."""
     return tuple(
         Marked(number, max(0.0, (mark.at_ms - started_ms) / 1000), mark.kind, mark.text)
         for number, mark in enumerate(marks[:SHOWN_MARKS], 1)
@@ -198,13 +197,13 @@ def marked(marks: Sequence[MarkRecord], started_ms: int) -> tuple[Marked, ...]:
 
 
 def _end_s(run: RunRecord, trail: RunTrail) -> float:
-    """Seconds that all pictures span: to the end of the run, or to the last thing that is known of it."""
+    """Length of the time axis in seconds: to the end of the run, or to the last known event."""
     ends = [run.ended_ms, *(part[-1].at_ms for part in (trail.arrivals, trail.log, trail.marks) if part)]
     return max([1.0, *((end - run.started_ms) / 1000 for end in ends if end is not None)])
 
 
 def _timeline(run: RunRecord, flags: Sequence[Flag], end_s: float) -> Chart | None:
-    """Moves by receiving broker as bars; how many there were at a time, where bars would be too many."""
+    """Moves by receiving broker as bars; as counts over time if there are too many for bars."""
     spans_of: dict[int, list[Span]] = {}
     for move in run.moves:
         if move.submitted_ms is not None:
@@ -242,7 +241,7 @@ def _span(move: MoveRecord, started_ms: int, end_s: float) -> Span:
 
 
 def _rows(spans_of: Mapping[int, Sequence[Span]]) -> dict[str, list[Span]]:
-    """Bars of a broker that overlap get rows of their own."""
+    """Rows of bars by label; overlapping bars of a broker get rows of their own."""
     found: dict[str, list[Span]] = {}
     for broker, mine in sorted(spans_of.items()):
         rows: list[list[Span]] = []
@@ -257,7 +256,7 @@ def _rows(spans_of: Mapping[int, Sequence[Span]]) -> dict[str, list[Span]]:
 
 
 def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
-    """How many copies each broker received at a time, in colours."""
+    """Heat map of the number of copies to each broker over time."""
     weights = {broker: float(len(mine)) for broker, mine in spans_of.items()}
     ranked = largest(weights)
     slot_s = end_s / SLOTS_OF_GRIDS
@@ -279,7 +278,7 @@ def _crowd(spans_of: Mapping[int, Sequence[Span]], end_s: float) -> Chart:
 
 
 def _at_once(mine: Sequence[Span], slot_s: float) -> list[float]:
-    """How many bars there are in each slot."""
+    """Number of open bars in each slot."""
     changes = [0.0] * (SLOTS_OF_GRIDS + 1)
     for one in mine:
         first = min(SLOTS_OF_GRIDS - 1, int(one.start_s / slot_s))
@@ -290,7 +289,7 @@ def _at_once(mine: Sequence[Span], slot_s: float) -> list[float]:
 
 
 def _rates(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
-    """The busiest brokers against the throttle as it was."""
+    """Rates of the busiest brokers against the throttle over time."""
     if not rates.received:
         return None
     lowest, highest = throttle_over_time(trail.throttle, run.started_ms, end_s)
@@ -331,7 +330,7 @@ def _amounts(slots: Sequence[float] | None, rates: CopyRates) -> tuple[str, str]
 
 
 def _by_broker(rates: CopyRates) -> Chart | None:
-    """How fast each broker received, in colours."""
+    """Heat map of the rate at which each broker received."""
     if not rates.received:
         return None
     ranked = largest({broker: sum(slots) for broker, slots in rates.received.items()})
@@ -356,14 +355,14 @@ def _each(slots: int) -> int:
 
 
 def _coarse(slots: Sequence[float], slot_s: float) -> list[float]:
-    """Rates of some slots together."""
+    """Rates over several slots each."""
     each = _each(len(slots))
     parts = (slots[place : place + each] for place in range(0, len(slots), each))
     return [sum(part) / (slot_s * len(part)) for part in parts]
 
 
 def _progress(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence[Flag], end_s: float) -> Chart | None:
-    """What was copied, and of that what was written meanwhile, against what the plan would have had by then."""
+    """Copied bytes, and the part written meanwhile, against the plan's progress."""
     planned = planned_bytes(run.moves)
     if not rates.received or not planned:
         return None
@@ -399,7 +398,7 @@ def _progress(run: RunRecord, trail: RunTrail, rates: CopyRates, flags: Sequence
 
 
 def _etas(run: RunRecord, trail: RunTrail, end_s: float) -> Chart | None:
-    """When the run was expected to end, as it was said at each time."""
+    """Predicted end of the run, by the time of the prediction."""
     told = [
         (at_s, at_s + one.eta_s)
         for one in trail.etas
@@ -433,7 +432,7 @@ _TROUBLES = (
 
 
 def _in_sync(seen: Sequence[InSyncRecord], started_ms: int, end_s: float) -> Chart | None:
-    """A strip by kind of trouble: how many partitions were in it, over time."""
+    """A strip per kind of trouble: number of affected partitions over time."""
     if not seen:
         return None
     slot_s = end_s / SLOTS_OF_GRIDS
@@ -452,7 +451,7 @@ def _in_sync(seen: Sequence[InSyncRecord], started_ms: int, end_s: float) -> Cha
 
 
 def _strip(seen: Sequence[InSyncRecord], field: str, started_ms: int, slot_s: float) -> list[float | None] | None:
-    """The most of each slot; what was seen last holds until something else is seen."""
+    """Maximum of each slot; the last observation holds until the next."""
     found: list[float | None] = [None] * SLOTS_OF_GRIDS
     values = [(one.at_ms, getattr(one, field)) for one in seen if getattr(one, field) is not None]
     if not values:
@@ -472,9 +471,9 @@ def _strip(seen: Sequence[InSyncRecord], field: str, started_ms: int, slot_s: fl
 
 
 def _over_time(rows: Sequence[tuple[str, Sequence[float | None]]], slot_s: float, text: Callable[[float], str]) -> Grid:
-    """Rows of values by slot of time, with the time as the name of each column."""
+    """Rows of values by slot of time; column names are times."""
     columns = tuple(format_duration(place * slot_s) for place in range(len(rows[0][1]))) if rows else ()
-    # Two slots of less than a second would have one name, and be one column.
+    # Slots of less than a second could share a name, and so one column.
     names = tuple(dict.fromkeys(columns)) if len(set(columns)) == len(columns) else tuple(
         f"{place * slot_s:.2f} s" for place in range(len(columns))
     )  # fmt: skip
@@ -487,11 +486,11 @@ def _over_time(rows: Sequence[tuple[str, Sequence[float | None]]], slot_s: float
 
 
 def _stair(values: Sequence[float], slot_s: float) -> tuple[tuple[float, float | None], ...]:
-    """Values of slots as a line; the last one goes on to the end of its slot."""
+    """Values of slots as a line; the last one extends to the end of its slot."""
     points = [(place * slot_s, value) for place, value in enumerate(values)]
     return (*points, (len(values) * slot_s, values[-1]))
 
 
 def _curve(values: Sequence[float], slot_s: float) -> tuple[tuple[float, float | None], ...]:
-    """What had come by the end of each slot."""
+    """Cumulated values at the end of each slot."""
     return ((0.0, 0.0), *(((place + 1) * slot_s, value) for place, value in enumerate(values)))

@@ -1,1 +1,1 @@
-"""The page of `kreassign web`, and the HTTP API behind it: another view of the operations, beside the command line."""
+"""The page of `kreassign web` and its HTTP API: another interface to the operations, beside the command line."""

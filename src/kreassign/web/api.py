@@ -1,4 +1,4 @@
-"""The HTTP API: one table of its calls, from which routes and the OpenAPI document follow."""
+"""The HTTP API: one table of calls, from which routes and the OpenAPI document are generated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kreassign.web.records import (
 )
 from kreassign.web.settings import HttpError
 
-# Records as JSON, JSON as records, and the JSON Schema of both: all from the types of their fields. Pure.
+# Records to JSON, JSON to records, and the JSON Schema of both: all from the types of their fields. Pure.
 
 Record = TypeVar("Record")
 Json = Any
@@ -48,7 +48,7 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def document(value: object) -> Json:
-    """A record as a JSON value. Text is printable, whatever a cluster calls its things; no number is infinite."""
+    """Convert a record to a JSON value. Text is made printable; infinite numbers become null."""
     found: Json = value
     if is_dataclass(value) and not isinstance(value, type):
         found = {field.name: document(getattr(value, field.name)) for field in fields(value)}
@@ -64,13 +64,13 @@ def document(value: object) -> Json:
 
 
 def text(value: object) -> str:
-    """The same as text, on one line, without any character that could be markup where it is taken for a page."""
+    """Encode a value as one line of JSON without characters that HTML could interpret as markup."""
     found = json.dumps(document(value), separators=(",", ":"))
     return found.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def parsed(kind: type[Record], content: bytes) -> Record:
-    """The record that a document describes. Raises InputError, which says what it lacks, or has too much."""
+    """Parse a JSON document as a record. Raises InputError, which names missing or unknown fields."""
     try:
         found = read_json(content.decode("utf-8"))
     except ValueError as error:
@@ -106,7 +106,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def schema(kind: Any, known: dict[str, Json]) -> Json:
-    """The JSON Schema of a type; those of records are added to `known` and referred to."""
+    """JSON Schema of a type; schemas of records are added to `known` and referenced."""
     origin = get_origin(kind)
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
@@ -119,7 +119,7 @@ def schema(kind: Any, known: dict[str, Json]) -> Json:
     if origin is dict:
         return {"type": "object", "additionalProperties": schema(get_args(kind)[1], known)}
     if kind.__name__ not in known:
-        known[kind.__name__] = {}  # for those that refer to it meanwhile
+        known[kind.__name__] = {}  # a placeholder, for records that refer to it meanwhile
         known[kind.__name__] = _of_record(kind, known)
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
@@ -143,7 +143,7 @@ Query = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: `ask` gets what is served, the values of the path and of the query, and of a POST the request."""
+    """One call: `ask` gets the served data, the values of the path and of the query, and of a POST the request."""
 
     path: str
     summary: str
@@ -154,12 +154,12 @@ class Call:
 
     @property
     def method(self) -> str:
-        """GET for what only reads, POST for what changes something."""
+        """GET for reading, POST for changes."""
         return "GET" if self.request is None else "POST"
 
     @property
     def name(self) -> str:
-        """What programs call it: `pause_run`."""
+        """Operation id for clients: `pause_run`."""
         parts = [part for part in self.path.split("/") if part]
         return "_".join(part.strip("{}") for part in (self.method.lower(), *parts))
 
@@ -212,11 +212,11 @@ CALLS = (
         lambda served, path, request: served.revoke(path["name"], request), Nothing,
     ),
 )  # fmt: skip
-"""All calls whose answer is one document."""
+"""All calls that answer with one document."""
 
 
 def routes(served: Served, access: Access) -> list[Route]:
-    """The routes of the API, but for the stream."""
+    """Routes of the API, except the stream."""
     described = text(openapi())
 
     async def document(request: Request) -> Response:
@@ -271,7 +271,7 @@ def _number(query: Query, name: str, default: int, most: int | None) -> int:
 
 
 def openapi() -> Json:
-    """The API as an OpenAPI document."""
+    """Generate the OpenAPI document of the API."""
     known: dict[str, Json] = {}
     problem = {
         "description": "What is wrong.",

@@ -1,12 +1,11 @@
-"""Who gets what: every request passes here, before and after whatever answers it.
+"""Access control: checks before and after every request.
 
-- The header Host names this page, or nothing is answered: a name of somebody else may lead a browser to 127.0.0.1.
-- Reading needs the token where others can reach the page: in `Authorization: Bearer`, or by a session that a browser
-  began with it. The session is a cookie that scripts cannot read and other sites cannot send.
-- Whatever changes something needs `Authorization: Bearer`, each time. A browser never adds that by itself, as it does
-  with cookies, so that no other page can make it do so (CSRF). What browsers say about where a request comes from is
-  checked besides.
-- Every answer forbids scripts and styles but those of this page, requests to other hosts, and being shown in frames.
+- The header Host must name this page, or the request is refused: a foreign name may lead a browser to 127.0.0.1.
+- Reading needs the token if other machines can reach the page: in `Authorization: Bearer`, or by a session that a
+  browser began with it. The session is a cookie that scripts cannot read and other sites cannot send.
+- Changes need `Authorization: Bearer`, each time. Unlike cookies, browsers never add it by themselves, so no other page
+  can make them do it (CSRF). The origin that browsers report is checked as well.
+- Every answer forbids foreign scripts and styles, requests to other hosts, and display in frames.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ LONG_TLS = "max-age=31536000"
 
 
 def guarded(app: App, settings: WebSettings) -> App:
-    """The application behind the checks that hold for everything."""
+    """Wrap the application in the checks for all requests."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return  # there are no web sockets here
+            return  # no web sockets are served
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -74,7 +73,7 @@ def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
     if len(given) != 1:
         return False
     host = given[0].lower()
-    # An IPv6 address has colons of its own, within brackets.
+    # An IPv6 address contains colons, within brackets.
     name, colon, port = host.rpartition(":")
     return (name if colon and _is_port(port) else host) in settings.hosts
 
@@ -87,13 +86,13 @@ def _is_port(text: str) -> bool:
 
 
 class Access:
-    """What a request may do."""
+    """Permissions of a request."""
 
     def __init__(self, settings: WebSettings, sessions: Sessions) -> None:
         self._settings, self._sessions = settings, sessions
 
     def may_read(self, request: Request) -> bool:
-        """Whether it may see anything but the page for logging in."""
+        """True if the request may read anything besides the login page."""
         return not self._settings.needs_token_to_read or self._has_token(request) or self._has_session(request)
 
     def check_control(self, request: Request) -> None:
@@ -116,7 +115,7 @@ class Access:
 
 
 def check_origin(request: Request, settings: WebSettings) -> None:
-    """Raise HttpError where a browser says that another site sends this. Programs say nothing."""
+    """Raise HttpError if the browser reports that another site sent the request. Programs report nothing."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
     ours = f"{settings.scheme}://{request.headers.get('host', '')}"
     if site not in {"same-origin", "none"} or (origin is not None and origin.lower() != ours.lower()):
@@ -124,12 +123,12 @@ def check_origin(request: Request, settings: WebSettings) -> None:
 
 
 def cookie_name(settings: WebSettings) -> str:
-    """The name of the cookie of a session; with this prefix browsers hold its host, path and TLS to be as set."""
+    """Name of the session cookie; with the prefix browsers enforce its host, path and TLS."""
     return "kreassign" if settings.tls is None else "__Host-kreassign"
 
 
 async def body_of(request: Request) -> bytes:
-    """The content of a request. Raises HttpError where it is too long."""
+    """Content of a request. Raises HttpError if it is too long."""
     content = b""
     async for chunk in request.stream():
         content += chunk

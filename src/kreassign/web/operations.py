@@ -1,4 +1,4 @@
-"""Answers for the API and the page: functions of `kreassign.operations` with served data, and streams of runs.
+"""Answers for the API and the page: functions of `kreassign.operations` on served data, and streams of runs.
 
 The functions are blocking calls.
 """
@@ -51,12 +51,12 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def _unheard(_: str) -> None:
-    """What a report cannot show it says itself."""
+    """Discard warnings: a report itself says what it cannot show."""
 
 
 @dataclass(slots=True)
 class Served:
-    """What is served."""
+    """The served data and its operations."""
 
     settings: WebSettings
     clock: Clock = SYSTEM_CLOCK
@@ -70,7 +70,7 @@ class Served:
     # --- runs ---
 
     def clusters(self) -> Clusters:
-        """All clusters with runs."""
+        """All clusters with runs, and the named ones."""
         runs = self._runs.newest(MOST_RUNS)
         return clusters_of(runs, self.settings.clusters, self._runs.names)
 
@@ -79,28 +79,28 @@ class Served:
         return Runs(self._runs.newest(limit, cluster_id))
 
     def run(self, run_id: str) -> Run:
-        """One run, with what may be seen of it."""
+        """One run, in detail."""
         return run_of(self.live(run_id))
 
     def live(self, run_id: str) -> LiveRun:
-        """One run as it is now."""
+        """Present state of one run."""
         return self.follower(run_id).look()
 
     def follower(self, run_id: str) -> RunFollower:
-        """What follows a run."""
+        """Reader that follows the journal of a run."""
         return RunFollower(self._journal(run_id))
 
     def moves(self, run_id: str, offset: int, limit: int) -> Moves:
-        """Moves of a run, some at a time."""
+        """`limit` moves of a run from `offset` on."""
         moves = self.live(run_id).progress.moves
         return Moves(len(moves), offset, tuple(map(move_of, moves[offset : offset + limit])))
 
     def report(self, run_id: str) -> str:
-        """The report of a run, as a page of its own."""
+        """Report of a run, as an HTML page."""
         return report_page(self._journal(run_id), self.settings.data, _unheard)
 
     def metrics(self) -> bytes:
-        """Metrics of the runs that are executed, and of the latest run of each cluster."""
+        """Metrics of the active runs, and of the latest run of each cluster."""
         newest = self._runs.newest(MOST_RUNS)
         latest = {run.cluster_id: run.run_id for run in reversed(newest)}
         shown = [run for run in newest if run.is_active or latest[run.cluster_id] == run.run_id]
@@ -140,7 +140,7 @@ class Served:
     # --- plans ---
 
     def plans(self) -> Plans:
-        """The plans of the directory; none without one."""
+        """Plans in the directory; none without a directory."""
         return Plans(() if self.settings.plans is None else PlanDirectory(self.settings.plans).summaries())
 
     def plan(self, name: str) -> Plan:
@@ -150,7 +150,7 @@ class Served:
         return plan_of(plan_summary(name, file, directory.approval(name)), file)
 
     def plan_report(self, name: str) -> str:
-        """The report of a plan, as a page of its own."""
+        """Report of a plan, as an HTML page."""
         return plan_page(self._directory(name).read(name), name)
 
     def approve(self, name: str, request: ApproveRequest) -> Approved:
@@ -160,7 +160,7 @@ class Served:
         return Approved(name, found)
 
     def revoke(self, name: str, _: Nothing) -> Approved:
-        """Take an approval back."""
+        """Revoke the approval of a plan."""
         plan_files.revoke(self._directory(name).path(name))
         return Approved(name, None)
 
@@ -177,23 +177,23 @@ def _accepted(run_id: str, request: object) -> Accepted:
     return Accepted(run_id, type(request).__name__)
 
 
-# A run as server-sent events: its document again whenever something changed, until no process executes it any more.
+# A run as server-sent events: its document again after every change, until no process executes it.
 #
-# However many listen, a run is looked at twice a second, and its document written once: all who listen to the same are
-# sent the same. Whoever reads slowly is sent what is the latest by then, and what came between is left out for him.
+# However many clients listen, a run is read twice a second and its document is encoded once: all listeners get the
+# same text. Slow readers get the latest document and skip those in between.
 
 LOOK_EVERY_S = 0.5
 SILENT_LOOKS = 30
-"""After so many looks without news a comment is sent, so that who has gone is noticed."""
+"""Number of reads without changes after which a comment is sent, to detect closed connections."""
 
 MOST_STREAMS = 250
 
 Content = Callable[[LiveRun], str]
-"""What is sent of a run; a function of a module, by which those are known who listen to the same."""
+"""Encoder of a run's document; must be a module-level function, because it is part of the key of shared streams."""
 
 
 class Look(NamedTuple):
-    """What was seen of a run: the first, second, third … time."""
+    """Result of one read of a run, with its number, from 1 on."""
 
     number: int
     text: str
@@ -201,11 +201,11 @@ class Look(NamedTuple):
 
 
 class Followed:
-    """A run that somebody listens to.
+    """A run with listeners.
 
-    Of those who wait for the next look one has the turn: it waits until it is time, and looks. The others then get the
-    turn one by one and find that it was done. Turns are given in the order in which they are asked for, so that nobody
-    who waits for a look gets the one after it.
+    One of the listeners that wait for the next look holds the lock: it sleeps until the look is due, then reads the
+    run. The others then get the lock one by one and find the look done. The lock is granted in order of request, so no
+    listener misses the look that it waits for.
     """
 
     def __init__(self, make: Callable[[], RunFollower], content: Content) -> None:
@@ -217,16 +217,16 @@ class Followed:
         self.listeners = 0
 
     async def begin(self) -> None:
-        """Read the run as far as it is, if nobody did yet. Raises what that raises."""
+        """Start reading the run, unless that was done. Raises the errors of reading it."""
         if self._follower is None:
             async with self._turn:
                 self._follower = self._follower or await run_in_threadpool(self._make)
 
     async def after(self, number: int) -> Look:
-        """The latest look, once it is a later one than that of this number. Raises what reading the run raises.
+        """Return the latest look, once its number exceeds `number`. Raises the errors of reading the run.
 
-        A look is given to whoever comes soon after it, not to whoever comes later, when nobody but listeners that read
-        nothing was left to look again.
+        A look is reused for callers that come soon after it. A later caller gets a new one, because in the meantime
+        there may have been no listener that waited for a look.
         """
         async with self._turn:
             if self._latest.number <= number or anyio.current_time() >= self._old_s:
@@ -244,23 +244,23 @@ class Followed:
 
 @dataclass(slots=True)
 class Streams:
-    """The streams that are open; `count` of them now. Once the server `is_ending`, they end by themselves."""
+    """Open streams; `count` of them now. They end once the server `is_ending`."""
 
     count: int = 0
     is_ending: Callable[[], bool] = lambda: False
     _followed: dict[tuple[str, Content], Followed] = field(default_factory=dict)
 
     async def answer(self, run_id: str, follower: Callable[[str], RunFollower], content: Content) -> StreamingResponse:
-        """The answer that streams a run; `follower` makes what follows it. Raises HttpError where too many are open."""
+        """Stream a run as the answer; `follower` creates its reader. Raises HttpError if too many streams are open."""
         if self.count >= MOST_STREAMS:
             raise HttpError(503, "too many streams", f"{MOST_STREAMS} streams are open; close others first")
-        # `content` must be one function for all requests: one made for each would follow the run once for each.
+        # `content` must be the same function for all requests, or each request would read the run on its own.
         key = (run_id, content)
         followed = self._followed.setdefault(key, Followed(partial(follower, run_id), content))
         try:
             await followed.begin()
         finally:
-            # Whoever begins to listen brings it back; nothing is kept of who does not, or of runs that are not there.
+            # A stream that starts adds the entry again; runs that are unknown or have no listener leave none.
             if not followed.listeners and self._followed.get(key) is followed:
                 del self._followed[key]
         return StreamingResponse(self._events(key, followed), media_type="text/event-stream")
@@ -279,7 +279,7 @@ class Streams:
                 del self._followed[key]
 
     async def _events(self, key: tuple[str, Content], made: Followed) -> AsyncIterator[str]:
-        """Ends with the run; whoever goes away before ends it too."""
+        """Events until the end of the run, or until the client disconnects."""
         with self._listening(key, made) as followed:
             last, number, silent = "", 0, 0
             while True:

@@ -1,4 +1,4 @@
-"""The pages for people: templates filled with what operations return."""
+"""HTML pages: templates filled with the results of operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kreassign.web.operations import Served, Streams
 from kreassign.web.records import SHOWN_MOVES, Broker, Move, Run, RunPace, run_of
 from kreassign.web.settings import LONGEST_S, HttpError, Sessions, WebSettings
 
-# A run as texts, for the page: what the template writes first is what the stream writes later. Pure.
+# A run as texts of the page: the same ones in the template and later in the stream. Pure.
 
 GOOD, BAD, BUSY, IDLE = "good", "bad", "busy", "idle"
 _TONES = {"done": GOOD, "failed": BAD, "cancelled": BAD, "unreadable": BAD, "paused": IDLE}
@@ -50,10 +50,10 @@ MOVE_COLUMNS = ("Partition", "From", "To", "State", "Copied", "Rate", "Ends in")
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """A run in words and cells.
+    """A run as texts and table cells.
 
-    `fields` are texts by their name on the page, `fraction` is how much is copied, None where that is unknown. `lists`
-    are sentences, `tables` rows of cells. `tone` is the colour of the state.
+    `fields` are texts by their name on the page, `fraction` is the copied part, None if unknown. `lists` are sentences,
+    `tables` rows of cells. `tone` is the colour of the state.
     """
 
     tone: str
@@ -64,7 +64,7 @@ class ShownRun:
 
 
 def shown(run: Run) -> ShownRun:
-    """A run for people."""
+    """Convert a run to texts."""
     summary, throttle = run.summary, format_rate(run.throttle_bytes_per_s)
     if run.is_throttle_adaptive:
         throttle = "adaptive"
@@ -97,7 +97,7 @@ def shown(run: Run) -> ShownRun:
 
 
 def pace_text(pace: RunPace) -> str:
-    """The order and the limits of a run."""
+    """Order and limits of a run's moves, as text."""
     source, destination = pace.max_moves_per_source, pace.max_moves_per_destination
     limits = [(pace.max_moves, "in flight")]
     limits += [(source, "per broker")] if source == destination else [(source, "from each"), (destination, "to each")]
@@ -106,12 +106,12 @@ def pace_text(pace: RunPace) -> str:
 
 
 def tone(state: str, *, is_active: bool) -> str:
-    """The colour of a state: what it ended in, that it goes on, or that nobody sees to it any more."""
+    """Colour of a state: by its result, as active, or as without a process."""
     return _TONES.get(state, BUSY if is_active else BAD)
 
 
 def state_text(run: RunSummary) -> str:
-    """The state of a run in words."""
+    """State of the run in words."""
     return run_state(
         run.state,
         is_active=run.is_active,
@@ -122,7 +122,7 @@ def state_text(run: RunSummary) -> str:
 
 
 def eta_text(run: Run) -> str:
-    """When a run ends, or why nobody can say."""
+    """Time to the end of a run, or why it is unknown; `-` after its end."""
     if run.summary.ended_ms is not None:
         return "-"
     if run.eta is None:
@@ -169,7 +169,7 @@ _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc\s*=)[^>]*>(.*?)</script>", re
 
 
 class Pages:
-    """The pages, and what they need."""
+    """The pages, with their data and access control."""
 
     def __init__(
         self, settings: WebSettings, served: Served, access: Access, sessions: Sessions, streams: Streams
@@ -180,7 +180,7 @@ class Pages:
         self._templates.globals |= {"state_text": state_text, "tone": tone}
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """Routes of all pages."""
         return [
             Route("/", self._read(self._index)),
             Route("/runs/{run_id}", self._read(self._run)),
@@ -197,7 +197,7 @@ class Pages:
         ]
 
     def problem(self, problem: HttpError) -> HTMLResponse:
-        """The page that says what went wrong."""
+        """Page that describes a problem."""
         return self._page("problem.html", problem.status, problem=problem)
 
     def _page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -207,7 +207,7 @@ class Pages:
         return HTMLResponse(content, status)
 
     def _read(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        """What only those see who may read; browsers of others are led to where they can log in."""
+        """Require permission to read; redirect other browsers to the login page."""
 
         async def read(request: Request) -> Response:
             if not self._access.may_read(request):
@@ -260,7 +260,7 @@ class Pages:
         content = await run_in_threadpool(self._served.metrics)
         return Response(content, media_type="text/plain; version=0.0.4")
 
-    # --- sessions of browsers, where reading needs the token ---
+    # --- sessions of browsers, if reading needs the token ---
 
     async def _login_form(self, _: Request) -> Response:
         return self._page("login.html", is_wrong=False)
@@ -287,7 +287,7 @@ class Pages:
 
 
 def _fields(live: LiveRun) -> str:
-    """What the page of a run shows of it."""
+    """Encode the texts of a run's page."""
     return text(shown(run_of(live)))
 
 
@@ -296,14 +296,14 @@ def _report(page: str) -> Response:
 
 
 def _field(body: bytes, name: str) -> str | None:
-    """A field of a form."""
+    """First value of a field of a form; None if missing."""
     return next(iter(parse_qs(body.decode("utf-8", "replace")).get(name, [])), None)
 
 
 def report_policy(page: str) -> str:
-    """What a report may do: it is a page of its own, with styles and scripts inside, and without this page's rights.
+    """Content security policy of a report: a page with its own styles and scripts, without this page's rights.
 
-    Just its own scripts run, by their hashes. Sandboxed, it has no origin: it can neither ask for anything here nor see
+    Only its own scripts run, by their hashes. Sandboxed, it has no origin: it can neither send requests here nor read
     what this page stores in the browser.
     """
     hashes = {b64encode(sha256(script.encode()).digest()).decode() for script in _INLINE_SCRIPT.findall(page)}

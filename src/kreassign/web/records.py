@@ -1,6 +1,6 @@
-"""What the HTTP API answers with: one class per document, from which its JSON and its schema follow. Pure.
+"""Answers of the HTTP API: one class per document, from which its JSON and its schema are generated. Pure.
 
-Times are ms since the epoch, sizes bytes, rates bytes per second. What is not known is null.
+Times are ms since the epoch, sizes bytes, rates bytes per second. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_IN_FLIGHT = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong, as in RFC 9457."""
+    """A problem, as in RFC 9457."""
 
     title: str
     status: int
@@ -35,17 +35,17 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs, the newest first."""
+    """Runs, newest first."""
 
     runs: tuple[RunSummary, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster on which there were runs, or which the file of clusters names. `active_run` is executed now.
+    """A cluster with runs, or one that the file of clusters names. `active_run` is the run being executed.
 
-    `name` is that of the file, `bootstrap_server` is where it says that the cluster is. Of a named cluster without a
-    run nobody knows the id: the page asks no cluster.
+    `name` and `bootstrap_server` are those of the file. The id of a named cluster without runs is unknown: the page
+    queries no cluster.
     """
 
     cluster_id: str | None
@@ -58,14 +58,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters, the one of the newest run first, then those without runs."""
+    """Clusters, that of the newest run first, then those without runs."""
 
     clusters: tuple[Cluster, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EtaRange:
-    """Seconds from now."""
+    """Seconds from now, as a range."""
 
     earliest_s: float
     expected_s: float
@@ -74,7 +74,7 @@ class EtaRange:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """What the moves of a run are to one broker now."""
+    """Present load of one broker by the moves of a run."""
 
     broker: int
     reassigning_partitions: int
@@ -89,7 +89,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class RunPace:
-    """The order of moves, and how many may be in flight; null for any number."""
+    """Order of moves, and limits on moves in flight; null for no limit."""
 
     order: str
     max_moves: int | None
@@ -99,7 +99,7 @@ class RunPace:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move that copies something."""
+    """One move that copies data."""
 
     topic: str
     partition: int
@@ -115,7 +115,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run in detail. `moves` has those that copy something, the first of them: first those that go on."""
+    """A run in detail. `moves` are the first of those that copy data, moves in progress first."""
 
     summary: RunSummary
     phase: str
@@ -141,7 +141,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Some of the moves of a run that copy something, in the order of the plan, from `offset` on."""
+    """Moves of a run that copy data, in the order of the plan, from `offset` on."""
 
     total: int
     offset: int
@@ -150,14 +150,14 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Plans of the directory that is served."""
+    """Plans in the served directory."""
 
     plans: tuple[PlanSummary, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One partition of a plan; `original` is empty where the plan has no facts."""
+    """One partition of a plan; `original` is empty if the plan has no facts."""
 
     topic: str
     partition: int
@@ -169,10 +169,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan in detail. `changes` are the first ones; `remaining` is what it leaves undone.
+    """A plan in detail. `changes` are the first ones; `remaining` is left undone.
 
-    `limits` are those of brokers, null where the plan has no facts. `unknown_goals` were left out because no load of
-    them is known; `uneven_topics` have partitions of unequal size.
+    `limits` are those of brokers, null if the plan has no facts. `unknown_goals` were left out because their load is
+    not known; `uneven_topics` have partitions of unequal size.
     """
 
     summary: PlanSummary
@@ -190,7 +190,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """That a run has taken in what was asked of it."""
+    """Confirmation that a run has received a request."""
 
     run_id: str
     request: str
@@ -206,10 +206,10 @@ class ThrottleRequest:
 
 @dataclass(frozen=True, slots=True)
 class PaceRequest:
-    """What to change of the order and the limits of a run; null leaves it as it is, a limit of 0 removes it.
+    """Changes of the order and the limits of a run; null keeps the present value, a limit of 0 removes it.
 
-    `order` is one of makespan, relief, small-first, large-first, name; `max_moves_per_broker` is from each broker, and
-    to each.
+    `order` is one of makespan, relief, small-first, large-first, name; `max_moves_per_broker` applies to each source
+    and to each destination.
     """
 
     order: str | None = None
@@ -231,7 +231,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class ApproveRequest:
-    """Approve a plan as somebody saw it: `plan_id` is what was looked at."""
+    """Approve a plan; `plan_id` is the version that was reviewed."""
 
     plan_id: str
     approved_by: str
@@ -240,7 +240,7 @@ class ApproveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The approval of a plan; null once it was revoked."""
+    """Approval of a plan; null if revoked."""
 
     name: str
     approval: Approval | None
@@ -249,7 +249,7 @@ class Approved:
 def clusters_of(
     runs: tuple[RunSummary, ...], named: tuple[NamedCluster, ...] = (), names: Mapping[str, str] = MappingProxyType({})
 ) -> Clusters:
-    """The clusters of these runs, of which the newest comes first, and those that are named; `names` are by id."""
+    """Clusters of these runs, with the newest run first, and named ones; `names` are by id."""
     counts = Counter(run.cluster_id for run in runs)
     latest: dict[str, RunSummary] = {}
     active: dict[str, str] = {}
@@ -268,7 +268,7 @@ def clusters_of(
 
 
 def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
-    """A run in detail."""
+    """Convert a run to its document, with the first `shown` moves."""
     found, metrics, progress = live.history, live.metrics, live.progress
     end = progress.end
     return Run(
@@ -302,13 +302,13 @@ def run_of(live: LiveRun, shown: int = SHOWN_MOVES) -> Run:
 
 
 def pace_of(pace: Pace) -> RunPace:
-    """The order and limits of a run."""
+    """Order and limits of a run."""
     caps = pace.caps
     return RunPace(pace.order.value, caps.cluster.moves, caps.source.moves, caps.destination.moves)
 
 
 def pace_change_of(request: PaceRequest) -> PaceChange:
-    """What a request changes. Raises InputError for what cannot be meant."""
+    """Changes that a request asks for. Raises InputError for invalid values."""
     orders = [order.value for order in Order]
     if request.order is not None and request.order not in orders:
         raise InputError(f"{shortened(printable(request.order))!r} is no order; it is one of {', '.join(orders)}")
@@ -326,7 +326,7 @@ def pace_change_of(request: PaceRequest) -> PaceChange:
 
 
 def move_of(move: MoveProgress) -> Move:
-    """One move."""
+    """Convert one move to its document."""
     estimate = move.estimate
     return Move(
         *move.topic_partition, move.original, move.target, move.status.value, estimate.done_bytes, estimate.left_bytes,
@@ -335,7 +335,7 @@ def move_of(move: MoveProgress) -> Move:
 
 
 def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
-    """A plan in detail."""
+    """Convert a plan to its document."""
     facts = file.facts
     known = {} if facts is None else {fact.topic_partition: fact for fact in facts.partitions}
     changes = []

@@ -1,4 +1,4 @@
-"""Serve the page with uvicorn, in this thread, until a signal ends it."""
+"""Serve the page with uvicorn, in this thread, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from kreassign.web.pages import Pages
 from kreassign.web.records import Problem, run_of
 from kreassign.web.settings import HttpError, Sessions, WebSettings, problem_of
 
-# The application: the API, the pages, and what is answered when something goes wrong.
+# The application: API, pages, and answers to errors.
 
 SYSTEM_CLOCK = SystemClock()
 
 
 def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Streams | None = None) -> App:
-    """An ASGI application that serves what the settings say, and to whom. Import it only with kreassign[web]."""
+    """Create the ASGI application for these settings. Import it only with kreassign[web]."""
     served, sessions = Served(settings, clock), Sessions(clock)
     streams = streams or Streams()
     access = Access(settings, sessions)
@@ -89,16 +89,16 @@ def _problem(error: Exception) -> HttpError:
 
 
 LAST_S = 2
-"""So long open answers may take once the end was asked for: streams would never end."""
+"""Seconds for open answers after a stop signal: streams would never end."""
 
 MOST_CONNECTIONS = MOST_STREAMS + 100
-"""Streams leave room for whoever asks for a page."""
+"""Leaves room for requests of pages beside the streams."""
 
 SILENCE_S = 30
 
 
 def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. `announce` gets the address. Raises InputError where that cannot be had."""
+    """Serve until Ctrl-C or SIGTERM. `announce` gets the address. Raises InputError if the address cannot be used."""
     made = server(settings)
     with listening(settings) as listener:
         announce(settings.address(listener.getsockname()[1]))
@@ -106,7 +106,7 @@ def serve(settings: WebSettings, announce: Callable[[str], None]) -> None:
 
 
 def listening(settings: WebSettings) -> socket.socket:
-    """A socket at the address of the settings. Raises InputError."""
+    """Open a socket at the address of the settings. Raises InputError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server((settings.host, settings.port), family=family)
@@ -117,7 +117,7 @@ def listening(settings: WebSettings) -> socket.socket:
 
 
 def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Server:
-    """The server; what it is told about clients by headers it does not believe."""
+    """Create the server. It ignores headers that claim the client's address."""
     tls, streams = settings.tls, streams or Streams()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     try:
@@ -129,7 +129,7 @@ def server(settings: WebSettings, streams: Streams | None = None) -> uvicorn.Ser
             ssl_certfile=None if tls is None else tls.certificate, ssl_keyfile=None if tls is None else tls.key,
         )  # fmt: skip
         config.load()
-    except OSError as error:  # that is what the ssl module raises, too
+    except OSError as error:  # also raised by the ssl module
         files = "" if tls is None else f" ({tls.certificate}, {tls.key})"
         raise InputError(f"the certificate or its key cannot be used{files}: {error}") from error
     made = uvicorn.Server(config)

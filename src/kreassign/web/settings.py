@@ -1,6 +1,6 @@
-"""How the page is served: where, to whom, and what it allows; sessions of browsers; and problems as answers.
+"""Settings of the page (address, access, permissions), sessions of browsers, and errors as answers.
 
-What is not safe is refused before anything is served. Needs no package of the extra, for the command reads it first.
+Unsafe settings are refused before serving. Needs no package of the extra, because the command reads it first.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kreassign.operations.run_journals import NamedCluster
 
 DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
-"""Characters: of a token that is random, more than anybody can try."""
+"""In characters: too many to guess, if the token is random."""
 
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Token:
-    """The token of the page. Only its hash is kept, and compared in constant time; nothing shows it."""
+    """The token of the page. Only its hash is kept, and compared in constant time; it is never shown."""
 
     __slots__ = ("_digest",)
 
@@ -39,7 +39,7 @@ class Token:
         self._digest = sha256(text.encode()).digest()
 
     def matches(self, text: str | None) -> bool:
-        """Whether this is the token."""
+        """True if `text` is the token."""
         given = sha256((text or "").encode(errors="surrogatepass")).digest()
         return hmac.compare_digest(given, self._digest)
 
@@ -49,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The files of a certificate, with its chain, and of its private key, both PEM."""
+    """Files of a certificate with its chain, and of its private key, both PEM."""
 
     certificate: Path
     key: Path
@@ -57,11 +57,11 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """What is served where. Raises InputError for what would let others in.
+    """Settings of the page. Raises InputError for settings that would let others in.
 
-    `names` are host names by which browsers may ask besides those of this machine: all others are refused, because a
-    page of somebody else could have led a browser here by one (DNS rebinding). `plans` is a directory of plans, `data`
-    one of tables, for reports. `clusters` are those that have names.
+    `names` are allowed host names besides those of this machine: requests with others are refused, because a foreign
+    page could have led a browser here by them (DNS rebinding). `plans` is a directory of plans, `data` one of tables,
+    for reports. `clusters` are the named ones.
     """
 
     state_dir: Path
@@ -91,7 +91,7 @@ class WebSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach the page."""
         try:
             return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
@@ -99,16 +99,16 @@ class WebSettings:
 
     @property
     def needs_token_to_read(self) -> bool:
-        """Whether reading needs the token too: wherever others can reach the page."""
+        """True if reading needs the token too: if other machines can reach the page."""
         return not self.is_local
 
     @property
     def scheme(self) -> str:
-        """Http or https."""
+        """URL scheme: http or https."""
         return "http" if self.tls is None else "https"
 
     def address(self, port: int) -> str:
-        """Where it is, once it listens on this port."""
+        """URL of the page when it listens on this port."""
         host = self.names[0] if self.names and not self.is_local else _host_of_url(self.host)
         return f"{self.scheme}://{host}:{port}/"
 
@@ -117,21 +117,21 @@ def _host_of_url(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-# Sessions of browsers that may read: random names, kept in memory, for half a day.
+# Sessions of browsers that may read: random names, kept in memory for half a day.
 
 LONGEST_S = 12 * 3_600
 MOST = 100
 
 
 class Sessions:
-    """The sessions that are open. Only the hashes of their names are kept."""
+    """Open sessions. Only hashes of their names are kept."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._opened: dict[bytes, float] = {}
 
     def begin(self) -> str:
-        """Begin a session; its name. The oldest ones end where there are too many."""
+        """Begin a session and return its name. The oldest ones end if there are too many."""
         name = secrets.token_urlsafe(32)
         self._opened[_key(name)] = self._clock.monotonic_s()
         while len(self._opened) > MOST:
@@ -139,12 +139,12 @@ class Sessions:
         return name
 
     def is_open(self, name: str | None) -> bool:
-        """Whether there is a session of this name. Looked up by its hash: how long that takes tells nothing of it."""
+        """True if this session is open. The lookup is by hash, so its timing reveals nothing."""
         opened_s = None if name is None else self._opened.get(_key(name))
         return opened_s is not None and self._clock.monotonic_s() - opened_s < LONGEST_S
 
     def close(self, name: str | None) -> None:
-        """End a session, if there is one of this name."""
+        """End the session of this name, if there is one."""
         if name is not None:
             self._opened.pop(_key(name), None)
 
@@ -153,11 +153,11 @@ def _key(name: str) -> bytes:
     return sha256(name.encode(errors="surrogatepass")).digest()
 
 
-# What goes wrong with a request, as an answer: a document of RFC 9457 for programs, a page for people.
+# Errors of requests as answers: RFC 9457 documents for programs, a page for people.
 
 
 class HttpError(Exception):
-    """A request that is not answered as it was meant."""
+    """A request that is answered with an error."""
 
     def __init__(self, status: int, title: str, detail: str) -> None:
         super().__init__(detail)
@@ -166,7 +166,7 @@ class HttpError(Exception):
 
 @contextmanager
 def not_found() -> Iterator[None]:
-    """What an address names is not there: an InputError within the block becomes 404."""
+    """Turn an InputError within the block into 404: the address names something unknown."""
     try:
         yield
     except InputError as error:
@@ -174,7 +174,7 @@ def not_found() -> Iterator[None]:
 
 
 def problem_of(error: KreassignError | OSError) -> HttpError:
-    """The answer to an error of an operation."""
+    """Convert an error of an operation to the answer."""
     if isinstance(error, ExecutionError):
         return HttpError(409, "the run cannot do that now", str(error))
     if isinstance(error, InputError):
