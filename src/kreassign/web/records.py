@@ -74,7 +74,7 @@ class EtaRange:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """Present load of one broker by the moves of a run."""
+    """Part of one broker in the moves of a run now."""
 
     broker: int
     reassigning_partitions: int

@@ -261,7 +261,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a plan may and must change.
+    """Permitted and required changes of a plan.
 
     `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. With `repair_racks` present
     violations of the rack rule are repaired; without, no partition gets worse. `least_topic_leaders` is the least
@@ -270,7 +270,7 @@ class Rules:
     topic's replicas, after all bands; None to ignore it. `topic_leaders` is the same for the leaders of every topic.
     `consumer_racks` has by topic the part of its reads from each rack, if consumers fetch from followers. With
     `only_forced` bands decide only the targets of forced moves: any other replica keeps its position and log directory,
-    and a leader that may stay leads. More moves only if a hard limit would be exceeded. With `failover` the order of
+    and a leader that may stay leads. Others move only if a hard limit would be exceeded. With `failover` the order of
     replicas, and what the bands leave free, prepare for the loss of one more broker or rack: it is the tolerance of the
     survivors' bands, infinite if only capacities count, None if it is no goal.
     """

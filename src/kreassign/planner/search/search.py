@@ -253,7 +253,7 @@ def _changeable(problem: Problem) -> Problem:
 
 
 def _force(search: Search) -> None:
-    """Do drains, dead brokers, racks, factors, barred leaders; what does not fit the budget is `undone`."""
+    """Make forced changes (drains, dead brokers, racks, factors, leaders); those beyond the budget are `undone`."""
     problem, encoding, state = search.problem, search.encoding, search.state
     if problem.rules.only_forced:
         undo_copies_of_start(search)

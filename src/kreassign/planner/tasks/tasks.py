@@ -265,11 +265,11 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
 
 
-# Plan for the live brokers, and leave dead ones to `repair`.
+# Plan for the live brokers; `repair` handles dead ones.
 
 
 def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
-    """Leave dead brokers and lost copies as they are; return the problem and a sentence for each broker with any.
+    """Ignore dead brokers and lost copies; return the problem and a sentence for each broker with any.
 
     Partitions with a copy there are fixed; only those that the task forces to change are repaired with it, because a
     change of such a list recreates all its replicas. A dead broker receives nothing, and its target load is what it is

@@ -1,5 +1,5 @@
-// What the pages do by themselves: follow a run, and ask for what its operator wants. Text goes in as text, never as
-// markup: names come from clusters.
+// Behaviour of the pages: follow a run, and send its operator's requests. Text is inserted as text, never as markup:
+// names come from clusters.
 "use strict";
 
 const TOKEN = "kreassign-token";
@@ -56,7 +56,7 @@ function resize(parent, count, make) {
   while (parent.children.length < count) parent.append(make());
 }
 
-// --- asking for something ---
+// --- sending requests ---
 
 function showLock() {
   const token = sessionStorage.getItem(TOKEN);

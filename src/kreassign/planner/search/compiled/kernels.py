@@ -23,7 +23,7 @@ REMOVED = -2
 
 
 class Encoding(NamedTuple):
-    """Constants of the search. N brokers, P partitions, S slots, R goals.
+    """Arrays that the search does not change. N brokers, P partitions, S slots, R goals.
 
     Each further array and dimension adds cost to many calls: 10 % of a search for two arrays.
     """
@@ -61,7 +61,7 @@ FIXED = -1
 
 
 class State(NamedTuple):
-    """Variables of the search."""
+    """Arrays that the search changes."""
 
     places: IndexArray  # (S,) broker index, UNPLACED or REMOVED
     leaders: IndexArray  # (P,) slot that leads
