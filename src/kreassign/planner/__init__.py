@@ -1,4 +1,4 @@
-"""From load to a plan: pure, and ignorant of clusters, files and Spark."""
+"""Compute plans from loads, without clusters, files and Spark. Pure."""
 
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import BytesBound, Changes, bytes_bound, changes_of, least_seconds, predict

@@ -26,7 +26,7 @@ TOPIC_LEADERS = "topic-leaders"
 """A goal that is not a load of brokers: see `search/spread.py`."""
 
 FAILOVER = "failover"
-"""A goal that is not a load of brokers: see `search/failover.py`."""
+"""A goal that is not a load of brokers: see `search/spread.py`."""
 
 
 class PartitionLoads(Protocol):

@@ -75,7 +75,7 @@ class Served:
         return clusters_of(runs, self.settings.clusters, self._runs.names)
 
     def runs(self, limit: int, cluster_id: str | None) -> Runs:
-        """The newest runs."""
+        """Newest runs, at most `limit`, of one cluster or all."""
         return Runs(self._runs.newest(limit, cluster_id))
 
     def run(self, run_id: str) -> Run:

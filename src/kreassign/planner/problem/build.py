@@ -1,4 +1,4 @@
-"""Build a problem: from brokers and partitions one by one, or from columns of the snapshot and load tables.
+"""Build a problem from single brokers and partitions, or from columns of the snapshot and load tables.
 
 `problem_of` takes objects, for small inputs. `problem_from` takes columns, without an object per replica. Both use the
 default policy; `with_policy` and `dataclasses.replace` set others.

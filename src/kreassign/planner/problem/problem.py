@@ -349,7 +349,7 @@ class Problem:
 
     @property
     def limits(self) -> Limits:
-        """The bands as numbers.
+        """Bands and capacities as numbers per broker.
 
         Bands of counts are whole numbers: those inside the band, and always the two next to the mean.
         """

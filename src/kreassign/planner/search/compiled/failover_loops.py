@@ -1,4 +1,4 @@
-"""The loops of `failover.py`, compiled.
+"""Loops of the failover goal (`search/spread.py`), compiled.
 
 A *loss* is that of a broker (its index) or of a rack (N plus its number). The load of a broker after a loss is
 `base + added`; its excess is the part above `limit`. Changing one partition affects the two losses of its leader, so a
