@@ -1,4 +1,4 @@
-"""A cluster in a box: a controller, brokers that really take time to move data, and Kafka's protocol in front."""
+"""A simulated cluster: a controller, brokers that take time to move data, and Kafka's protocol in front."""
 
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin

@@ -1,4 +1,4 @@
-"""How clients get in: users and their passwords (SASL/PLAIN), listeners with their addresses, and permissions."""
+"""Client access: users and passwords (SASL/PLAIN), listeners with their addresses, and permissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoginVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """User names with their passwords. Passwords do not show when this is printed."""
+    """User names with their passwords, which `repr` hides."""
 
     passwords: Mapping[str, str]
 
@@ -53,7 +53,7 @@ class Users:
         return None
 
 
-# Where the nodes of a twin can be reached, and how a node shows on a listener.
+# Addresses of the nodes of a twin, by listener.
 
 
 class Address(NamedTuple):
@@ -79,21 +79,21 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node as its clients see it: by one listener."""
+    """A node as its clients see it through one listener."""
 
     id: int
     endpoint: Endpoint
     listener: Listener
 
 
-# Access rules, as simple as tests of denied calls need them. Rules only allow; what no rule allows is
-# denied, as with Kafka's standard authorizer and no super user.
+# Access rules, as simple as tests of denied calls need them. Rules only allow; everything else is denied, as with
+# Kafka's standard authorizer and no super user.
 
 ANONYMOUS = "User:ANONYMOUS"
 
 
 class Operation(IntEnum):
-    """What a rule allows, with Kafka's number for it."""
+    """An operation of a rule, with Kafka's number for it."""
 
     READ = 3
     WRITE = 4
@@ -107,7 +107,7 @@ class Operation(IntEnum):
     IDEMPOTENT_WRITE = 12
 
 
-# What comes with another permission in Kafka.
+# Permissions that imply another, as in Kafka.
 _IMPLIED_BY: dict[Operation, frozenset[Operation]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
@@ -123,7 +123,7 @@ ALL_GROUPS = "*"
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """One principal (`User:name`) may do one thing: to a topic or a group, to all, or (neither) to the cluster."""
+    """An operation that a principal (`User:name`) may run: on a topic, a group, all, or (neither) the cluster."""
 
     principal: str
     operation: Operation
@@ -133,13 +133,13 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The rules of a cluster, and the principals that may do everything."""
+    """The rules of a cluster, and the super users, who may do everything."""
 
     rules: frozenset[Allow]
     super_users: frozenset[str] = frozenset()
 
     def allows(self, principal: str, operation: Operation, topic: str | None = None) -> bool:
-        """Whether someone may do this to a topic, or (topic None) to the cluster."""
+        """Whether a principal may run an operation on a topic, or (topic None) on the cluster."""
         topics = (None,) if topic is None else (topic, ALL_TOPICS)
         return principal in self.super_users or any(
             Allow(principal, enough, one) in self.rules
@@ -148,7 +148,7 @@ class Permissions:
         )
 
     def allows_group(self, principal: str, operation: Operation, group: str) -> bool:
-        """Whether someone may do this to a group."""
+        """Whether a principal may run an operation on a consumer group."""
         return principal in self.super_users or any(
             Allow(principal, enough, group=one) in self.rules
             for enough in _sufficient_operations(operation)
@@ -157,5 +157,5 @@ class Permissions:
 
 
 def _sufficient_operations(operation: Operation) -> frozenset[Operation]:
-    """The operations whose permission is enough for this one."""
+    """The operations whose permission allows this one."""
     return _IMPLIED_BY.get(operation, frozenset()) | {operation}

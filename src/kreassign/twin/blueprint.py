@@ -37,16 +37,16 @@ from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERA
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic, tiering_of
 
 PORT = 9092
-# Shared by the many partitions that are not being moved.
+# Shared by all partitions that are not being moved, to save memory.
 _NOTHING: Mapping[int, int] = {}
 _NOWHERE: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlan:
-    """A broker to begin with. Without an address it is `broker-<id>:9092`, a name that only means something inside.
+    """An initial broker. Without an address it is `broker-<id>:9092`, a name that resolves nowhere else.
 
-    One that `is_down` is known to the controller and fenced; it can be started.
+    A broker that `is_down` is known to the controller and fenced; it can be started.
     """
 
     id: int
@@ -63,7 +63,7 @@ class BrokerPlan:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """A partition to begin with. Without an ISR all replicas on running brokers are in sync.
+    """An initial partition. Without an ISR all replicas on running brokers are in sync.
 
     Without a leader the first running member of the ISR leads. `paths` names the log directory of each replica; where
     it is empty the brokers choose. A move in progress has its `adding` and `removing` replicas, both among
@@ -89,7 +89,7 @@ class PartitionPlan:
             raise InputError(f"{len(self.replicas)} replicas have {len(self.paths)} log directories; give one for each")
 
     def in_sync(self, down: Collection[int] = ()) -> tuple[int, ...]:
-        """The ISR to begin with; when all brokers of it are `down`, the one that was the last to go."""
+        """The initial ISR; if all of its brokers are `down`, the last one to go down."""
         if self.isr is not None:
             return self.isr
         if not self.adding and not down:
@@ -98,7 +98,7 @@ class PartitionPlan:
         return tuple(broker for broker in complete if broker not in down) or complete[:1]
 
     def first_leader(self, down: Collection[int] = ()) -> int:
-        """Who leads to begin with; `NO_LEADER` for nobody."""
+        """The initial leader; `NO_LEADER` if there is none."""
         if self.leader is not None:
             return self.leader
         in_sync = self.in_sync(down)
@@ -107,7 +107,7 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """A topic to begin with: its partitions in the order of their numbers, and its configuration."""
+    """An initial topic: its partitions in the order of their numbers, and its configuration."""
 
     name: str
     partitions: tuple[PartitionPlan, ...]
@@ -116,7 +116,7 @@ class TopicPlan:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A whole cluster. `broker_configs` is by broker id; None stands for the default of all brokers."""
+    """A whole cluster. `broker_configs` is by broker id; None is the default of all brokers."""
 
     brokers: tuple[BrokerPlan, ...]
     topics: tuple[TopicPlan, ...] = ()
@@ -135,12 +135,12 @@ class Blueprint:
 
     @property
     def has_tiered_topics(self) -> bool:
-        """Whether a topic has its older segments in remote storage (KIP-405)."""
+        """Whether any topic has its older segments in remote storage (KIP-405)."""
         return any(tiering_of(topic.configs) is not None for topic in self.topics)
 
     @property
     def traffic(self) -> dict[TopicPartition, Traffic]:
-        """What is in each partition and what is written to it; the empty ones are left out."""
+        """Size and write rate of each partition; empty partitions are left out."""
         return {key: plan.traffic for key, plan in self._partitions() if plan.traffic != EMPTY}
 
     @property
@@ -150,7 +150,7 @@ class Blueprint:
 
     @property
     def ongoing(self) -> dict[TopicPartition, OngoingReassignment]:
-        """The partitions that are being moved."""
+        """The partitions that are being moved, with their adding and removing replicas."""
         return {
             key: OngoingReassignment(plan.replicas, plan.adding, plan.removing)
             for key, plan in self._partitions()
@@ -159,7 +159,7 @@ class Blueprint:
 
     @property
     def directory_moves(self) -> dict[TopicPartitionReplica, str]:
-        """The copies that are being moved to another directory of their broker."""
+        """Target directory of each copy that moves between directories of its broker."""
         return {
             TopicPartitionReplica(broker, *key): path
             for key, plan in self._partitions()
@@ -168,11 +168,11 @@ class Blueprint:
 
     @property
     def held_bytes(self) -> dict[tuple[TopicPartition, int], int]:
-        """What copies that are out of sync have already, by partition and broker."""
+        """Bytes that copies out of sync hold already, by partition and broker."""
         return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
 
     def records(self, rng: random.Random) -> Iterator[Record]:
-        """The metadata log of such a cluster; `rng` draws the ids of directories and topics."""
+        """The metadata log of this cluster; `rng` draws the ids of directories and topics."""
         directories = _Directories()
         for broker in self.brokers:
             log_dirs = tuple(LogDirInfo(log_dir.path, new_id(rng)) for log_dir in broker.hardware.log_dirs)
@@ -194,11 +194,11 @@ class Blueprint:
 
 
 ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
-"""The default of all brokers as the owner of configuration."""
+"""The config resource of the default of all brokers."""
 
 
 def seeded_random(seed: str) -> random.Random:
-    """The random numbers of a twin: the same for the same seed."""
+    """The random number generator of a twin: equal seeds give equal numbers."""
     return random.Random(seed)  # noqa: S311 - nothing secret is drawn
 
 
@@ -210,7 +210,7 @@ def new_id(rng: random.Random) -> str:
 def small_cluster(
     broker_count: int, *, racks: tuple[str, ...] = (), log_dirs: int = 2, addresses: Mapping[int, Address] | None = None
 ) -> Blueprint:
-    """Equal brokers 0, 1, 2 …, the racks dealt out in turn, without topics."""
+    """A cluster of equal brokers 0, 1, 2 … without topics, racks assigned in turn."""
     return Blueprint(
         tuple(
             BrokerPlan(
@@ -225,21 +225,21 @@ def small_cluster(
 
 
 class _Directories:
-    """Log directories of all brokers, and how many replicas each has been given."""
+    """Log directories of all brokers, with the number of replicas placed in each."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[int, str], str] = {}
         self._counts: dict[int, dict[str, int]] = {}
 
     def add(self, broker: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
-        """The directories of a broker."""
+        """Register the directories of a broker."""
         self._ids |= {(broker, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
         self._counts[broker] = dict.fromkeys((log_dir.path for log_dir in log_dirs), 0)
 
     def place(self, broker: int, path: str | None) -> str:
-        """The id of the directory of one more replica: of this path, or of the emptiest as brokers choose it.
+        """Place another replica; return the id of its directory: of `path`, or the emptiest, as brokers choose it.
 
-        A broker that the cluster has not got has no directories.
+        A broker that is not in the cluster has no directories.
         """
         counts = self._counts.get(broker)
         if counts is None:
@@ -287,15 +287,15 @@ class Speeds:
 
 
 TYPICAL = Speeds()
-"""Those of fast disks and of ten gigabits per second."""
+"""Fast disks and a network of ten gigabits per second."""
 
 
 def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
-    """The twin of a cluster as it was found, with its moves under way.
+    """The twin of a cluster as its snapshot shows it, with its moves in progress.
 
-    Every log directory has a disk of its own, as large as what it holds and what was free. One that was offline is
-    left out; so its copies, which are out of sync, are brought back to other directories. A broker that is only known
-    from replica lists is down. Raises InputError if the snapshot contradicts itself.
+    Every log directory has a disk of its own, as large as its used plus its free bytes. Offline directories are
+    left out, so their copies, which are out of sync, are restored to other directories. A broker known only from
+    replica lists is down. Raises InputError if the snapshot contradicts itself.
     """
     held = _held(snapshot)
     known = {seen.broker.id for seen in snapshot.brokers}

@@ -1,7 +1,7 @@
 """The brokers of a twin as processes: they start, stop, crash and freeze, and their log directories fail.
 
-When the controller notices, and what brokers report to it about their copies: ISR changes, and in which directory a
-replica is.
+Includes when the controller notices, and what brokers report to it about their copies: ISR changes, and the log
+directory of each replica.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from kreassign.twin.replication.state import (
 # What brokers report to the controller about their copies.
 
 ASSIGNMENT_DELAY_MS = 90
-"""Brokers batch their reports of directories for about a tenth of a second; a broker that comes back has reported
+"""Brokers batch their reports of directories for about a tenth of a second; a restarted broker has reported
 before its followers' first fetch lets it join an ISR (4.3.1, seen by what stays in the ELR)."""
 
 
 def report_replica_event(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: ReplicaEvent) -> None:
-    """Let the broker that an event is about react to it; `fail_log_dir` takes a directory of a broker offline."""
+    """Let the broker of an event react to it; `fail_log_dir` takes a directory of a broker offline."""
     match event:
         case ReplicaCaughtUp(topic_partition, broker_id):
             _propose_isr(core, topic_partition, joining=broker_id)
@@ -65,11 +65,11 @@ def report_replica_event(core: TwinCore, fail_log_dir: Callable[[int, str], None
 
 
 class DirectoryReports:
-    """Brokers tell the controller in which directory they put a replica (KIP-858), a little after they learn of it.
+    """Reports of brokers about the directory of each replica (KIP-858), sent a little after they learn of it.
 
-    What they learn of is a new partition, or one that they have a replica of already and whose record names
-    directories. So a replica that a move adds is reported only after the next such record, often that with which the
-    move ends (4.3.1: `TopicDelta.localChanges` passes over partitions that the broker had no replica of before).
+    Brokers learn of new partitions, and of those that they have a replica of already and whose record names
+    directories. So a replica that a move adds is reported only after the next such record, often the one that ends the
+    move (4.3.1: `TopicDelta.localChanges` passes over partitions that the broker had no replica of before).
     """
 
     def __init__(self, core: TwinCore) -> None:
@@ -77,7 +77,7 @@ class DirectoryReports:
         self._pending: set[tuple[TopicPartition, int]] = set()
 
     def note(self, record: Record, before: PartitionState | None) -> None:
-        """A record was applied; `before` is what its partition was."""
+        """Take note of an applied record; `before` is the former state of its partition."""
         match record:
             case PartitionCreated(key):
                 known = set(record.replicas)
@@ -103,7 +103,7 @@ class DirectoryReports:
             self._report(broker_id, [key])
 
     def _report(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
-        """Tell the directories of replicas that the controller does not know, in one request as brokers do."""
+        """Report directories that the controller does not know, in one request as brokers do."""
         paths = {key: path for key in keys if (path := self._unreported_path(key, broker_id)) is not None}
         if paths:
             _assign_directories(self._core, broker_id, paths)
@@ -116,7 +116,7 @@ class DirectoryReports:
 
 
 def _assign_directories(core: TwinCore, broker: int, paths: Mapping[TopicPartition, str]) -> None:
-    """Let a broker report in which directories replicas are."""
+    """Report the directories of a broker's replicas to the controller."""
     known = core.metadata.brokers.get(broker)
     if known is not None:
         directories = {log_dir.path: log_dir.directory_id for log_dir in known.log_dirs}
@@ -124,14 +124,14 @@ def _assign_directories(core: TwinCore, broker: int, paths: Mapping[TopicPartiti
 
 
 def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:
-    """Let the leader of a partition ask for another ISR (AlterPartition)."""
+    """Let the leader of a partition request an ISR change (AlterPartition)."""
     partition = core.metadata.partition(key)
     if partition is None or partition.leader not in core.metadata.brokers:
         return
     brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
     if joining is not None:
         brokers.append(joining)
-    brokers.sort()  # A leader keeps them as a set, and proposes them in the order of their ids.
+    brokers.sort()  # A leader keeps the ISR as a set, and proposes it in the order of broker ids.
     proposed = ProposedIsr(
         core.metadata.topics[key.topic].topic_id,
         key.partition,
@@ -143,11 +143,11 @@ def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None
     core.commit(alter_isr(core.context, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
 
 
-# Brokers start, stop, crash and freeze; when the controller notices.
+# Start, stop, crash and freeze brokers, and end their sessions when the controller would notice.
 
 
 class BrokerLifecycle:
-    """What happens to broker processes. What a broker cannot report while it is down it reports after its start."""
+    """Life cycle of broker processes. What a broker cannot report while it is down, it reports after its start."""
 
     def __init__(self, core: TwinCore, reports: DirectoryReports) -> None:
         self._core = core
@@ -159,11 +159,11 @@ class BrokerLifecycle:
         self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
 
     def load(self, registrations: Mapping[int, BrokerRegistered]) -> None:
-        """Begin as the metadata says: brokers that are fenced or unregistered are down, failed directories offline.
+        """Start from the metadata: fenced or unregistered brokers are down, failed directories are offline.
 
-        `registrations` are how brokers registered last, those too that are not registered any more.
+        `registrations` are the last ones of all brokers, including those that are no longer registered.
         """
-        # What a broker says of itself stays the same, also after it was unregistered.
+        # A broker's own properties stay the same, even after it was unregistered.
         self._registrations.update(registrations)
         for broker_id in registrations.keys() - self._core.metadata.brokers.keys():
             self._kill(broker_id)
@@ -183,20 +183,20 @@ class BrokerLifecycle:
         self._let_session_expire(broker_id)
 
     def stop(self, broker_id: int) -> None:
-        """Shut a broker down in order: it hands over its leaderships, then stops, and the controller knows."""
+        """Shut a broker down cleanly: it hands over its leaderships, then stops, and the controller is informed."""
         self._check_known(broker_id)
         if self._core.processes.is_frozen(broker_id):
             raise InputError(f"broker {broker_id} is frozen and cannot shut down; unfreeze it first, or crash it")
         core = self._core
         if broker_id not in core.metadata.brokers:
-            self._kill(broker_id)  # Nobody is asked, and nobody misses it.
+            self._kill(broker_id)  # An unregistered broker leads nothing, so the controller is not involved.
             return
         core.commit(begin_shutdown(core.context, broker_id))
         self._shut_down(broker_id)
         core.commit(fence(core.context, broker_id))
 
     def _shut_down(self, broker_id: int) -> None:
-        """End a process in order, so that its data is trusted when it is back."""
+        """Stop a process cleanly, so that its data is trusted after its restart."""
         self._clean_epochs[broker_id] = self._core.metadata.brokers[broker_id].broker_epoch
         self._kill(broker_id)
 
@@ -210,7 +210,7 @@ class BrokerLifecycle:
         self._core.replication.crash(broker_id)
 
     def freeze(self, broker_id: int) -> None:
-        """Suspend a process: connections stay and get no answers, it neither fetches nor reads metadata records."""
+        """Suspend a process: connections stay open without answers; it neither fetches nor reads metadata records."""
         self._check_known(broker_id)
         processes = self._core.processes
         if not processes.is_responsive(broker_id):
@@ -271,7 +271,7 @@ class BrokerLifecycle:
         self._rejoin(broker_id)
 
     def unfreeze(self, broker_id: int) -> None:
-        """Let a frozen process continue. It knows what it knew, until it has caught up after `catch_up_ms`."""
+        """Let a frozen process continue. Its metadata stays old until it has caught up, after `catch_up_ms`."""
         processes = self._core.processes
         if not processes.is_frozen(broker_id):
             raise InputError(f"broker {broker_id} is not frozen")
@@ -291,7 +291,7 @@ class BrokerLifecycle:
         return processes.is_running(broker_id) and processes.start_count(broker_id) == start_count
 
     def _rejoin(self, broker_id: int) -> None:
-        """Report directories, those that failed meanwhile too, and be unfenced if any is left."""
+        """Report directories, including those that failed meanwhile; unfence the broker if any directory is left."""
         core = self._core
         for path in sorted(self._failed_dirs[broker_id]):
             self._report_failed_dir(broker_id, path)
@@ -305,7 +305,7 @@ class BrokerLifecycle:
     # --- log directories --------------------------------------------------------------------------------------
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Take a log directory offline; its broker reports that at once. A broker without any other crashes."""
+        """Take a log directory offline; its broker reports that at once, and crashes if it has no other."""
         self._check_known(broker_id)
         self._core.replication.fail_dir(broker_id, path)
         self._failed_dirs[broker_id].add(path)

@@ -1,7 +1,7 @@
-"""Check what must hold of every twin after every step, whatever happens to it.
+"""Invariants that hold for every twin after every step, and their checks.
 
-Each invariant is a function of the twin and the step, which yields a sentence for each place where the invariant
-does not hold; `CHECKERS` lists them. Most look only at what a step changed. Three look at the whole cluster,
+Each invariant is a function of the twin and the step, which yields a sentence for each violation; `CHECKERS`
+lists them. Most look only at what a step changed. Three look at the whole cluster,
 `bytes_add_up`, `throttles_are_kept` and `list_is_progress`: on clusters of more than `LARGE` partitions they do so
 only once in `SAMPLED` records.
 """
@@ -29,11 +29,11 @@ from kreassign.twin.metadata import BrokerRegistered, ClusterMetadata, Partition
 from kreassign.twin.replication.hardware import ThrottledReplicas, parse_rate
 from kreassign.twin.replication.readings import Flow
 
-# What a step did to partitions.
+# Partitions changed by a step.
 
 
 class Change(NamedTuple):
-    """A partition after a step, and before it unless it is new."""
+    """A partition after a step, and before it (None if it is new)."""
 
     after: PartitionState
     before: PartitionState | None
@@ -43,34 +43,34 @@ class Change(NamedTuple):
 
 
 def changes(twin: TwinCore, step: Step) -> Iterator[Change]:
-    """The partitions that a step was about and that are still there."""
+    """Return the partitions that a step changed and that still exist."""
     for topic_partition, before in step.before.items():
         after = twin.metadata.partition(topic_partition)
         if after is not None:
             yield Change(after, before)
 
 
-# The ISR is part of the replicas, and both name a broker once.
+# The ISR is part of the replicas, and neither list names a broker twice.
 #
 # Kafka's controller refuses any other ISR (AlterPartition, INVALID_REQUEST). Eligible leaders are left out on purpose:
-# on real clusters one may remain that is no replica any more, after a move that ended below min.insync.replicas.
+# on real clusters an eligible leader may no longer be a replica, after a move that ended below min.insync.replicas.
 
 
 def isr_is_within_replicas(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions of which this is not so."""
+    """Partitions whose ISR is not part of the replicas, or that name a broker twice."""
     for partition, _ in changes(twin, step):
         replicas, isr = set(partition.replicas), set(partition.isr)
         if not isr <= replicas or (len(replicas), len(isr)) != (len(partition.replicas), len(partition.isr)):
             yield f"{partition.topic_partition} has ISR {partition.isr} of replicas {partition.replicas}"
 
 
-# The leader of a partition is in its ISR, or it has none.
+# The leader of a partition is in its ISR, or the partition has no leader.
 #
 # An unclean leader is no exception: it becomes the whole ISR in the same record (KIP-101, KIP-966).
 
 
 def leader_is_in_sync(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions of which this is not so."""
+    """Partitions whose leader is not in the ISR."""
     for partition, _ in changes(twin, step):
         if partition.has_leader and partition.leader not in partition.isr:
             yield f"{partition.topic_partition} is led by {partition.leader}, and its ISR is {partition.isr}"
@@ -78,12 +78,12 @@ def leader_is_in_sync(twin: TwinCore, step: Step) -> Iterator[str]:
 
 # No partition loses its last in-sync copy to a reassignment (KIP-455: data is never left without an in-sync replica).
 #
-# Wherever a step changes what is being moved, somebody who was or has just come in sync remains, and the ISR still has
-# every record that all of its members had before. A topic that allows unclean elections has given that up.
+# Wherever a step changes what is being moved, a broker that was or has just come in sync remains, and the ISR still
+# has every record that all of its members had before. A topic that allows unclean elections has given that up.
 
 
 def last_copy_is_kept(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions that lost something."""
+    """Partitions that lost their last in-sync copy, or records."""
     for after, before in changes(twin, step):
         if before is None or not before.isr or _move_lists(after) == _move_lists(before):
             continue
@@ -101,14 +101,14 @@ def _move_lists(partition: PartitionState) -> tuple[tuple[int, ...], ...]:
     return partition.replicas, partition.adding, partition.removing
 
 
-# The lists of a move belong together: who comes and who goes are replicas, and a target remains (KIP-455).
+# The lists of a move are consistent: adding and removing brokers are replicas, and a target remains (KIP-455).
 #
-# The same broker may be in both lists: real controllers write that when an unfinished move is overridden by the list
-# from before it, and such a move never ends.
+# The same broker may be in both lists: real controllers write that when an unfinished move is overridden by its
+# former list, and such a move never ends.
 
 
 def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions whose lists do not belong together."""
+    """Partitions whose lists of a move are inconsistent."""
     for partition, _ in changes(twin, step):
         lists = f"replicas {partition.replicas}, adding {partition.adding}, removing {partition.removing}"
         if not {*partition.adding, *partition.removing} <= set(partition.replicas):
@@ -119,15 +119,15 @@ def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
             yield f"{partition.topic_partition} has {len(partition.directories)} directories: {lists}"
 
 
-# Epochs never go back, and every change raises one: so brokers and clients recognise what is outdated.
+# Epochs never go back, and every change raises one, so that brokers and clients recognise outdated requests.
 #
-# Every change of a partition raises its partition epoch. Another leader raises the leader epoch, and so does a replica
-# that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows (KIP-320,
-# KIP-497, KIP-631).
+# Every change of a partition raises its partition epoch. A change of the leader raises the leader epoch, and so does
+# a replica that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows
+# (KIP-320, KIP-497, KIP-631).
 
 
 def epochs_never_go_back(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions and brokers of which this is not so."""
+    """Partitions and brokers whose epochs went back or did not rise."""
     for change in changes(twin, step):
         if change.before is not None and not _epochs_rise(change):
             yield str(change)
@@ -148,13 +148,13 @@ def _epochs_rise(change: Change) -> bool:
     )
 
 
-# A move that ends by itself ends with exactly its target, in its order (KIP-455).
+# A move that completes ends with exactly its target, in its order (KIP-455).
 #
-# One that a client ends goes back to what was there before, or forward to another list that is there already.
+# A move ended by a client goes back to the former replicas, or forward to another list that is there already.
 
 
 def completed_moves_have_their_target(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions whose moves ended otherwise."""
+    """Partitions whose completed moves did not end with their target."""
     by_a_client = isinstance(step.answer, ReassignmentsAltered)
     for after, before in changes(twin, step):
         if before is None or not before.is_reassigning or after.is_reassigning:
@@ -171,11 +171,11 @@ def _target_of(partition: PartitionState) -> tuple[int, ...]:
     return without(partition.replicas, partition.removing)
 
 
-# Brokers have the copies that the metadata gives them, and no others: the law by which replication follows records.
+# Brokers have exactly the copies that the metadata assigns to them: replication follows records.
 
 
 def copies_follow_replicas(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions of which this is not so."""
+    """Partitions whose copies are not on their replicas."""
     for key in step.before:
         partition = twin.metadata.partition(key)
         # A broker that was unregistered keeps its copies. In ZooKeeper mode a replica can be on one that never was.
@@ -184,9 +184,9 @@ def copies_follow_replicas(twin: TwinCore, step: Step) -> Iterator[str]:
             yield f"{key} has copies on brokers {sorted(present)}, and should have them on {sorted(wanted)}"
 
 
-# Bytes on disk add up: what every directory is said to hold is the sum of the copies in it.
+# Bytes on disk add up: the reported bytes of a directory are the sum of the copies in it.
 #
-# Replication keeps sums that it changes with every copy, so that idle ones cost nothing; here they are added up again.
+# Replication keeps sums that it changes with every copy, so that idle copies cost nothing; here they are recomputed.
 
 # Sums of millions of numbers up to 10^13 may differ by rounding.
 _ROUNDING_OF_SUMS = 1e-9
@@ -194,7 +194,7 @@ _LEAST_BYTES = 1.0
 
 
 def bytes_add_up(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Directories of which this is not so."""
+    """Directories whose reported bytes differ from the sum of their copies."""
     del step
     for usage in twin.replication.readings.usages():
         allowed = max(_LEAST_BYTES, _ROUNDING_OF_SUMS * usage.added_up_bytes)
@@ -207,25 +207,25 @@ def bytes_add_up(twin: TwinCore, step: Step) -> Iterator[str]:
             yield f"{where} is said to hold {usage.counted_logs} logs, and has {usage.present_logs}"
 
 
-# Throttles are never exceeded: all copies that a throttle slows together stay within its rate (KIP-73).
+# Throttles are never exceeded: all copies that a throttle slows stay within its rate together (KIP-73).
 #
-# Which ones it slows is read from the configuration again: what a leader sends of listed partitions to followers out of
-# sync, what a follower receives of listed partitions, and what moves between the directories of a broker (KIP-113).
-# However low a rate is, one answer to each fetcher passes in every window in which a broker looks back.
+# The throttled copies are read from the configuration again: listed partitions sent by a leader to followers out of
+# sync, listed partitions received by a follower, and copies that move between the directories of a broker (KIP-113).
+# However low a rate is, one answer to each fetcher passes in every window of the quota.
 
 _ROUNDING_OF_RATES = 1.0 + 1e-6
 _listed_replicas = lru_cache(maxsize=64)(ThrottledReplicas.parse)
 
 
 class _Throttle(NamedTuple):
-    """A rate that somebody set: of which broker, by which key."""
+    """A configured throttle rate: its broker and its key."""
 
     broker: int
     key: str
 
 
 def throttles_are_kept(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Rates that are exceeded. Between a change and the next moment nothing flows by any rate yet."""
+    """Throttle rates that are exceeded. Between a change and the next moment nothing flows at any rate yet."""
     del step
     flows: defaultdict[_Throttle, list[Flow]] = defaultdict(list)
     for flow in twin.replication.readings.flows():
@@ -240,7 +240,7 @@ def throttles_are_kept(twin: TwinCore, step: Step) -> Iterator[str]:
 
 
 def _answers_per_s(twin: TwinCore, flows: list[Flow]) -> float:
-    """One answer, which has one fetch of each partition, to every follower from each of its leaders."""
+    """Answers per second if every follower gets one from each of its leaders, with one fetch of each partition."""
     settings = twin.settings.replication
     partitions = [(twin.metadata.partition(flow.topic_partition), flow.broker) for flow in flows]
     fetchers = Counter((found.leader, follower) for found, follower in partitions if found is not None)
@@ -249,7 +249,7 @@ def _answers_per_s(twin: TwinCore, flows: list[Flow]) -> float:
 
 
 def _throttles_of(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Throttle]:
-    """The limits that a flow has to keep within, together with others."""
+    """The throttles that a flow shares with other flows."""
     if flow.is_future:
         yield _Throttle(flow.broker, LOG_DIR_RATE)
         return
@@ -265,11 +265,11 @@ def _throttles_of(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Throttle]:
         yield _Throttle(flow.broker, FOLLOWER_THROTTLED_RATE)
 
 
-# ListPartitionReassignments lists what is in progress: neither more nor less, with the lists as they are.
+# ListPartitionReassignments lists exactly the moves in progress, with the lists as they are.
 
 
 def list_is_progress(twin: TwinCore, step: Step) -> Iterator[str]:
-    """Partitions of which this is not so."""
+    """Partitions whose listed and actual moves differ."""
     del step
     listed = {
         TopicPartition(topic.topic, number): move
@@ -287,14 +287,14 @@ def list_is_progress(twin: TwinCore, step: Step) -> Iterator[str]:
             yield f"{key} is listed as {listed.get(key)}, and is {moving.get(key)}"
 
 
-# All checkers, and running them.
+# The table of all checkers, and functions that run them.
 
 LARGE = 5_000
 SAMPLED = 256
 
 
 class Checker(NamedTuple):
-    """An invariant: a sentence, and what finds the places where it does not hold."""
+    """An invariant: a sentence, and the function that yields its violations."""
 
     sentence: str
     check: Callable[[TwinCore, Step], Iterator[str]]
@@ -313,11 +313,11 @@ CHECKERS = (
     Checker("throttles are never exceeded", throttles_are_kept, sees_everything=True),
     Checker("the list of reassignments is what is in progress", list_is_progress, sees_everything=True),
 )
-"""Every invariant."""
+"""Every invariant, with its checker."""
 
 
 def look(twin: TwinCore, step: Step) -> Iterator[str]:
-    """What is wrong after a step; nothing if all is well. Large clusters are looked at in part, see above."""
+    """Yield the violations after a step. Large clusters are checked in part, see above."""
     partitions = sum(len(topic.partitions) for topic in twin.metadata.topics.values())
     is_whole = partitions <= LARGE or twin.metadata.offset % SAMPLED == 0
     for checker in CHECKERS:
@@ -326,12 +326,12 @@ def look(twin: TwinCore, step: Step) -> Iterator[str]:
 
 
 def check_step(twin: TwinCore, step: Step) -> None:
-    """A watcher of a twin (`Twin.watch`) that raises `InvariantBroken` as soon as something is wrong."""
+    """Check a step as an observer (`Twin.watch`); raises `InvariantBroken` on any violation."""
     _refuse(twin, list(look(twin, step)))
 
 
 def check_all(twin: TwinCore) -> None:
-    """Look at the whole cluster as it is now, as if all of it had just been made."""
+    """Check the whole cluster as it is now, as if all of it had just been created."""
     everything = {one.topic_partition: None for topic in twin.metadata.topics.values()
                   for one in topic.partitions.values()}  # fmt: skip
     step = Step(before=everything)

@@ -1,4 +1,4 @@
-"""The twin: a simulated cluster, its nodes and connections, and everything that an operator can do to them.
+"""The twin: a simulated cluster, its nodes and connections, and every operator action on them.
 
 `Twin` works with any controller that fits `ControllerPort`: `KRaftController` is here, the one of ZooKeeper mode in
 `twin/zookeeper`.
@@ -43,13 +43,13 @@ from kreassign.twin.metadata import BrokerRegistered, Record
 from kreassign.twin.version import Endpoint
 from kreassign.wire.codec import PREFIX_BYTES
 
-# The controllers of a cluster in KRaft mode: a quorum whose members all know the metadata log; one is active.
+# The controllers in KRaft mode: a quorum whose members all have the metadata log; one is active.
 
 FIRST_ID = 100
 
 
 class KRaftController:
-    """The active controller of a quorum. Others take over in the order of their ids, and after the last the first."""
+    """The active controller of a quorum. Others take over in the order of their ids, wrapping around after the last."""
 
     def __init__(self, core: TwinCore) -> None:
         first = max(FIRST_ID, max(core.processes.ids) + 1)
@@ -60,12 +60,12 @@ class KRaftController:
 
     @property
     def active_id(self) -> int:
-        """The active controller."""
+        """The id of the active controller."""
         return self._active
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """The members of the quorum."""
+        """The ids of the quorum's members."""
         return self._node_ids
 
     @property
@@ -74,7 +74,7 @@ class KRaftController:
         return self._epoch
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Brokers forward requests to the active controller; the others refuse."""
+        """Whether a node accepts requests: brokers forward them to the active controller; other controllers refuse."""
         return node_id == self._active or node_id not in self._node_ids
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:
@@ -89,21 +89,21 @@ class KRaftController:
     # --- requests ---------------------------------------------------------------------------------------------
 
     def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
-        """Create topics."""
+        """Create topics; return the outcome of each."""
         return self._core.commit(create_topics(self._core.context, command, self._core.random))
 
     def delete_topics(
         self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
     ) -> tuple[TopicDeletion, ...]:
-        """Delete topics."""
+        """Delete topics, each by name or id; return the outcome of each."""
         return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
 
     def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
-        """Add partitions."""
+        """Add partitions; return the outcome by topic."""
         return self._core.commit(create_partitions(self._core.context, command, self._core.random))
 
     def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
-        """Change dynamic configuration."""
+        """Change dynamic configuration; return the outcome of each resource."""
         return self._core.commit(alter_configs(self._core.context, command))
 
     def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
@@ -111,15 +111,15 @@ class KRaftController:
         return self._core.commit(alter_reassignments(self._core.context, command))
 
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
-        """Hold elections."""
+        """Elect leaders, preferred or unclean."""
         return self._core.commit(elect_leaders(self._core.context, command))
 
     def unregister_broker(self, broker_id: int) -> Outcome:
-        """Take a broker out of the cluster."""
+        """Unregister a broker, which removes it from the cluster."""
         return self._core.commit(unregister(self._core.context, broker_id))
 
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
-        """Take note of the directory ids of a broker's replicas (KIP-858)."""
+        """Store the directory ids of a broker's replicas (KIP-858)."""
         self._core.commit(assign_directories(self._core.context, broker_id, directories))
 
     # --- records ----------------------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ CONTROLLER_PORT = 9093
 
 
 class Twin(TwinCore):
-    """A cluster in a box. Not thread-safe: callers take turns.
+    """A simulated cluster. Not thread-safe: callers take turns.
 
-    With a `log` that has records the twin continues where they end. If it begins with tiered topics its brokers have
+    With a `log` that has records the twin continues from its end. If it begins with tiered topics its brokers have
     remote storage, else where `settings.server` says so. `make_controller` is called with the core of the
     twin; without it the controllers are a KRaft quorum.
     """
@@ -155,7 +155,7 @@ class Twin(TwinCore):
         if blueprint.has_tiered_topics:
             settings = replace(settings, server=settings.server.with_static(TIERED_SERVER, "true"))
         records = list(log.read())
-        # A log that is continued draws random numbers that were not drawn before.
+        # A continued log must not draw the same random numbers again.
         random = seeded_random(f"{settings.seed}:{len(records)}")
         super().__init__(blueprint.hardware, settings, log, random, make_controller)
         self.cluster_id = blueprint.cluster_id
@@ -184,16 +184,16 @@ class Twin(TwinCore):
 
     @property
     def controller_id(self) -> int:
-        """The active controller; in ZooKeeper mode a broker, or -1 while there is none."""
+        """The id of the active controller; in ZooKeeper mode a broker, or -1 while there is none."""
         return self.controller.active_id
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Brokers, running or not, and the controllers."""
+        """The ids of all brokers, running or not, and of the controllers."""
         return (*self.processes.ids, *self.controller.node_ids)
 
     def endpoint(self, node_id: int) -> Endpoint:
-        """Which kind of node this is."""
+        """Whether a node is a broker or a controller."""
         return Endpoint.CONTROLLER if node_id in self.controller.node_ids else Endpoint.BROKER
 
     def is_running(self, node_id: int) -> bool:
@@ -209,18 +209,18 @@ class Twin(TwinCore):
         return self.processes.start_count(node_id)
 
     def address(self, node_id: int, listener: Listener) -> Address:
-        """Where a client finds a node: by the listener's own list, else as the broker registered."""
+        """The address of a node for clients: from the listener's list, else as the broker registered."""
         found = listener.addresses.get(node_id)
         if found is not None:
             return found
         if node_id in self.controller.node_ids:
             return Address(f"controller-{node_id}", CONTROLLER_PORT)
         broker = self.metadata.brokers.get(node_id)
-        # Whoever is behind still shows a broker that is not registered any more: nobody is there.
+        # A node that lags still knows an unregistered broker: its address is empty.
         return Address("", -1) if broker is None else Address(broker.host, broker.port)
 
     def node_at(self, address: tuple[str, int], listener: Listener) -> Node | None:
-        """Which node listens at an address; None for none."""
+        """The node that listens at an address; None if there is none."""
         registered = (node_id for node_id in self.node_ids if self._has_address(node_id))
         found = (node_id for node_id in registered if self.address(node_id, listener) == address)
         return next((Node(node_id, self.endpoint(node_id), listener) for node_id in found), None)
@@ -231,14 +231,14 @@ class Twin(TwinCore):
     # --- requests ---------------------------------------------------------------------------------------------
 
     def connect(self, node_id: int) -> Connection:
-        """A new connection to a node, by the listener that every node has."""
+        """Open a connection to a node, on the listener that every node has."""
         self._connection_count += 1
         node = Node(node_id, self.endpoint(node_id), self.listener)
         count = self._connection_count
         return Connection(self, node, f"node-{node_id}:0-in-process:{count}-0-{count}")
 
     def submit(self, node_id: int, frame: bytes) -> Reply:
-        """The response to one frame on a connection of its own; `ProtocolViolation` where the node would close it."""
+        """Answer one frame on a connection of its own; raises `ProtocolViolation` where the node would close it."""
         return self.connect(node_id).answer(frame[PREFIX_BYTES:])
 
     # --- operators and failures -------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class Twin(TwinCore):
         self._lifecycle.crash(broker_id)
 
     def stop(self, broker_id: int) -> None:
-        """Shut a broker down in order: it hands over its leaderships, then stops, and the controller knows."""
+        """Shut a broker down cleanly: it hands over its leaderships, then stops, and the controller is informed."""
         self._lifecycle.stop(broker_id)
 
     def start(self, broker_id: int) -> None:
@@ -256,7 +256,7 @@ class Twin(TwinCore):
         self._lifecycle.start(broker_id)
 
     def unregister(self, broker_id: int) -> None:
-        """Take a broker out of the cluster, as `kafka-cluster unregister` does. Started again it registers again."""
+        """Unregister a broker, as `kafka-cluster unregister` does. After a start it registers again."""
         self.controller.unregister_broker(broker_id)
 
     def freeze(self, broker_id: int) -> None:
@@ -264,11 +264,11 @@ class Twin(TwinCore):
         self._lifecycle.freeze(broker_id)
 
     def unfreeze(self, broker_id: int) -> None:
-        """Let a frozen process continue from what it knew."""
+        """Let a frozen process continue with the metadata that it had."""
         self._lifecycle.unfreeze(broker_id)
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Take a log directory offline. A broker that has no other crashes."""
+        """Take a log directory offline. A broker without another directory crashes."""
         self._lifecycle.fail_log_dir(broker_id, path)
 
     def repair_log_dir(self, broker_id: int, path: str) -> None:
@@ -276,13 +276,13 @@ class Twin(TwinCore):
         self._lifecycle.repair_log_dir(broker_id, path)
 
     def fail_over(self) -> None:
-        """Let another controller take over; the metadata log is all that it needs."""
+        """Let another controller take over; it needs only the metadata log."""
         self.controller.fail_over()
 
     def restore_preferred_leaders(self) -> None:
         """Let preferred replicas lead again where they can.
 
-        With `auto.leader.rebalance.enable` a real controller does so by itself every five minutes, the twin never.
+        With `auto.leader.rebalance.enable` a real controller does so every five minutes, the twin never.
         """
         while self.commit(restore_preferred_leaders(self.context)):
             pass
@@ -290,7 +290,7 @@ class Twin(TwinCore):
     def elect_unclean_leaders(self) -> None:
         """Let replicas that are out of sync lead partitions without a leader, in topics that allow it.
 
-        A real controller does so by itself every five minutes (`unclean.leader.election.interval.ms`), the twin never.
+        A real controller does so every five minutes (`unclean.leader.election.interval.ms`), the twin never.
         """
         while self.commit(elect_unclean_leaders(self.context)):
             pass

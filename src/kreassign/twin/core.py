@@ -1,8 +1,8 @@
 """The core of a twin: metadata and its log, copies on brokers, broker processes, the clock, and a controller.
 
-Every part of the twin works on the core; the core works on none of them. Whatever changes the metadata goes through
-`commit`: the records of a decision are written to the log, applied, and followed by the brokers. Whatever time
-brings goes through `advance_to`: replication reports what happened to copies, and the brokers decide what follows.
+Every part of the twin depends on the core, the core on none of them. Metadata changes only by `commit`: the records
+of a decision are written to the log, applied, and followed by the brokers. Time passes only by `advance_to`:
+replication reports what happened to copies, and the brokers react.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kreassign.twin.version import DEFAULT, KafkaVersion
 
 
 class ClientClock:
-    """How that machine's clocks differ from the twin's time."""
+    """Offsets of the machine's clocks from the twin's time."""
 
     def __init__(self) -> None:
         self._stepped_ms = 0
@@ -51,36 +51,36 @@ class ClientClock:
         self._stepped_ms += by_ms
 
     def suspend(self, for_ms: int) -> None:
-        """Let the machine be suspended from the next moment on in which it waits or asks something."""
+        """Suspend the machine the next time it waits or sends a request."""
         self._suspended_ms += for_ms
 
     def take_suspension(self) -> int:
-        """For how long the machine is to be suspended now; whoever asks lets so much time pass."""
+        """Return and clear the pending suspension in milliseconds; the caller lets that much time pass."""
         suspended_ms, self._suspended_ms = self._suspended_ms, 0
         self._missed_ms += suspended_ms
         return suspended_ms
 
     def wall_ms(self, twin_ms: int) -> int:
-        """What the wall clock shows."""
+        """The time of the wall clock, in milliseconds."""
         return twin_ms + self._stepped_ms
 
     def monotonic_s(self, twin_ms: int) -> float:
-        """What the monotonic clock shows, which does not count the time of a suspension."""
+        """The time of the monotonic clock, which does not count suspensions."""
         return (twin_ms - self._missed_ms) / 1000
 
 
-# The core.
+# The state of the twin, its changes, and its time.
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class TwinSettings:
-    """How a twin behaves, apart from what the cluster is made of. Times are in milliseconds.
+    """Settings of a twin, apart from the contents of its cluster. Times are in milliseconds.
 
     `seed` decides everything that is random. Without `permissions` every client may do everything. A broker that has
-    been silent for `session_timeout_ms` is fenced; `start_up_ms` is how long a broker takes to start, `catch_up_ms`
-    how long one that was frozen takes to read the metadata records that it missed.
+    been silent for `session_timeout_ms` is fenced; a broker takes `start_up_ms` to start, and after a freeze
+    `catch_up_ms` to read the metadata records that it missed.
     """
 
     version: KafkaVersion = DEFAULT
@@ -96,14 +96,14 @@ class TwinSettings:
 
 
 class MetadataLog(Protocol):
-    """Where the metadata records are stored."""
+    """A store of metadata records."""
 
     def append(self, records: Iterable[Record]) -> None:
         """Write records, all of them or none."""
         ...
 
     def read(self) -> Iterator[Record]:
-        """All records from the first."""
+        """Read all records from the first."""
         ...
 
 
@@ -111,19 +111,19 @@ class NoLog:
     """A metadata log that stores nothing: for twins that are never reopened, since long runs write many records."""
 
     def append(self, records: Iterable[Record]) -> None:
-        """Store nothing."""
+        """Discard the records."""
 
     def read(self) -> Iterator[Record]:
-        """No records."""
+        """Return no records."""
         return iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happened last: records that were just applied together, or events that brokers have not reacted to yet.
+    """The last change: records just applied together, or events that brokers have not reacted to yet.
 
-    `before` has the former state of every partition that the records are about, None where there was none. `was_held`
-    has the high watermark before the step of those that existed. `answer` is the response to whoever asked for the
+    `before` has the former state of every partition of the records, None if it did not exist; `was_held` has the high
+    watermark before the step of those that existed. `answer` is the response to the request that caused the
     records.
     """
 
@@ -135,7 +135,7 @@ class Step:
 
 
 class BrokerProcesses:
-    """Which broker processes run, which of those are frozen, and how often each was started."""
+    """Broker processes: which of them run, which are frozen, and how often each was started."""
 
     def __init__(self, broker_ids: Iterable[int]) -> None:
         self._start_counts = dict.fromkeys(broker_ids, 1)
@@ -144,15 +144,15 @@ class BrokerProcesses:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """All brokers, running or not."""
+        """The ids of all brokers, running or not."""
         return tuple(sorted(self._start_counts))
 
     def is_running(self, broker_id: int) -> bool:
-        """Whether there is a process, frozen or not."""
+        """Whether the process exists, frozen or not."""
         return broker_id in self._running
 
     def is_frozen(self, broker_id: int) -> bool:
-        """Whether the process is suspended: its connections stay, and get no answers."""
+        """Whether the process is suspended: its connections stay open without answers."""
         return broker_id in self._frozen
 
     def is_responsive(self, broker_id: int) -> bool:
@@ -164,7 +164,7 @@ class BrokerProcesses:
         return self._start_counts.get(broker_id, 1)
 
     def start(self, broker_id: int) -> None:
-        """Mark as started once more."""
+        """Mark a broker as running, started once more."""
         self._start_counts[broker_id] += 1
         self._running.add(broker_id)
 
@@ -183,15 +183,15 @@ class BrokerProcesses:
 
 
 Observer = Callable[["TwinCore", Step], None]
-"""Called after every step; it reads and changes nothing."""
+"""Called after every step; it only reads."""
 
 
 class TwinCore:
     """A cluster without its network. Not thread-safe: callers take turns.
 
-    `make_controller` is called last, with the core whose controller it makes. `on_event` is what brokers do when
-    something happens to one of their copies, `on_record` what they do when they read a record, given what its partition
-    was before; whoever builds the cluster sets both.
+    `make_controller` is called last, with this core. `on_event` is the brokers' reaction to an event of
+    one of their copies, `on_record` their reaction to a record, given the former state of its partition;
+    the builder of the cluster sets both.
     """
 
     on_event: Callable[[ReplicaEvent], None]
@@ -226,12 +226,12 @@ class TwinCore:
 
     @property
     def permissions(self) -> Permissions | None:
-        """Who may do what; None if every client may do everything."""
+        """Access rules; None if every client may do everything."""
         return self.settings.permissions
 
     @property
     def context(self) -> ControllerContext:
-        """What the controller bases its decisions on."""
+        """The state on which the controller bases its decisions."""
         return ControllerContext(
             self.metadata,
             self.version.rules,
@@ -240,11 +240,11 @@ class TwinCore:
         )
 
     def metadata_of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
-        """What a node knows, or answers requests of one API from: everything, unless it lags behind the log."""
+        """The metadata that a node knows, or answers requests of one API from: all of it, unless the node lags."""
         return self.views.of(node_id, api_key)
 
     def forwarded_metadata_of(self, broker_id: int, api_key: int) -> ClusterMetadata:
-        """What the controller knows to which a broker forwards requests of one API."""
+        """The metadata from which requests of one API that a broker forwards to the controller are answered."""
         held_back = self.views.of_answers(broker_id, api_key)
         return self.views.of(self.controller.active_id) if held_back is None else held_back
 
@@ -292,7 +292,7 @@ class TwinCore:
         return Step(decision.records, before=before, was_held=was_held, answer=decision.answer)
 
     def _affected(self, records: Iterable[Record]) -> Iterator[tuple[TopicPartition, PartitionState | None]]:
-        """The partitions that records are about, as they are now."""
+        """The partitions of these records, as they are now."""
         for record in records:
             match record:
                 case PartitionChanged(key) | PartitionCreated(key):
@@ -306,16 +306,16 @@ class TwinCore:
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
+        """The virtual time in milliseconds."""
         return self.replication.now_ms
 
     @property
     def wall_ms(self) -> int:
-        """The time as brokers tell it to clients: since 1970, if whoever serves the twin has set when it began."""
+        """The time that brokers report to clients: since 1970, if the server has set when the twin began."""
         return self.now_ms + self.began_ms
 
     def next_event_ms(self) -> int | None:
-        """When something happens next if no request comes until then; None for never."""
+        """Time of the next event if no request comes before; None if there is none."""
         times = (self._timers.next_ms, self.replication.next_event_ms())
         return min((time for time in times if time is not None), default=None)
 
@@ -325,15 +325,15 @@ class TwinCore:
         return self.replication.is_copying
 
     def schedule(self, due_ms: int, action: Callable[[], None]) -> None:
-        """Run an action at a time; as soon as time goes on, if that time has passed."""
+        """Run an action at `due_ms`; as soon as time passes, if that is in the past."""
         self._timers.add(due_ms, action)
 
     def advance(self, milliseconds: int) -> None:
-        """Let time pass, with everything that happens in it."""
+        """Let time pass, with all events in it."""
         self.advance_to(self.now_ms + milliseconds)
 
     def advance_to(self, to_ms: int) -> None:
-        """Let time pass until then; does nothing if it is past already."""
+        """Let time pass until `to_ms`; does nothing if that is past already."""
         while self.now_ms <= to_ms:
             due_ms = self._timers.next_ms
             limit_ms = to_ms if due_ms is None else min(to_ms, max(due_ms, self.now_ms))
@@ -347,6 +347,6 @@ class TwinCore:
                 return
 
     def _try(self, action: Callable[[], None]) -> None:
-        """Run what nobody waits for. What a deposed controller can no longer write, its successor takes care of."""
+        """Run an action that has no caller to answer. If this controller was deposed, its successor does the work."""
         with suppress(ControllerMoved):
             action()

@@ -1,8 +1,8 @@
-"""Coordinate consumer groups: who may join, who is a member, and whose commits are taken.
+"""Consumer groups: which clients may join, the members, and whose commits are accepted.
 
-It is Kafka's classic protocol as a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0` speaks it:
-a group has at most one member, so that no member ever waits for others to rejoin. Sessions are looked at when a
-group is asked about; nothing happens by itself. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1
+This is Kafka's classic protocol on a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0`:
+a group has at most one member, so that no member ever waits for others to rejoin. Sessions are checked only when a
+request names their group. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1
 and 3.9.1.
 """
 
@@ -29,11 +29,11 @@ from kreassign.model.error_codes import (
     UNKNOWN_MEMBER_ID,
 )
 
-# A group: its members, its generation, its offsets. `GroupCoordinator` alone changes it.
+# A group: its members, its generation, its offsets. Only `GroupCoordinator` changes it.
 
 
 class GroupState(StrEnum):
-    """Kafka's words."""
+    """State of a group, by Kafka's names."""
 
     EMPTY = "Empty"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -43,7 +43,7 @@ class GroupState(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """Who is in a group. The session ends at `expires_ms` unless the member is heard of before."""
+    """A member of a group. Its session ends at `expires_ms` unless it sends a request before."""
 
     member_id: str
     instance_id: str | None
@@ -55,13 +55,13 @@ class Member:
     assignment: bytes = b""
 
     def is_alive(self, now_ms: int) -> None:
-        """The member was just heard of."""
+        """Extend the session: the member just sent a request."""
         self.expires_ms = now_ms + self.session_timeout_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What was committed for a partition."""
+    """A committed offset of a partition."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -73,7 +73,7 @@ NO_OFFSET = Offset()
 
 @dataclass(slots=True)
 class Group:
-    """A group. `promised` are member ids that were given out and not used yet (KIP-394)."""
+    """A consumer group. `promised` are member ids that were given out and not used yet (KIP-394)."""
 
     group_id: str
     empty_since_ms: int
@@ -86,11 +86,11 @@ class Group:
     offsets: dict[TopicPartition, Offset] = field(default_factory=dict)
 
     def of_instance(self, instance_id: str | None) -> Member | None:
-        """The member with this `group.instance.id`."""
+        """The member with this `group.instance.id`; None if there is none."""
         return next((one for one in self.members.values() if instance_id and one.instance_id == instance_id), None)
 
     def takes(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Whether a candidate speaks a protocol that all members speak."""
+        """Whether a candidate supports a protocol that all members support."""
         if not protocol_type or not protocols:
             return False
         if not self.members:
@@ -99,7 +99,7 @@ class Group:
         return protocol_type == self.protocol_type and bool(common)
 
     def drop(self, member: Member, now_ms: int) -> None:
-        """A member is one no longer: left, expired, or replaced by itself."""
+        """Remove a member that left, expired, or was replaced by its own instance."""
         del self.members[member.member_id]
         if not self.members:
             self.state, self.protocol, self.empty_since_ms = GroupState.EMPTY, "", now_ms
@@ -112,17 +112,17 @@ MIN_SESSION_MS, MAX_SESSION_MS = 6_000, 1_800_000
 """`group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
 
 MAX_METADATA_CHARACTERS = 4_096
-"""`offset.metadata.max.bytes`, of which Kafka counts characters."""
+"""`offset.metadata.max.bytes`, which Kafka counts in characters."""
 
 RETENTION_MS = 7 * 24 * 3_600_000
-"""`offsets.retention.minutes`: so long after its last member a group is forgotten, with its offsets."""
+"""`offsets.retention.minutes`: an empty group and its offsets are deleted after this time."""
 
 NO_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Who asks to join. `may_be_unknown`: whether it may do so without being given a member id first (KIP-394)."""
+    """A client that asks to join. `may_be_unknown`: it may do so without being given a member id first (KIP-394)."""
 
     group_id: str
     member_id: str
@@ -137,7 +137,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """As whom somebody asks: a member of a generation."""
+    """The identity that a request claims: a member of a generation."""
 
     group_id: str
     generation: int
@@ -147,7 +147,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The answer to a candidate; without a group where it was refused."""
+    """The answer to a candidate; without a group if it was refused."""
 
     code: int
     member_id: str = ""
@@ -164,7 +164,7 @@ class GroupCoordinator:
     # --- members ----------------------------------------------------------------------------------------------
 
     def join(self, candidate: Candidate, now_ms: int) -> Joined:
-        """Take a candidate in, or refuse it."""
+        """Admit a candidate to its group, or refuse it."""
         if not candidate.group_id:
             return Joined(INVALID_GROUP_ID, candidate.member_id)
         if not MIN_SESSION_MS <= candidate.session_timeout_ms <= MAX_SESSION_MS:
@@ -195,7 +195,7 @@ class GroupCoordinator:
 
     def _enter(self, group: Group, candidate: Candidate, former: Member | None, now_ms: int) -> Joined:
         member_id = candidate.member_id or f"{candidate.instance_id or candidate.client_id}-{self._new_id()}"
-        # A member that takes its own place in a stable group leaves the others in peace (KIP-345).
+        # A member that replaces its own instance in a stable group causes no rebalance (KIP-345).
         is_rebalanced = former is None or group.state is not GroupState.STABLE or bool(candidate.member_id)
         assignment = b"" if former is None else former.assignment
         group.promised.discard(member_id)
@@ -218,7 +218,7 @@ class GroupCoordinator:
         return Joined(NONE, member_id, group)
 
     def sync(self, claim: Claim, assignments: Mapping[str, bytes], now_ms: int) -> tuple[int, Group | None]:
-        """Take the assignments that the leader made; the group as it is then."""
+        """Store the assignments of the leader; return an error code and the group after that."""
         code, group, member = self._member(claim, now_ms)
         if group is None or member is None:
             return code, None
@@ -229,14 +229,14 @@ class GroupCoordinator:
         return NONE, group
 
     def heartbeat(self, claim: Claim, now_ms: int) -> int:
-        """Take note that a member is there."""
+        """Extend the session of a member; return an error code."""
         code, _, member = self._member(claim, now_ms)
         if member is not None:
             member.is_alive(now_ms)
         return code
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None, now_ms: int) -> int:
-        """Let a member go, named by its id, by its instance id, or by both."""
+        """Remove a member named by its id, its instance id, or both; return an error code."""
         group = self._found(group_id, now_ms)
         if group is None:
             return UNKNOWN_MEMBER_ID
@@ -252,7 +252,7 @@ class GroupCoordinator:
         return NONE
 
     def _member(self, claim: Claim, now_ms: int) -> tuple[int, Group | None, Member | None]:
-        """Whose claim it is; a code and nobody where it is not good (any more)."""
+        """Return the member of a claim; an error code and no member if the claim is not valid (any more)."""
         group = self._found(claim.group_id, now_ms)
         if group is None:
             return UNKNOWN_MEMBER_ID, None, None
@@ -271,7 +271,7 @@ class GroupCoordinator:
     # --- offsets ----------------------------------------------------------------------------------------------
 
     def commit(self, claim: Claim, offsets: Mapping[TopicPartition, Offset], now_ms: int) -> dict[TopicPartition, int]:
-        """Keep offsets, a code per partition; the partitions are known to exist."""
+        """Store offsets; return an error code per partition. The partitions are known to exist."""
         code, group = self._may_commit(claim, now_ms)
         if group is None:
             return dict.fromkeys(offsets, code)
@@ -286,7 +286,7 @@ class GroupCoordinator:
     def _may_commit(self, claim: Claim, now_ms: int) -> tuple[int, Group | None]:
         group = self._found(claim.group_id, now_ms)
         if claim.generation == NO_GENERATION and not claim.member_id and claim.instance_id is None:
-            # Somebody who manages partitions without a group, or a tool that resets offsets.
+            # A consumer that manages partitions without a group, or a tool that resets offsets.
             if group is not None and group.members:
                 return UNKNOWN_MEMBER_ID, None
             return NONE, Group(claim.group_id, now_ms) if group is None else group
@@ -303,7 +303,7 @@ class GroupCoordinator:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, now_ms: int
     ) -> dict[TopicPartition, Offset]:
-        """What was committed for these partitions, or (None) for all that have an offset."""
+        """The committed offsets of these partitions, or (None) of all that have one."""
         group = self._found(group_id, now_ms)
         offsets = {} if group is None else group.offsets
         return dict(offsets) if partitions is None else {key: offsets.get(key, NO_OFFSET) for key in partitions}
@@ -311,7 +311,7 @@ class GroupCoordinator:
     # --- groups -----------------------------------------------------------------------------------------------
 
     def describe(self, group_id: str, now_ms: int) -> Group | None:
-        """A group; None if there is none."""
+        """The group; None if there is none."""
         return self._found(group_id, now_ms)
 
     def list(self, now_ms: int) -> tuple[Group, ...]:
@@ -320,7 +320,7 @@ class GroupCoordinator:
         return tuple(group for group in found if group is not None)
 
     def delete(self, group_id: str, now_ms: int) -> int:
-        """Forget a group that has no members."""
+        """Delete a group that has no members; return an error code."""
         group = self._found(group_id, now_ms)
         if group is None:
             return GROUP_ID_NOT_FOUND
@@ -330,7 +330,7 @@ class GroupCoordinator:
         return NONE
 
     def _found(self, group_id: str, now_ms: int) -> Group | None:
-        """A group without the members whose session is over, unless it is forgotten itself by now."""
+        """The group without members whose session expired; None if the group itself was deleted by now."""
         group = self._groups.get(group_id)
         if group is None:
             return None

@@ -1,6 +1,6 @@
-"""The metadata log: its records, the state of the cluster that they add up to, and what single nodes know of it.
+"""The metadata log: its records, the cluster state that results from them, and what each node knows of it.
 
-Every change of a cluster is a record, and there is no other way to change it; which records a command leads to is
+Every change of a cluster is a record; which records a command leads to is
 decided in `controller/`. `ClusterMetadata.apply` is the only code that changes the state.
 """
 
@@ -19,11 +19,11 @@ from kreassign.model.cluster import ResourceType
 # Records.
 
 UNASSIGNED = "00000000-0000-0000-0000-000000000000"
-"""The directory id of a replica whose broker has not said yet where it put it."""
+"""The directory id of a replica whose broker has not reported its directory yet."""
 
 
 class LeaderRecovery(IntEnum):
-    """Whether the leader was elected without being in sync and has not finished recovering, with Kafka's number."""
+    """Whether the leader was elected out of sync and has not finished recovering, with Kafka's number."""
 
     RECOVERED = 0
     RECOVERING = 1
@@ -31,7 +31,7 @@ class LeaderRecovery(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogDirInfo:
-    """A log directory as its broker registers it: an absolute path, and the id written inside."""
+    """A log directory as its broker registers it: an absolute path, and the id stored in it."""
 
     path: str
     directory_id: str
@@ -39,7 +39,7 @@ class LogDirInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistered:
-    """A broker introduced itself, for the first time or again after a restart. It is fenced until it is ready."""
+    """A broker registered, for the first time or after a restart. It is fenced until it is ready."""
 
     broker_id: int
     host: str
@@ -51,28 +51,28 @@ class BrokerRegistered:
 
 @dataclass(frozen=True, slots=True)
 class BrokerFenced:
-    """A broker is not to lead or to be in sync any more, until it is unfenced."""
+    """A broker must not lead or be in sync until it is unfenced."""
 
     broker_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnfenced:
-    """A broker is ready."""
+    """A broker is ready to lead and to be in sync."""
 
     broker_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerShuttingDown:
-    """A broker asked to be relieved of its leaderships; it stays so until it registers again."""
+    """A broker asked to hand over its leaderships; this holds until it registers again."""
 
     broker_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnregistered:
-    """A broker was taken out of the cluster. Replica lists go on naming it."""
+    """A broker was removed from the cluster. Replica lists may still name it."""
 
     broker_id: int
 
@@ -87,7 +87,7 @@ class LogDirFailed:
 
 @dataclass(frozen=True, slots=True)
 class TopicCreated:
-    """There is a new topic, still without partitions. The id is a UUID in its usual text form."""
+    """A topic was created, still without partitions. The id is a UUID in its usual text form."""
 
     name: str
     topic_id: str
@@ -95,16 +95,16 @@ class TopicCreated:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeleted:
-    """A topic is gone, with its partitions, their moves and its configuration."""
+    """A topic was deleted, with its partitions, their moves and its configuration."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionCreated:
-    """There is a new partition. `directories` has one directory id per replica, in the order of `replicas`.
+    """A partition was created. `directories` has one directory id per replica, in the order of `replicas`.
 
-    A cluster loaded from a snapshot begins with such records too, so that they can carry a move in progress.
+    A cluster loaded from a snapshot begins with such records too, so they can contain a move in progress.
     """
 
     topic_partition: TopicPartition
@@ -123,10 +123,10 @@ class PartitionCreated:
 
 @dataclass(frozen=True, slots=True)
 class PartitionChanged:
-    """Something about a partition is different now; None is what stays as it is.
+    """A partition changed; fields that are None stay as they are.
 
-    Every such record adds one to the partition epoch. One that names a leader, be it the present one, adds one to the
-    leader epoch.
+    Every such record adds one to the partition epoch. A record that names a leader, even the present one, adds one to
+    the leader epoch.
     """
 
     topic_partition: TopicPartition
@@ -143,7 +143,7 @@ class PartitionChanged:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
-    """A dynamic configuration was set, or taken back (value None). A broker resource named "" is the default of all."""
+    """A dynamic configuration was set, or deleted (value None). A broker resource named "" is the default of all."""
 
     resource: ConfigResource
     name: str
@@ -165,7 +165,7 @@ Record = (
 )
 
 
-# The state that the records make.
+# The state that results from the records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +190,10 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """What the controller stores of a partition (KIP-455, KIP-966).
+    """State of a partition at the controller (KIP-455, KIP-966).
 
-    `replicas` is the full list: the target in its order, then what is being removed. `directories` has one directory
-    id per replica. `elr` are eligible leaders outside the ISR, `last_known_elr` whoever else was the last to lead.
+    `replicas` is the full list: the target in its order, then the removed ones. `directories` has one directory
+    id per replica. `elr` are eligible leaders outside the ISR, `last_known_elr` other brokers that led last.
     """
 
     topic_partition: TopicPartition
@@ -216,7 +216,7 @@ class PartitionState:
 
     @property
     def has_leader(self) -> bool:
-        """Whether anybody leads."""
+        """Whether the partition has a leader."""
         return self.leader != NO_LEADER
 
     @property
@@ -225,11 +225,11 @@ class PartitionState:
         return bool(self.replicas) and self.leader == self.replicas[0]
 
     def directory_of(self, broker_id: int) -> str:
-        """The directory id of the replica on this broker, which must be one."""
+        """The directory id of the replica on this broker; ValueError if there is none."""
         return self.directories[self.replicas.index(broker_id)]
 
     def changed_by(self, record: PartitionChanged) -> PartitionState:
-        """The partition as a record makes it."""
+        """The partition after a record."""
         return PartitionState(
             self.topic_partition,
             self.replicas if record.replicas is None else record.replicas,
@@ -246,9 +246,10 @@ class PartitionState:
         )
 
     def _directories_after(self, record: PartitionChanged) -> tuple[str, ...]:
-        """Directories by place. Of two changes in one request each knows only the state before both.
+        """Directory ids after a record, by position in `replicas`.
 
-        So the later one may leave the directories out although the earlier one has made their number another.
+        Of two changes in one request each knows only the state before both, so the later one may leave the directories
+        out although the earlier one changed their number.
         """
         if record.directories is not None:
             return record.directories
@@ -260,7 +261,7 @@ class PartitionState:
 
 @dataclass(slots=True)
 class TopicState:
-    """A topic; its partitions by number. Changed by `ClusterMetadata.apply` alone."""
+    """A topic with its partitions by number. Only `ClusterMetadata.apply` changes it."""
 
     name: str
     topic_id: str
@@ -269,11 +270,11 @@ class TopicState:
 
 @dataclass(slots=True)
 class ClusterMetadata:
-    """Everything that the controller knows, and indices of it. Read it freely; change it by `apply` alone.
+    """Everything that the controller knows, with indices. Only `apply` changes it.
 
-    `offset` counts the records applied. `topic_names` leads from topic ids to names. `reassigning` are the partitions
-    with a move in progress, `leaderless` those that nobody leads, `imbalanced` those not led by their first replica,
-    `hosted` those that have a replica on a broker, whether it is registered or not.
+    `offset` counts the records applied. `topic_names` maps topic ids to names. `reassigning` are the partitions
+    with a move in progress, `leaderless` those without a leader, `imbalanced` those not led by their first replica,
+    `hosted` those with a replica on a broker, whether it is registered or not.
     """
 
     brokers: dict[int, BrokerState] = field(default_factory=dict)
@@ -299,7 +300,7 @@ class ClusterMetadata:
         return broker is not None and broker.is_active
 
     def config(self, resource: ConfigResource, name: str) -> str | None:
-        """The dynamic value of a key on this very resource; None if it has none."""
+        """The dynamic value of a key on this very resource; None if it is not set."""
         return self.configs.get(resource, {}).get(name)
 
     def partitions_on(self, broker_id: int) -> list[PartitionState]:
@@ -307,7 +308,7 @@ class ClusterMetadata:
         return [self._present(topic_partition) for topic_partition in sorted(self.hosted.get(broker_id, ()))]
 
     def copy(self) -> ClusterMetadata:
-        """The same state, which goes on by itself."""
+        """An independent copy of the state."""
         return ClusterMetadata(
             dict(self.brokers),
             {name: TopicState(name, topic.topic_id, dict(topic.partitions)) for name, topic in self.topics.items()},
@@ -323,7 +324,7 @@ class ClusterMetadata:
     # --- the one change ---------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
-        """Do what a record says."""
+        """Apply a record to the state."""
         match record:
             case PartitionChanged():
                 self._change_partition(record)
@@ -441,12 +442,12 @@ def _changed(
             assert_never(record)
 
 
-# What single nodes know while they have not read the latest records. A node that keeps up has no copy: it uses
-# the metadata itself. A node that falls behind gets a copy, and only then.
+# Metadata of nodes that have not read the latest records. A node that is up to date has no copy: it uses
+# the metadata itself. A node gets a copy only when it falls behind.
 
 
 class _StaleView:
-    """A copy of the metadata that is `behind` records late; None stands still."""
+    """A copy of the metadata that is `behind` records late; None if it stands still."""
 
     def __init__(self, metadata: ClusterMetadata) -> None:
         self.metadata = metadata
@@ -454,17 +455,17 @@ class _StaleView:
         self._unread: deque[Record] = deque()
 
     def apply(self, records: Iterable[Record]) -> None:
-        """Take note of records that were written, and read those that are old enough."""
+        """Queue written records, and apply those that are old enough."""
         self._unread.extend(records)
         while self.behind is not None and len(self._unread) > self.behind:
             self.metadata.apply(self._unread.popleft())
 
 
 class StaleViews:
-    """The nodes that are behind, and what they know.
+    """Metadata views of the nodes that are behind.
 
-    What is held back is a node, or its answers to one API alone: then the others are up to date. In place of a node,
-    None stands for all nodes.
+    A view holds for a whole node, or for its answers to one API alone: then its other answers are up to date. In
+    place of a node, None stands for all nodes.
     """
 
     def __init__(self, metadata: ClusterMetadata) -> None:
@@ -472,21 +473,21 @@ class StaleViews:
         self._views: dict[tuple[int | None, int | None], _StaleView] = {}
 
     def of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
-        """What a node knows, or what it answers a request of this API from."""
+        """The metadata that a node knows, or answers a request of this API from."""
         found = None if api_key is None else self.of_answers(node_id, api_key)
         if found is None and (view := self._views.get((node_id, None))) is not None:
             found = view.metadata
         return self._metadata if found is None else found
 
     def of_answers(self, node_id: int, api_key: int) -> ClusterMetadata | None:
-        """What a node answers requests of this API from, if they alone are held back."""
+        """The metadata from which a node answers this API, if only these answers are held back; else None."""
         view = self._views.get((node_id, api_key)) or self._views.get((None, api_key))
         return None if view is None else view.metadata
 
     def hold_back(self, node_id: int | None, behind: int | None = None, api_key: int | None = None) -> None:
-        """Let a node stay behind from now on: by so many records, or (None) where it is now.
+        """Keep a node behind from now on: by so many records, or (None) where it is now.
 
-        A node that is behind already has that changed, and has missed nothing that it may read later.
+        For a node that is behind already only the lag changes; its unread records are kept.
         """
         held = (node_id, api_key)
         if held not in self._views:
@@ -494,14 +495,14 @@ class StaleViews:
         self._views[held].behind = behind
 
     def forget(self, node_id: int | None, api_key: int) -> None:
-        """Let a node answer requests of this API as if it had read no record at all."""
+        """Let a node answer requests of this API as if it had read no record."""
         self._views[node_id, api_key] = _StaleView(ClusterMetadata())
 
     def release(self, node_id: int | None, api_key: int | None = None) -> None:
-        """Let a node know everything."""
+        """Bring a node up to date."""
         self._views.pop((node_id, api_key), None)
 
     def apply(self, records: Iterable[Record]) -> None:
-        """Records were written and applied."""
+        """Pass applied records on to the views."""
         for view in self._views.values():
             view.apply(records)

@@ -1,7 +1,7 @@
-"""Scenarios: a cluster described in a few lines of TOML. Pure: text in, blueprint and settings out.
+"""Scenarios: a cluster described in a few lines of TOML.
 
-The language is explained key by key in docs/reference/scenarios.md. Partitions are placed at random and have random
-sizes: the same seed gives the same cluster. The table `[security]` names users and permissions.
+docs/reference/scenarios.md explains the language key by key. Partitions are placed at random and have random
+sizes: equal seeds give equal clusters. The table `[security]` names users and permissions. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kreassign.twin.faults import PlannedFault, read_faults
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
 
-# Random placement and sizes of the partitions of a topic: the same for the same seed.
+# Random placement and sizes of the partitions of a topic; equal seeds give equal results.
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Place:
     skew: float = 0.0
 
     def draw(self, partitions: int, replication_factor: int, rng: random.Random) -> Sequence[tuple[int, ...]]:
-        """Replica lists of so many partitions of one topic, different racks first where all brokers name one."""
+        """Replica lists for this many partitions of one topic, on different racks first if all brokers have a rack."""
         if len(self.racks) < replication_factor:
             raise InputError(f"{replication_factor} replicas need as many brokers; there are {sorted(self.racks)}")
         if not self.skew:
@@ -46,7 +46,7 @@ class Place:
 
     @property
     def _known_racks(self) -> Mapping[int, str | None]:
-        """The racks, if every broker has one: Kafka does not keep racks apart either where one has none."""
+        """The racks if every broker has one; Kafka ignores racks too if any broker has none."""
         return dict.fromkeys(self.racks) if None in self.racks.values() else self.racks
 
     def _draw_skewed(self, replication_factor: int, rng: random.Random) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class Place:
         while len(chosen) < replication_factor:
             taken = {racks[broker] for broker in chosen}
             free = [broker for broker in racks if broker not in chosen]
-            # A rack gets a second replica when every other one has its first.
+            # A rack gets a second replica only when every other rack has one.
             apart = [broker for broker in free if racks[broker] not in taken] or free
             places = {broker: place for place, broker in enumerate(racks)}
             chosen += rng.choices(apart, [(places[broker] + 1) ** -self.skew for broker in apart])
@@ -62,7 +62,7 @@ class Place:
 
 
 def shares(count: int, spread: float, rng: random.Random) -> Iterator[float]:
-    """Parts of so many partitions, 1 on average: log-normal with the standard deviation `spread` of the logarithm.
+    """Sizes of so many partitions, 1 on average: log-normal with the standard deviation `spread` of the logarithm.
 
     0 makes all equal; with 1 the largest of a hundred partitions is usually about seven times the mean.
     """
@@ -75,9 +75,9 @@ def shares(count: int, spread: float, rng: random.Random) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How clients connect. Without `users` they need not authenticate, without a certificate there is no TLS.
+    """Client access. Without `users` clients need not authenticate; without a certificate there is no TLS.
 
-    `certificate` and `key` are paths of PEM files, relative to the scenario. Without `permissions` everybody may do
+    `certificate` and `key` are paths of PEM files, relative to the scenario. Without `permissions` every client may do
     everything.
     """
 
@@ -127,12 +127,12 @@ def _read_rule(table: KeyedTable) -> Allow:
 
 STEEPEST = 100.0
 MOST = 10_000_000
-"""Of anything: what is beyond that would keep a machine busy for hours before it says that its memory is full."""
+"""The largest count of anything: more would keep a machine busy for hours before its memory is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a file describes. `kafka_version` is None where it leaves the release open."""
+    """The contents of a scenario file. `kafka_version` is None if it leaves the release open."""
 
     blueprint: Blueprint
     seed: int = 0
@@ -143,7 +143,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Equal brokers; `is_empty` if topics that name no brokers leave them out."""
+    """Equal brokers; topics that name no brokers skip a group that `is_empty`."""
 
     brokers: tuple[BrokerPlan, ...]
     configs: Mapping[str, str]
@@ -151,7 +151,7 @@ class _Group:
 
 
 def parse_scenario(text: str, name: str) -> Scenario:
-    """Read a scenario; `name` is what errors call the file. Raises InputError."""
+    """Parse a scenario; `name` is the name of the file in errors. Raises InputError."""
     with KeyedTable.from_toml(text, name).taken_whole() as top:
         seed = top.whole("seed", 0)
         cluster_id = top.text("cluster_id", "twin")
@@ -243,7 +243,7 @@ def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator
 
 
 def _part(mean: Traffic, part: float) -> Traffic:
-    """A partition that is larger than others is written to more, too."""
+    """The traffic of a partition of this size: larger partitions get more writes, too."""
     return replace(mean, size_bytes=round(mean.size_bytes * part), write_bytes_per_s=mean.write_bytes_per_s * part)
 
 
@@ -283,7 +283,7 @@ def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
 
 
 def _chosen(topic: TopicPlan, numbers: tuple[int, ...], origin: int, target: int) -> list[int]:
-    """The partitions to move: those that are named, or all that can."""
+    """The partitions to move: the named ones, or all that can move."""
     able = [
         number
         for number, plan in enumerate(topic.partitions)
@@ -312,7 +312,7 @@ def _moving(plan: PartitionPlan, origin: int, target: int, copied: float, down: 
 
 
 def _read_throttle(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
-    """Throttle the moves under way as Kafka's tool would have done, and moves between directories on all brokers."""
+    """Throttle the moves in progress as Kafka's tool would, and directory moves on all brokers."""
     with table.taken_whole():
         rate, log_dir_rate = table.amount("rate", 0), table.amount("log_dir_rate", 0)
         moves = move_map(blueprint.ongoing, {}, {})

@@ -1,10 +1,10 @@
 """The twin over TCP: a socket per node and listener, in real time or faster.
 
 Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
-harm only itself: one that sends no frame, half a frame or garbage keeps or loses its own connection; one that reads
-slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others. Where
-the process may open no more descriptors, a new client has its connection closed at once, and the log says
-why: left in the queue it would wait for nothing.
+harm only itself: if it sends no frame, half a frame or garbage, only its own connection waits or closes; if it reads
+slowly, the server stops reading from it until it has caught up; if it sends many requests at once, it takes turns with
+the others. If the process is out of descriptors, the connection of a new client is closed at once and the log says
+why, since in the queue it would wait forever.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from kreassign.twin.version import Endpoint
 from kreassign.wire.codec import PREFIX_BYTES
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
-"""Kafka's own default (socket.request.max.bytes); the connection of a client that announces more is closed."""
+"""Kafka's default of `socket.request.max.bytes`; a client that announces more has its connection closed."""
 
 FREE_DESCRIPTORS = 16
-"""So many descriptors no client gets: they are for what the twin itself opens, and for orders on its control port."""
+"""Descriptors reserved for files of the twin and for its control port; clients do not get them."""
 
 log = logging.getLogger(__name__)
 _TIMEOUT_S = 60.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _NO_ROOM_REST_S, _SAY_EVERY_S = 1.0, 60.0
 _QUEUE = 1_024
-"""So many clients may wait to be accepted; what one more sends would only be taken in when it is sent again."""
+"""Length of the queue of clients to accept; the packets of further clients are dropped until sent again."""
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerConfig:
-    """A listener to open on every node.
+    """A listener opened on every node.
 
-    The lowest node id gets `first_port`, the next ids the following ports; 0 lets the machine choose. With `users` the
+    The lowest node id gets `first_port`, the next ids the following ports; 0 picks free ones. With `users` the
     listener asks for SASL/PLAIN, with `tls` (a server-side context) for TLS.
     """
 
@@ -64,24 +64,24 @@ class ListenerConfig:
 
     @property
     def security_protocol(self) -> str:
-        """Kafka's name for what a client must do to get in."""
+        """Kafka's `security.protocol` for clients of this listener."""
         kind = "PLAINTEXT" if self.tls is None else "SSL"
         return kind if self.users is None else f"SASL_{kind}"
 
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What a listener needs for TLS, from PEM files; InputError if they cannot be used."""
+    """The TLS context of a listener, from PEM files; InputError if they cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key)
-    except OSError as error:  # TLS errors are of this kind, too.
+    except OSError as error:  # TLS errors are OSErrors, too.
         raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
     return context
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """`speed` seconds of the twin pass in one second of the machine, counted from when both started."""
+    """Speed of the twin's time: `speed` of its seconds pass per real second, counted from when both started."""
 
     speed: float
     real_start_s: float
@@ -91,17 +91,17 @@ class TimeScale:
         assert self.speed > 0, "time goes forward"
 
     def twin_ms(self, real_s: float) -> int:
-        """What time it is in the twin."""
+        """The twin's time at a real time."""
         return self.twin_start_ms + int((real_s - self.real_start_s) * self.speed * 1000)
 
     def real_s_until(self, twin_ms: int, real_s: float) -> float:
-        """How many seconds of the machine it takes until this time of the twin has come."""
+        """Real seconds until this time of the twin; 0 if it has passed."""
         due_s = self.real_start_s + (twin_ms - self.twin_start_ms) / 1000 / self.speed
         return max(0.0, due_s - real_s)
 
 
 class TwinServer:
-    """The open listeners of a twin's nodes. Made and used inside one event loop."""
+    """The open listeners of a twin's nodes. Created and used inside one event loop."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class TwinServer:
         self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
         self._time_scale = self._time_scale_from_now()
-        # Clients on sockets know what day it is; a twin whose time begins at nothing would tell them of 1970.
+        # Clients on sockets know the date; a twin whose time begins at 0 would report times in 1970.
         if twin.settings.start_ms == 0 and twin.began_ms == 0:
             twin.began_ms = self._clock.now_ms() - twin.now_ms
         self._listeners: dict[str, Listener] = {}
@@ -152,7 +152,7 @@ class TwinServer:
         self.reconcile()
 
     def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, Address]:
-        """Where the nodes can be reached by a listener, by node id; those that are down too."""
+        """Addresses of the nodes on a listener, by node id; includes nodes that are down."""
         return self._listeners[config].addresses
 
     @property
@@ -162,12 +162,12 @@ class TwinServer:
 
     @property
     def controller_addresses(self) -> Iterator[str]:
-        """The same of the controllers; none in ZooKeeper mode."""
+        """`host:port` of every controller, by the first listener; none in ZooKeeper mode."""
         return self._running(Endpoint.CONTROLLER)
 
     @property
     def security_protocol(self) -> str:
-        """What a client of the first listener has to set."""
+        """`security.protocol` for clients of the first listener."""
         return self._configs[0].security_protocol
 
     def _running(self, endpoint: Endpoint) -> Iterator[str]:
@@ -178,7 +178,7 @@ class TwinServer:
 
     @property
     def connection_count(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._connections)
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class TwinServer:
             self._wake_up.clear()
             next_ms = self._next_ms = self.twin.next_event_ms()
             if next_ms is not None and self._skips_copying and self.twin.is_copying:
-                await asyncio.sleep(0)  # Clients may speak between two events.
+                await asyncio.sleep(0)  # Let clients send requests between two events.
                 self.twin.advance_to(next_ms)
                 self._time_scale = self._time_scale_from_now()
                 continue
@@ -198,25 +198,25 @@ class TwinServer:
                 await asyncio.wait_for(self._wake_up.wait(), wait_s)
 
     def end(self) -> None:
-        """End `run` after the present step. Any thread may call it, and a signal handler.
+        """Stop `run` after the present step. May be called by any thread and by a signal handler.
 
-        An exception raised by a handler might be lost: libraries catch whatever is raised while they send (kazoo does).
+        A signal handler must not raise instead: libraries such as kazoo catch exceptions that are raised in them.
         """
         self._is_over = True
         with suppress(RuntimeError):  # the loop is closed: it has ended
             self.loop.call_soon_threadsafe(self._wake_up.set)
 
     def catch_up(self) -> None:
-        """Bring the twin to the present, so that responses show it."""
+        """Advance the twin to the present, so that responses show it."""
         self.twin.advance_to(self._time_scale.twin_ms(self._clock.monotonic_s()))
 
     def wake_if_earlier(self) -> None:
-        """Wake up earlier if a request scheduled something sooner than the next event."""
+        """Wake up earlier if a request scheduled an event before the next one."""
         if self.twin.next_event_ms() != self._next_ms:
             self._wake_up.set()
 
     def do(self, action: Callable[[Twin], Result]) -> Result:
-        """Run an action on the twin between two requests. Called in the server's own loop."""
+        """Run an action on the twin between two requests. Call it in the server's own loop."""
         self.catch_up()
         result = action(self.twin)
         self.reconcile()
@@ -224,11 +224,11 @@ class TwinServer:
         return result
 
     def serve_beside(self, protocol: Callable[[], asyncio.BaseProtocol], listening: socket.socket) -> None:
-        """Let another protocol be spoken on a socket, which is closed with the server."""
+        """Serve another protocol on a socket, which is closed with the server."""
         self._beside.append(asyncio.ensure_future(self.loop.create_server(protocol, sock=listening)))
 
     def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
-        """A function that any thread can call to run an action between two requests."""
+        """Return a function that any thread can call to run an action between two requests."""
 
         def wake() -> None:
             if not self.loop.is_closed():
@@ -259,7 +259,7 @@ class TwinServer:
         try:
             listening = socket.create_server((self._host, port), backlog=_QUEUE)
         except OSError as error:
-            # Python adds the address to the text, which is in ours already.
+            # Python appends the address, which our message has already.
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(f"{where}: {reason.lower()}") from error
         listening.settimeout(0)
@@ -268,13 +268,13 @@ class TwinServer:
         return Address(self._host, listening.getsockname()[1])
 
     def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
-        """Take in all who wait: a turn of the loop is long when many others are being answered."""
+        """Accept all waiting clients: a turn of the loop is long while many others are answered."""
         for _ in range(_QUEUE):
             try:
                 accepted, _ = listening.accept()
             except BlockingIOError:
                 return
-            except OSError as error:  # A client that is gone again, or one more than the machine has room for.
+            except OSError as error:  # The client is gone again, or the machine is out of descriptors.
                 if error.errno in _NO_ROOM:
                     self._rest(listening, config, node_id)
                     return
@@ -282,7 +282,7 @@ class TwinServer:
                 self._take_in(accepted, config, node_id)
 
     def _take_in(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
-        # Descriptors are given out from the lowest free one on, so that the number is about how many are open.
+        # The lowest free descriptor is used first, so the number tells how many are open.
         if accepted.fileno() >= _most_descriptors() - FREE_DESCRIPTORS:
             accepted.close()
             self._say_full()
@@ -292,7 +292,7 @@ class TwinServer:
         arrival.add_done_callback(self._arrivals.discard)
 
     def _rest(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
-        """Accept nobody for a while: whoever waits would be announced again and again."""
+        """Stop accepting for a while: a waiting client would wake the loop again and again."""
         self._say_full()
         self.loop.remove_reader(listening)
 
@@ -318,10 +318,10 @@ class TwinServer:
         try:
             await self.loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=config.tls)
         except (OSError, asyncio.CancelledError):
-            accepted.close()  # A client that fails the TLS handshake loses its connection, that is all.
+            accepted.close()  # A client that fails the TLS handshake only loses its connection.
 
     def reconcile(self) -> None:
-        """Close the listeners of nodes that stopped, open those of nodes that came back."""
+        """Close the listeners of nodes that stopped; open those of nodes that came back."""
         for config in self._configs:
             for node_id, address in self.addresses(config.name).items():
                 is_open = (config.name, node_id) in self._open
@@ -344,28 +344,28 @@ class TwinServer:
     # --- connections -----------------------------------------------------------------------------------------
 
     def register_connection(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Connection:
-        """Take note of a new connection."""
+        """Register a new connection."""
         self._connections[connection] = node.id
         self._opened += 1
-        # A client that closed at once has no name any more.
+        # A client that closed at once has no peer name any more.
         local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
         name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
         return Connection(self.twin, node, name)
 
     def is_responsive(self, node: Node) -> bool:
-        """Bring the twin to the present, and say whether a node can answer now."""
+        """Advance the twin to the present; return whether the node can answer now."""
         self.catch_up()
         if not self.twin.is_running(node.id):
             self.reconcile()
         return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
 
     def after(self, wait_ms: int, action: Callable[[Reply], None], reply: Reply) -> None:
-        """Send a response when so much of the twin's time has passed."""
+        """Send a response after `wait_ms` of the twin's time."""
         due_s = self._time_scale.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
         self.loop.call_later(due_s, action, reply)
 
     def forget_connection(self, connection: _Connection) -> None:
-        """Forget a connection that is gone."""
+        """Drop a closed connection."""
         self._connections.pop(connection, None)
 
     def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -375,13 +375,13 @@ class TwinServer:
 
 
 def _most_descriptors() -> int:
-    """The first number that no descriptor of this process can have."""
+    """The limit on descriptors of this process."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
 class _Connection(asyncio.Protocol):
-    """One client's socket: splits what arrives into frames and answers one after the other."""
+    """A client's socket: splits the received bytes into frames and answers them in order."""
 
     def __init__(self, server: TwinServer, node: Node) -> None:
         self._server = server
@@ -409,7 +409,7 @@ class _Connection(asyncio.Protocol):
             self._answer_next()
 
     def eof_received(self) -> bool:
-        """The client will send no more. It is noticed only when all that it sent before has been answered."""
+        """Close the connection: the client sends no more, and all that it sent before has been answered."""
         return False
 
     def pause_writing(self) -> None:
@@ -429,7 +429,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _answer_next(self) -> None:
-        """Answer one frame; any further one waits for its turn in the loop, and for the client to read."""
+        """Answer one frame; further ones wait for the next turn of the loop, and for the client to read."""
         self._is_waiting = False
         if self._transport.is_closing() or self._is_delayed:
             return
@@ -466,7 +466,7 @@ class _Connection(asyncio.Protocol):
             self.resume()
 
     def _read_on(self, *, wanted: bool) -> None:
-        """Stop reading from the socket while a frame waits for its answer."""
+        """Read from the socket, or stop while a frame waits for its answer."""
         if wanted == self._is_read or self._transport.is_closing():
             return
         self._is_read = wanted
@@ -496,7 +496,7 @@ class _Connection(asyncio.Protocol):
         return payload
 
 
-# --- running one ----------------------------------------------------------------------------------------------
+# --- running a server -----------------------------------------------------------------------------------------
 
 
 async def _serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
@@ -510,12 +510,12 @@ async def _serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer],
 
 
 def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
-    """Open a server and let it run in this thread until it is ended."""
+    """Open a server and run it in this thread until it is ended."""
     asyncio.run(_serve(make, on_open))
 
 
 class ServerThread:
-    """A server whose loop runs in a thread of its own, for callers that block."""
+    """A server whose loop runs in a thread of its own, for blocking callers."""
 
     def __init__(self, make: Callable[[], TwinServer]) -> None:
         self._make = make
@@ -525,21 +525,21 @@ class ServerThread:
 
     @property
     def server(self) -> TwinServer:
-        """The server; its own loop alone may change it."""
+        """The server; only its own loop may change it."""
         return self._opened.result()
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients find the brokers, as they take it."""
+        """Addresses of the brokers for `bootstrap.servers`."""
         return ",".join(self.server.broker_addresses)
 
     @property
     def bootstrap_controllers(self) -> str:
-        """Where clients find the controllers, as they take it."""
+        """Addresses of the controllers for `bootstrap.controllers`."""
         return ",".join(self.server.controller_addresses)
 
     def start(self) -> None:
-        """Wait until the listeners are open; raises why they are not."""
+        """Wait until the listeners are open; raises the error that prevents it."""
         self._running = self._threads.submit(lambda: serve(self._make, self._opened.set_result))
         either: tuple[Future[Any], ...] = (self._running, self._opened)
         wait(either, _TIMEOUT_S, FIRST_COMPLETED)
@@ -556,7 +556,7 @@ class ServerThread:
         return asyncio.run_coroutine_threadsafe(act(), server.loop).result(_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Close the listeners and end the thread; raises what the server failed with, if it did."""
+        """Close the listeners and end the thread; raises the error of the server, if it failed."""
         if self._running is not None and not self._running.done():
             self.server.end()
         self._threads.shutdown()
@@ -572,7 +572,7 @@ def serving(
     speed: float | None = 1.0,
     clock: Clock | None = None,
 ) -> Iterator[ServerThread]:
-    """A twin on ports of this machine while the block runs."""
+    """Serve a twin on ports of this machine while the block runs."""
     thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed, clock=clock))
     thread.start()
     try:

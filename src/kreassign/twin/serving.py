@@ -1,8 +1,8 @@
-"""Serve a scenario on ports of this machine: from its description to a server that answers clients.
+"""Serve a scenario on ports of this machine.
 
-Two ways to run it: `serving_scenario` in a thread of its own, for programs and tests, and `serve_scenario` in this
-thread until it is interrupted, for a process that does nothing else. While a twin is served, its control port takes
-orders, one line each, from this machine alone: see `faults.schedule.obey`.
+`serving_scenario` runs in a thread of its own, for programs and tests; `serve_scenario` runs in this thread until it
+is interrupted, for a process that does nothing else. While a twin is served, its control port accepts
+orders from this machine alone, one line each: see `faults.schedule.obey`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _DONE, _REFUSED = "done", "refused"
 
 
 def open_control_port(server: TwinServer, port: int) -> Address:
-    """Take orders for a server's twin; a port of 0 is any that is free. InputError if the port is taken.
+    """Open the control port of a server's twin; port 0 picks a free one. InputError if the port is taken.
 
-    Called in the server's event loop; the port is closed with the server.
+    Call it in the server's event loop; the port is closed with the server.
     """
     try:
         listening = socket.create_server((LOOPBACK, port))
@@ -63,7 +63,7 @@ def open_control_port(server: TwinServer, port: int) -> Address:
 
 
 class _Conversation(asyncio.Protocol):
-    """One client of the control port."""
+    """A client of the control port."""
 
     def __init__(self, server: TwinServer) -> None:
         self._server = server
@@ -92,9 +92,9 @@ class _Conversation(asyncio.Protocol):
 
 
 def send_order(address: Address, order: str) -> str:
-    """Give an order to the twin whose control port this is; what it says about it.
+    """Send an order to the control port at this address; return the sentence of its answer.
 
-    InputError with its reason where it refuses, `Unreachable` where nobody listens.
+    InputError with the reason if the twin refuses, `Unreachable` if nothing listens.
     """
     try:
         with socket.create_connection(address, _TIMEOUT_S) as connection:
@@ -112,22 +112,22 @@ def send_order(address: Address, order: str) -> str:
     return text
 
 
-# Scenarios on ports.
+# Serving a scenario.
 
 LOG_FILE = "metadata.log"
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How a scenario is served.
+    """Options for serving a scenario.
 
-    The first broker gets `port`, the other nodes the ports after it; 0 takes any that are free. `speed` is twin seconds
-    per second; with None time leaps ahead while copies are under way. `kafka_version` is a release, by default that of
-    the scenario. The metadata is kept in the folder `data_dir` and continued from there, or in `zookeeper`, a
+    The first broker gets `port`, the other nodes the ports after it; 0 picks free ones. `speed` is twin seconds
+    per second; with None time leaps ahead while copies are in progress. `kafka_version` is a release, by default that
+    of the scenario. The metadata is stored in the folder `data_dir` and continued from there, or in `zookeeper`, a
     connect string, as Kafka 3.9 does. `check` checks all invariants after every step. `trace` gets the requests of a
-    controller in ZooKeeper mode as JSON lines. `faults` come on top of those of the scenario. On
-    `control_port` the twin takes orders by hand (`network.control`), 0 being any that is free; where that is taken and
-    it `needs_control_port`, it is not served, else it takes none.
+    controller in ZooKeeper mode as JSON lines. `faults` are added to those of the scenario. On
+    `control_port` the twin accepts orders (`network.control`); 0 picks a free port. A taken port is an error if
+    `needs_control_port`, else the twin runs without one.
     """
 
     port: int = 0
@@ -151,7 +151,7 @@ ON_FREE_PORTS = Serving()
 def serving_scenario(
     scenario: Scenario, options: Serving = ON_FREE_PORTS, folder: Path = Path()
 ) -> Iterator[ServerThread]:
-    """A scenario on ports of this machine while the block runs, its paths relative to `folder`. Raises InputError."""
+    """Serve a scenario while the block runs, with paths relative to `folder`. Raises InputError."""
     with _assembled(scenario, options, folder) as parts:
         thread = ServerThread(parts.server)
         thread.start()
@@ -184,7 +184,7 @@ def serve_scenario(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A twin that is not served yet."""
+    """A twin with its listener and options, before it is served."""
 
     twin: Twin
     listener: ListenerConfig
@@ -193,11 +193,11 @@ class _Parts:
     options: Serving
 
     def server(self) -> TwinServer:
-        """Made inside the loop that serves it."""
+        """Create the server; call it inside the loop that serves it."""
         return TwinServer(self.twin, (self.listener,), speed=self.speed)
 
     def finish(self, server: TwinServer) -> None:
-        """What is left to do once the listeners are open. Called in the server's loop."""
+        """Finish once the listeners are open. Call it in the server's loop."""
         self._start_controller(server)
         if self.options.control_port is not None:
             with nullcontext() if self.options.needs_control_port else suppress(InputError):
@@ -251,7 +251,7 @@ def _twin(scenario: Scenario, settings: TwinSettings, log: FileLog | ZooKeeperLo
 
 
 def _version(scenario: Scenario, options: Serving) -> KafkaVersion:
-    """The release to stand for; InputError for one that cannot keep its metadata in ZooKeeper."""
+    """The release to simulate; InputError if it cannot store its metadata in ZooKeeper."""
     asked = options.kafka_version or scenario.kafka_version
     if options.zookeeper is None:
         if options.trace is not None:
@@ -265,7 +265,7 @@ def _version(scenario: Scenario, options: Serving) -> KafkaVersion:
 
 
 def _tracing(file: TextIO | None) -> Callable[[int, ControlRequest], None]:
-    """What to do with each request of the controller: a line in the file, to be read there at once."""
+    """Return a function that writes each request of the controller to the file as a line, flushed at once."""
 
     def write(time_ms: int, request: ControlRequest) -> None:
         if file is not None:

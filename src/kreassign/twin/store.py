@@ -1,4 +1,4 @@
-"""Where a twin keeps its metadata: a log in a file (KRaft mode), or a real ZooKeeper.
+"""Stores of a twin's metadata: a log in a file (KRaft mode), or a real ZooKeeper.
 
 `FileLog` is readable after a crash at any moment. `ZooKeeperTree` is one candidate for controller in a real
 ZooKeeper: no write of a deposed controller gets through.
@@ -39,7 +39,7 @@ from kreassign.model.znodes import (
 from kreassign.twin.metadata import LeaderRecovery, LogDirInfo, Record
 from kreassign.twin.zookeeper.znodes import Create, Delete, Set, Write, Znode
 
-# Records as JSON texts: the name of the record, then its fields; what is at its default is left out.
+# Records as JSON texts: the name of the record, then its fields; default values are left out.
 
 _KIND = "record"
 _CLASSES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Record)}
@@ -47,7 +47,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def to_json(record: Record) -> str:
-    """The text of a record, on one line."""
+    """Return a record as JSON on one line."""
     shown = {_KIND: type(record).__name__}
     for field in fields(record):
         value = getattr(record, field.name)
@@ -57,7 +57,7 @@ def to_json(record: Record) -> str:
 
 
 def from_json(text: str | bytes) -> Record:
-    """The record of a text. ValueError, KeyError or TypeError if it is none."""
+    """Parse a record. Raises ValueError, KeyError or TypeError if the text is none."""
     try:
         shown = json.loads(text)
         kind = _CLASSES[shown.pop(_KIND)]
@@ -92,10 +92,10 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# A metadata log in a file. After a signature come the records, each as a header (length of what follows, its checksum,
+# A metadata log in a file. After a signature come the records, each as a header (length of the body, its checksum,
 # and a checksum of those two) and a body: one byte that says whether the record is the last of its decision, and the
 # record as JSON. Numbers are big-endian. A decision whose last record is missing or cut off never happened; opening the
-# file drops it. Anything else that does not fit its checksums is damage, and the file is refused.
+# file drops it. Any other mismatch of a checksum is damage, and the file is refused.
 
 SIGNATURE = b"kreassign twin metadata 1\n"
 _NUMBERS = struct.Struct(">II")
@@ -113,9 +113,9 @@ class _Body(NamedTuple):
 
 
 class FileLog:
-    """Records in a file that this process alone writes to.
+    """Records in a file to which only this process writes.
 
-    Opening drops an unfinished decision at the end. `DataError` if the file is damaged or something else entirely,
+    Opening drops an unfinished decision at the end. `DataError` if the file is damaged or no metadata log,
     `InputError` if another process has it open.
     """
 
@@ -133,14 +133,14 @@ class FileLog:
             _sync_folder(path.parent)
 
     def append(self, records: Iterable[Record]) -> None:
-        """Write the records of one decision; they are on disk when this returns."""
+        """Write the records of one decision; they are on disk on return."""
         texts = [to_json(record).encode() for record in records]
         for number, text in enumerate(texts, 1):
             self._file.write(_framed((_LAST if number == len(texts) else _MORE) + text))
         self._sync()
 
     def read(self) -> Iterator[Record]:
-        """All records from the first, as far as they are written now."""
+        """Read all records from the first to the last written by now."""
         end = self._size()
         with self.path.open("rb") as file:
             file.seek(len(SIGNATURE))
@@ -150,7 +150,7 @@ class FileLog:
                 position = body.end
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         self._file.close()
 
     # --- opening ----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class FileLog:
         self._sync()
 
     def _sound_part(self, size: int) -> int:
-        """How many bytes from the start are whole decisions."""
+        """The length in bytes of the complete decisions from the start."""
         with self.path.open("rb") as file:
             signature = file.read(len(SIGNATURE))
             if len(signature) < len(SIGNATURE) and SIGNATURE.startswith(signature):
@@ -185,7 +185,7 @@ class FileLog:
     # --- reading ----------------------------------------------------------------------------------------------
 
     def _next(self, file: BinaryIO, position: int) -> _Body | None:
-        """What stands at this position, to which `file` is wound; None if it breaks off."""
+        """The record at `position`, where `file` stands; None if truncated."""
         header = file.read(_HEADER_BYTES)
         if len(header) < _HEADER_BYTES:
             return None
@@ -231,7 +231,7 @@ def _framed(body: bytes) -> bytes:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make sure that a new file is found again after a power cut."""
+    """Sync the folder, so that a new file survives a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -240,18 +240,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 # The tree of a twin in a real ZooKeeper, over kazoo. Every write is one transaction that also checks the version of
-# `/controller_epoch`, so that a controller that has been followed by another writes nothing. A lost connection is
-# awaited; whether a write that was under way then came through is looked up, not guessed.
+# `/controller_epoch`, so that a deposed controller writes nothing. After a lost connection the tree waits for it, and
+# looks up whether the write in flight came through instead of guessing.
 
 CONNECT_TIMEOUT_S = 15.0
 OUTAGE_S = 120.0
-"""How long a ZooKeeper that does not answer is waited for."""
+"""Seconds to wait for a ZooKeeper that does not answer."""
 SESSION_TIMEOUT_S = 6.0
 _NO_EPOCH = 0
 
 
 class ZooKeeperTree:
-    """One candidate's session. Values are those of `kreassign.twin.zookeeper.znodes.Znodes`."""
+    """The session of one candidate. Values are those of `kreassign.twin.zookeeper.znodes.Znodes`."""
 
     def __init__(self, client: KazooClient) -> None:
         self.on_news: Callable[[], None] = _nothing
@@ -262,7 +262,7 @@ class ZooKeeperTree:
         client.add_listener(self._listen)
 
     def get(self, path: str) -> Znode | None:
-        """A znode; None if there is none."""
+        """The znode at a path; None if there is none."""
         try:
             content, stat = self._client.retry(self._client.get, path)
         except NoNodeError:
@@ -270,14 +270,14 @@ class ZooKeeperTree:
         return Znode(bytes(content), stat.version, stat.czxid)
 
     def children(self, path: str) -> tuple[str, ...]:
-        """The names below a znode, sorted; none if there is no such znode."""
+        """The sorted names of a znode's children; empty if there is no such znode."""
         try:
             return tuple(sorted(self._client.retry(self._client.get_children, path)))
         except NoNodeError:
             return ()
 
     def elect(self, broker_id: int, now_ms: int) -> int | None:
-        """Become the controller with the next epoch; None if there is a controller."""
+        """Become the controller; return the next epoch, or None if there is a controller."""
         if self.get(paths.CONTROLLER_EPOCH) is None:
             self._make_first_epoch()
         known = self.get(paths.CONTROLLER_EPOCH)
@@ -303,11 +303,11 @@ class ZooKeeperTree:
             self._client.retry(self._client.delete, paths.CONTROLLER)
 
     def write(self, writes: tuple[Write, ...]) -> None:
-        """Write as the controller elected here, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
+        """Write as the elected controller, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
         self._commit(writes)
 
     def watch(self, path: str) -> bool:
-        """Call `on_news` once when a znode changes (a list: its children); False if it is watched already."""
+        """Call `on_news` once when a znode (or its list of children) changes; False if it is watched already."""
         if path in self._watched:
             return False
         self._watched.add(path)
@@ -319,12 +319,12 @@ class ZooKeeperTree:
         return True
 
     def has_new_session(self) -> bool:
-        """Whether, since this was last asked, the session ended and another began."""
+        """Whether the session was replaced by another since the last call."""
         ended, self._session_ended = self._session_ended, False
         return ended
 
     def wait_for_resignation(self, timeout_s: float) -> None:
-        """Wait until there is no controller, or for so long: that of a killed twin goes with its session."""
+        """Wait up to `timeout_s` until there is no controller: that of a killed twin goes with its session."""
         gone = self._client.handler.event_object()
 
         def hear(event: WatchedEvent) -> None:
@@ -387,8 +387,8 @@ class ZooKeeperTree:
 
 @contextmanager
 def zookeeper_tree(address: str) -> Iterator[ZooKeeperTree]:
-    """A session with `host:port[,host:port…][/chroot]`; raises `Unreachable` if nobody answers there."""
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # errors are reported by us, once
+    """Open a session with `host:port[,host:port…][/chroot]`; raises `Unreachable` if nothing answers there."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # we report errors ourselves, once
     patience = KazooRetry(max_tries=-1, delay=0.05, max_delay=1.0, deadline=OUTAGE_S)
     hosts, _, chroot = address.partition("/")
     client = KazooClient(hosts=hosts, timeout=SESSION_TIMEOUT_S, command_retry=patience)

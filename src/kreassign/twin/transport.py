@@ -17,23 +17,23 @@ from kreassign.wire.codec import PREFIX_BYTES, frame_length
 
 
 class HostAndPort(Protocol):
-    """Where a client wants to go."""
+    """A destination of a client."""
 
     @property
     def host(self) -> str:
-        """Name of the machine."""
+        """The name of the machine."""
         ...
 
     @property
     def port(self) -> int:
-        """Number of the port."""
+        """The number of the port."""
         ...
 
 
 class TwinTransport:
-    """Opens connections to the nodes of a twin, and is its clock.
+    """Opens connections to the nodes of a twin, and serves as its clock.
 
-    Clients ask several nodes at the same time by threads; here they take turns.
+    Clients ask several nodes at once by threads; here the threads take turns.
     """
 
     def __init__(self, twin: Twin, listener: Listener | None = None) -> None:
@@ -43,7 +43,7 @@ class TwinTransport:
         self._opened = 0
 
     def connect(self, address: HostAndPort, timeout_s: float) -> TwinConnection:
-        """Open a connection at once; `Unreachable` where no running node has this address."""
+        """Open a connection at once; `Unreachable` if no running node has this address."""
         del timeout_s
         with self._turn:
             node = self._twin.node_at((address.host, address.port), self._listener)
@@ -56,22 +56,22 @@ class TwinTransport:
     # --- the clock --------------------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        """The twin's time in milliseconds, unless a fault has let the client's clock jump."""
+        """The twin's time in milliseconds, plus any jump that a fault added to the client's clock."""
         return self._twin.client_clock.wall_ms(self._twin.now_ms)
 
     def monotonic_s(self) -> float:
-        """The twin's time in seconds, without what a suspended client has missed."""
+        """The twin's time in seconds, without suspensions of the client."""
         return self._twin.client_clock.monotonic_s(self._twin.now_ms)
 
     def sleep(self, seconds: float) -> None:
-        """Let so many seconds of the twin's time pass, which takes no longer than computing them."""
+        """Let so many seconds of the twin's time pass, without waiting in real time."""
         with self._turn:
             self._twin.advance(max(0, round(seconds * 1000)))
             _be_suspended(self._twin)
 
 
 def _be_suspended(twin: Twin) -> None:
-    """Let the cluster go on by itself for as long as a fault suspends the client."""
+    """Let the cluster run on for as long as a fault suspends the client."""
     while suspended_ms := twin.client_clock.take_suspension():
         twin.advance(suspended_ms)
 
@@ -100,7 +100,7 @@ class TwinConnection:
             return self._next_payload()
 
     def _send(self, frame: bytes, deadline_ms: int) -> None:
-        """Have a frame answered, and wait until the answer has arrived."""
+        """Send a frame, and wait until the answer has arrived."""
         self._break_unless_open()
         try:
             reply = self._connection.answer(frame[PREFIX_BYTES:])
@@ -136,7 +136,7 @@ class TwinConnection:
             raise OutcomeUnknown(f"the connection to node {self._node.id} broke before the answer came")
 
     def _next_payload(self) -> bytes:
-        """Cut the first frame off what has arrived; an answer that came twice leaves one for the next request."""
+        """Cut the first frame off the received bytes; a duplicated answer leaves a frame for the next request."""
         if not self._unread:
             raise OutcomeUnknown(f"node {self._node.id} closed the connection before it answered")
         end = PREFIX_BYTES + frame_length(self._unread[:PREFIX_BYTES])
@@ -144,7 +144,7 @@ class TwinConnection:
         return payload
 
     def is_usable(self) -> bool:
-        """Whether the node still runs, and did not stop since this connection was opened."""
+        """Whether the node runs, and has not stopped since this connection was opened."""
         return not self._is_closed and self._is_open()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""What depends on the Kafka release that a twin stands for.
+"""Properties of the Kafka release that a twin simulates.
 
-The ranges are those that brokers and controllers of these releases offer, as far as the twin has the API at all; what
-it has not, it does not offer, so that clients do without it as they do with an older broker. Source: Kafka's published
+The ranges are those that brokers and controllers of these releases offer. An API that the twin lacks is not offered,
+so that clients do without it as they do with an older broker. Source: Kafka's published
 message definitions of each release, and the answers of real 3.9.1 and 4.3.1 nodes.
 """
 
@@ -19,7 +19,7 @@ from kreassign.wire import api
 
 
 class Endpoint(Enum):
-    """Which kind of node is asked."""
+    """The kind of a node: broker or controller."""
 
     BROKER = 1
     CONTROLLER = 2
@@ -36,7 +36,7 @@ class Versions(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """A feature of a cluster: which levels a node supports, and at which the cluster is."""
+    """A feature of a cluster: the levels that a node supports, and the level of the cluster."""
 
     name: str
     low: int
@@ -46,7 +46,7 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KafkaVersion:
-    """A release line of Kafka: what its nodes offer, and the rules of its controller."""
+    """A release line of Kafka: the APIs of its nodes, and the rules of its controller."""
 
     name: str
     offered: Mapping[int, Versions]
@@ -58,7 +58,7 @@ class KafkaVersion:
         return self.name
 
     def versions(self, api_key: int, endpoint: Endpoint = Endpoint.BROKER) -> Versions | None:
-        """Which versions of an API such a node takes; None if it has not got the API."""
+        """The versions of an API that such a node accepts; None if it does not have the API."""
         if endpoint is Endpoint.CONTROLLER and api_key not in CONTROLLER_KEYS:
             return None
         return self.offered.get(api_key)
@@ -69,12 +69,12 @@ class KafkaVersion:
         return {key: versions for key, versions in ranges.items() if versions is not None}
 
     def with_kip_179(self) -> KafkaVersion:
-        """The same release, as if it had the requests of KIP-179, which no Kafka has."""
+        """The same release with the requests of KIP-179 added, which no Kafka has."""
         added = {known.key: Versions(known.min_version, known.max_version) for known in api.KIP_179_APIS}
         return replace(self, offered={**self.offered, **added})
 
 
-# Controllers know nothing of partitions' data, and clients discover brokers from brokers.
+# Controllers have no data of partitions, and clients discover brokers from brokers.
 CONTROLLER_KEYS = frozenset(
     known.key
     for known in (
@@ -138,7 +138,7 @@ def _offered(release: str) -> dict[int, Versions]:
     return {key: Versions(*found) for key, found in ranges.items() if found is not None}
 
 
-# What a freshly formatted cluster has beside its metadata version. A level of 0 is told by no node.
+# Features of a freshly formatted cluster beside its metadata version. Nodes do not report a level of 0.
 _NEWEST = (
     Feature("eligible.leader.replicas.version", 0, 1, 1),
     Feature("group.version", 0, 1, 1),
@@ -174,7 +174,7 @@ KAFKA_3_9_ZOOKEEPER = replace(
     rules=ZOOKEEPER_RULES,
     uses_zookeeper=True,
 )
-"""Kafka 3.9 with its metadata in ZooKeeper, the last that could."""
+"""Kafka 3.9 with its metadata in ZooKeeper, the last release that could."""
 
 
 def kafka_version(name: str) -> KafkaVersion:
