@@ -1,1 +1,1 @@
-"""How replicas are copied, fall behind and catch up, in virtual time."""
+"""Replication: how replicas are copied, fall behind and catch up, in virtual time."""

@@ -1,4 +1,4 @@
-"""How fast each copy goes, in bytes per second.
+"""Rates of all copies, in bytes per second.
 
 Each copy runs through several capacities (disks, networks, throttles) and gets its max-min fair share of what the
 replicas in sync leave of them.
@@ -13,10 +13,10 @@ from kreassign.twin.replication.hardware import Fleet, InSyncTraffic, Replicatio
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 from kreassign.twin.replication.state import Copies, CopyKey
 
-# Throttles as brokers enforce them (KIP-73): how much of a rate is reached, and how much passes before it is felt.
+# Throttles as brokers enforce them (KIP-73): the share of a rate that is reached, and the burst before it takes hold.
 #
 # A broker adds up what it counted in the samples of the last eleven seconds, divides by the time since the oldest one
-# began, and refuses while the result is above the rate. A refused follower asks again after a pause. The first answer
+# began, and refuses while the result is above the rate. A refused follower retries after a pause. The first answer
 # of the oldest sample stands for the pause before it, which the divisor leaves out: so a pause's worth in every window
 # is never used.
 
@@ -25,7 +25,7 @@ _FIRST_SAMPLE_MS = 1000
 
 
 def whole_batches(settings: ReplicationSettings) -> float:
-    """The part of what a fetch sends, and counts, that the follower keeps: it drops the batch cut off at the end."""
+    """Share of a fetch's sent and counted bytes that the follower keeps: it drops the batch cut off at the end."""
     sent, batch = settings.fetch_bytes, settings.batch_bytes
     if batch > sent:
         return 1.0  # A batch that is bigger than a fetch is sent all the same, alone.
@@ -33,7 +33,7 @@ def whole_batches(settings: ReplicationSettings) -> float:
 
 
 def leader_share(settings: ReplicationSettings, in_sync_traffic: InSyncTraffic) -> NDArray[np.float64]:
-    """By broker, the part of its rate that followers outside the ISR really get from it.
+    """Share of each broker's rate that followers outside the ISR really get from it.
 
     A fetch that is refused waits at the leader, at most `fetch_wait_ms` and until a batch of records comes in.
     """
@@ -41,16 +41,16 @@ def leader_share(settings: ReplicationSettings, in_sync_traffic: InSyncTraffic) 
 
 
 def follower_share(settings: ReplicationSettings, in_sync_traffic: InSyncTraffic) -> NDArray[np.float64]:
-    """By broker, the part of its rate with which it really fetches what is throttled.
+    """Share of each broker's rate with which it really fetches throttled partitions.
 
-    One that refuses itself pauses for `fetch_backoff_ms`, but asks for its other partitions meanwhile, if it has any.
+    A follower that refuses itself pauses for `fetch_backoff_ms`, but fetches its other partitions meanwhile, if any.
     """
     pause_ms = _until_next_batch_ms(settings, in_sync_traffic.sent.sum(axis=0))
     return _share(settings, np.where(in_sync_traffic.followed.any(axis=0), pause_ms, settings.fetch_backoff_ms))
 
 
 def directory_share(settings: ReplicationSettings) -> float:
-    """The part of the rate of moves between directories that is really reached."""
+    """Share of the rate of moves between directories that is really reached."""
     return float(_share(settings, np.array([settings.fetch_backoff_ms]))[0])
 
 
@@ -62,11 +62,11 @@ def trickle(
     *,
     at_once: bool,
 ) -> NDArray[np.float64]:
-    """What passes the throttles of brokers however low they are, bytes per second by broker.
+    """Bytes per second, by broker, that pass its throttle however low it is.
 
-    When a window has passed without traffic a quota is like new, and whole answers pass, even where the rate is 0.
-    `brokers` and `others` are the ends of each throttled copy, the former those whose throttle it is. Receivers
-    ask all fetchers `at_once`, before they count any answer; senders have counted one answer before the next.
+    After a window without traffic a quota is like new, and whole answers pass, even if the rate is 0. `brokers` are the
+    ends of each throttled copy that have the throttle, `others` their peers. Receivers ask all fetchers `at_once`, before
+    they count any answer; senders have counted one answer before the next.
     """
     fetchers, copies = np.unique(np.stack([brokers, others]), axis=1, return_counts=True)
     answers = np.minimum(copies * settings.fetch_bytes, settings.response_bytes) * whole_batches(settings)
@@ -87,7 +87,7 @@ def _share(settings: ReplicationSettings, pause_ms: NDArray[np.float64]) -> NDAr
 
 
 class InitialBursts:
-    """What passes before a throttle is felt: a quota that has counted nothing yet lets whole answers through."""
+    """Bursts before a throttle takes hold: a quota that has counted nothing yet lets whole answers through."""
 
     def __init__(self, settings: ReplicationSettings) -> None:
         self._settings = settings
@@ -97,7 +97,7 @@ class InitialBursts:
         self._answered_ms = 0
 
     def watch(self, logs: PartitionLogs, copies: Copies, brokers: int, now_ms: int) -> None:
-        """Take note of the throttles through which copies run from now on."""
+        """Track the throttles that apply to copies from now on."""
         live = copies.live
         running = live["runs"] & ~live["is_future"]
         leaders = logs.table["leader"][live["row"]][running & live["leader_throttled"] & ~live["in_isr"]]
@@ -105,11 +105,11 @@ class InitialBursts:
         self._receiving.watch(live["broker"][running & live["follower_throttled"]], brokers, now_ms)
 
     def first_answer(self, fleet: Fleet, logs: PartitionLogs, copies: Copies, key: CopyKey, now_ms: int) -> float:
-        """The bytes that a copy which begins to fetch gets at once, unless there are fewer.
+        """Bytes that a copy gets at once when it begins to fetch, if the log has that many.
 
-        Every fetcher, which is a follower and one of its leaders, gets one answer of up to `response_bytes`, with at
-        most `fetch_bytes` of each partition. A leader answers until it has counted more than it may in a second; a
-        follower counts only what has come, after it has asked all leaders.
+        Every fetcher, a follower with one of its leaders, gets one answer of up to `response_bytes`, with at
+        most `fetch_bytes` of each partition. A leader answers until it has counted more than its limit of a second; a
+        follower counts only what has arrived, after it has asked all leaders.
         """
         entry, leader = copies.entry(key), int(logs.table["leader"][key.row])
         if key.is_future or leader == NOWHERE:
@@ -142,7 +142,7 @@ class InitialBursts:
 
 
 class _Quotas:
-    """The quotas of all brokers in one direction: when each counted last, and what it counted when it opened."""
+    """Quotas of all brokers in one direction: when each counted last, and its count when it opened."""
 
     def __init__(self, settings: ReplicationSettings) -> None:
         self._settings = settings
@@ -158,7 +158,7 @@ class _Quotas:
         self._counts[brokers] = True
 
     def admits(self, broker: int, limit: float, now_ms: int) -> bool:
-        """Whether a quota has not counted too much yet; one that has counted nothing for a window is like new."""
+        """Whether a quota has not counted too much yet; after a window without traffic it is like new."""
         self._grow(broker + 1)
         if now_ms - self._opened_ms[broker] < _FIRST_SAMPLE_MS:
             return bool(self._passed[broker] <= limit * _FIRST_SAMPLE_MS / 1000)
@@ -180,16 +180,16 @@ class _Quotas:
             self._passed = np.append(self._passed, np.zeros(more))
 
 
-# Max-min fair sharing: what each flow gets when many flows share many capacities, by progressive filling.
+# Max-min fair sharing of many capacities among many flows, by progressive filling.
 #
-# All rates rise together until a capacity is used up; the flows through it stop there, the others go on rising. The
-# result is the only division in which no flow can get more without taking from one that has no more than it.
+# All rates rise together until a capacity is used up; its flows stop there, the others go on rising. The
+# result is the only division in which no flow can get more without taking from a flow with the same rate or less.
 #
-# Rather than one capacity at a time, each round settles every capacity that none of its flows could find scarcer
-# elsewhere. Filling one by one would settle them later at the same rate, for settling others first never lowers what a
+# Rather than one capacity at a time, each round settles every capacity that is the scarcest of all of its flows.
+# Filling one by one would settle them later at the same rate, since settling others first never lowers the share that a
 # capacity can offer. Hundreds of steps become a handful of rounds.
 
-# Shares that differ by no more than rounding are settled together: each would otherwise cost a round of its own.
+# Shares that differ only by rounding are settled together: each would otherwise cost a round of its own.
 _TIED = 1.0 + 1e-12
 
 
@@ -198,9 +198,9 @@ def max_min_rates(
 ) -> NDArray[np.float64]:
     """The rate of each flow, in the unit of the capacities.
 
-    `capacities` has shape (capacities,); none is negative, infinity is one that never binds. `uses` has shape
+    `capacities` has shape (capacities,), none negative; infinity never binds. `uses` has shape
     (flows, most capacities of a flow): indices into `capacities`, each row filled up with -1. `limits`, shape
-    (flows,), is what a flow wants at most. A flow without any finite capacity or limit has an infinite rate.
+    (flows,), is the most that a flow wants. A flow without any finite capacity or limit has an infinite rate.
     """
     if uses.shape[0] == 0:
         return np.zeros(0)
@@ -214,9 +214,9 @@ def max_min_rates(
 def _scarce(
     capacities: NDArray[np.float64], uses: NDArray[np.int64], most: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Only the capacities that cannot bear the most that all their flows could ever have, and who uses those."""
+    """Return the capacities that their flows could exhaust at their highest rates, and `uses` renumbered to them."""
     scarce = _totals(uses, most, capacities.size) > capacities
-    # The last of the capacities that remain stands for all that bind nobody.
+    # The last (infinite) capacity replaces all non-binding ones.
     renumbered = np.where(scarce, np.cumsum(scarce) - 1, np.count_nonzero(scarce))[uses]
     binding_columns = scarce[uses].any(axis=0)
     return np.append(capacities[scarce], np.inf), renumbered[:, binding_columns]
@@ -246,13 +246,13 @@ def _totals(uses: NDArray[np.int64], rates: NDArray[np.float64], size: int) -> N
 
 # The rate of every copy: its capacities, and its fair share of them.
 
-# Bytes: closer than this to the end is there. Positions are real numbers of up to 10^13.
+# Bytes: a copy closer than this to the end has arrived. Positions are real numbers of up to 10^13.
 CLOSE = 0.5
 _NONE = -1
 
 
 def mark_running(fleet: Fleet, logs: PartitionLogs, copies: Copies) -> None:
-    """Set `runs` of every copy: not if it waits, a broker is down, a directory failed or full, or the link cut."""
+    """Set `runs` of every copy: false if it waits, a broker is down, a directory failed or full, or the link cut."""
     live = copies.live
     leader, source = _sources(logs, live)
     follower, target = live["broker"], live["log_dir"]
@@ -269,10 +269,10 @@ def share(
     lags: NDArray[np.float64],
     settings: ReplicationSettings,
 ) -> None:
-    """Set the `rate` of every copy; the others stand still.
+    """Set the `rate` of every copy that runs; the rate of the others is 0.
 
-    `lags` are the bytes that each copy has to go; one that is there takes no more than what is written. `settings`
-    say which part of a throttle is really reached.
+    `lags` are the bytes that each copy still has to fetch; a copy without lag takes only the newly written bytes.
+    `settings` determine the reached share of a throttle.
     """
     live = copies.live
     live["rate"] = 0.0
@@ -286,14 +286,14 @@ def share(
 
 
 def _sources(logs: PartitionLogs, live: NDArray[np.void]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Broker and log directory that each copy is read from; -1 where there is no leader."""
+    """Broker and log directory from which each copy reads; -1 if there is no leader."""
     future = live["is_future"]
     leader = np.where(future, live["broker"], logs.table["leader"][live["row"]])
     return leader, np.where(future, live["source_dir"], logs.table["leader_dir"][live["row"]])
 
 
 def _uses(fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void]) -> NDArray[np.int64]:
-    """The capacities of each copy, as indices into what `_left` returns."""
+    """The capacities of each copy, as indices into the result of `_left`."""
     brokers, log_dirs = len(fleet.broker_ids), len(fleet.paths)
     follower, future = live["broker"], live["is_future"]
     leader, source = _sources(logs, live)
@@ -312,12 +312,12 @@ def _uses(fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void]) -> NDArray[
 def _trickle(
     fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void], settings: ReplicationSettings
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What flows however low a throttle is, as sender and as receiver, by broker."""
+    """Bytes per second that flow however low a throttle is, as sender and as receiver, by broker."""
     leader, _ = _sources(logs, live)
     followers = ~live["is_future"]
     brokers, follower = len(fleet.broker_ids), live["broker"]
     taken = followers & live["follower_throttled"]
-    # Who does not hold back goes on asking, and each empty answer counts for a little: more than nothing.
+    # An unthrottled follower keeps asking, and each empty answer counts for a little: more than nothing.
     holds_back = taken & np.isfinite(fleet.follower_limit[follower])
     sent = followers & live["leader_throttled"] & ~live["in_isr"] & (holds_back | (fleet.leader_limit[leader] > 0))
     return (
@@ -332,7 +332,7 @@ def _left(
     settings: ReplicationSettings,
     trickle: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """What the replicas in sync leave of every capacity, bytes per second."""
+    """Bytes per second of every capacity that replicas in sync leave over."""
     sent = fleet.leader_limit * leader_share(settings, in_sync_traffic) - in_sync_traffic.leader_counted
     taken = fleet.follower_limit * follower_share(settings, in_sync_traffic) - in_sync_traffic.follower_counted
     left = np.concatenate(

@@ -1,8 +1,8 @@
-"""The machines of brokers, the limits on them, and how much of them the replicas in sync use.
+"""Hardware of brokers, the limits on it, and its use by the replicas in sync.
 
 `BrokerHardware` describes one broker: network and log directories, each as if it had a disk to itself. `Fleet` has
-all of them as arrays, with what is broken at the moment. Brokers and log directories have indices, given as they
-are installed and never taken back. Rates are bytes per second.
+all of them as arrays, with their present failures. Brokers and log directories have indices, assigned when they
+are installed and never reused. Rates are bytes per second.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 
 from kreassign.errors import InputError
 
-# Constants of replication: Kafka's own settings, and what was measured on real brokers.
+# Constants of replication: Kafka's own settings, and measurements of real brokers.
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationSettings:
-    """How replication behaves apart from hardware; times in milliseconds.
+    """Settings of replication apart from hardware; times in milliseconds.
 
-    `quota_window_ms` is `replication.quota.window.num` × `replication.quota.window.size.seconds`: so far back brokers
-    look when they keep a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
+    `quota_window_ms` is `replication.quota.window.num` × `replication.quota.window.size.seconds`: the window over which
+    brokers measure a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
     `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean
-    size of the batches in the logs, as long as producers' default `batch.size`. What follows from these for throttles
-    is computed in `copy_rates.py`; `python -m bench twin-calibration` holds it against real brokers.
+    size of the batches in the logs, as long as producers' default `batch.size`. Their effect on throttles
+    is computed in `copy_rates.py`; `python -m bench twin-calibration` compares it with real brokers.
 
     `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for records of a leader asks for a new
     partition only when that wait is over. `fetch_start_ms` lies between the controller's decision and a follower's
     first fetch, `join_ms` between its last fetch and the leader's request to add it to the ISR: together the 0.1 s in
     which the quickest moves of an empty partition end. A request that is not granted is repeated every `fetch_wait_ms`.
 
-    `lag_time_max_ms` is `replica.lag.time.max.ms`, looked at every half of it. `deletion_delay_ms` is
-    `file.delete.delay.ms`: so long the bytes of a removed copy still take room. `full_slack_bytes` must become free
-    on a full log directory before its writes go on.
+    `lag_time_max_ms` is `replica.lag.time.max.ms`, checked every half of it. `deletion_delay_ms` is
+    `file.delete.delay.ms`: the bytes of a removed copy take room for that long. `full_slack_bytes` must become free
+    on a full log directory before its writes continue.
     """
 
     quota_window_ms: int = 11_000
@@ -65,25 +65,25 @@ NO_LIMIT = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
-    """The replicas that a topic's list is about: pairs of partition and broker, or all of the topic."""
+    """The replicas in a topic's throttle list: pairs of partition and broker, or all of the topic."""
 
     pairs: frozenset[tuple[int, int]] = frozenset()
     everything: bool = False
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
-        """Read `partition:broker` pairs or `*`; None is a list that is not set. The controller checked the form."""
+        """Parse `partition:broker` pairs or `*`; None is an unset list. The controller checked the form."""
         if text is None or text.strip() != "*":
             items = (item.partition(":") for item in (text or "").split(",") if item.strip())
             return cls(frozenset((int(partition), int(broker)) for partition, _, broker in items))
         return cls(everything=True)
 
     def holds(self, partition: int, broker: int) -> bool:
-        """Whether the list is about this replica."""
+        """Whether the list contains this replica."""
         return self.everything or (partition, broker) in self.pairs
 
     def differs(self, other: ThrottledReplicas) -> frozenset[int] | None:
-        """Partitions for which the two lists may say different things; None for any partition."""
+        """Partitions for which the two lists may differ; None for any partition."""
         if self.everything or other.everything:
             return frozenset() if self == other else None
         return frozenset(partition for partition, _ in self.pairs ^ other.pairs)
@@ -94,7 +94,7 @@ NOBODY = ThrottledReplicas()
 
 @dataclass(frozen=True, slots=True)
 class TopicThrottle:
-    """The two lists of one topic: whose sending and whose receiving is limited."""
+    """The two throttle lists of a topic: the leaders and the followers whose replication is limited."""
 
     leaders: ThrottledReplicas = NOBODY
     followers: ThrottledReplicas = NOBODY
@@ -104,7 +104,7 @@ UNTHROTTLED = TopicThrottle()
 
 
 def parse_rate(text: str | None) -> float:
-    """A rate of a broker in bytes per second; infinite where it is not set."""
+    """Parse a broker's rate in bytes per second; infinite if it is not set."""
     return NO_LIMIT if text is None else float(int(text))
 
 
@@ -112,7 +112,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def grown(numbers: NDArray[_Number], more: int) -> NDArray[_Number]:
-    """A copy that is longer by so many zeros at the end of every axis.
+    """Return a copy that is longer by `more` zeros at the end of every axis.
 
     `np.pad` does the same, but takes ten times as long for the few numbers of a broker: most of making a small twin.
     """
@@ -168,7 +168,7 @@ def _refuse_nothing(what: str, *amounts: float) -> None:
 
 
 class Fleet:
-    """All brokers and log directories.
+    """All brokers and log directories, as arrays.
 
     Arrays by broker: `net_in`, `net_out`, `leader_limit`, `follower_limit`, `dir_limit` (bytes per second; the limits
     are the configured throttles), `up`, `has_remote` (reaches remote storage), `cut` (both brokers: no traffic between
@@ -194,7 +194,7 @@ class Fleet:
         self.owner: NDArray[np.int32] = np.array([-1], np.int32)
 
     def install(self, broker: int, hardware: BrokerHardware) -> int:
-        """Add a broker that is up; its index."""
+        """Add a broker that is up; return its index."""
         if broker in self._brokers:
             raise InputError(f"broker {broker} has its hardware already")
         index = len(self.broker_ids)
@@ -262,7 +262,7 @@ class Fleet:
         return self._owners[log_dir]
 
     def is_writable(self, log_dir: int) -> bool:
-        """Whether a log directory takes writes."""
+        """Whether a log directory accepts writes: it is neither failed nor full."""
         return not (self.failed[log_dir] or self.full[log_dir])
 
     def slow(self, log_dir: int, factor: float) -> None:
@@ -273,18 +273,18 @@ class Fleet:
         self.write[log_dir] = self._full_write[log_dir] * factor
 
     def occupy(self, log_dir: int, *, is_occupied: bool) -> None:
-        """Let something else take all the room of a log directory, or go away again."""
+        """Let something else take all the room of a log directory, or free it again."""
         self.capacity[log_dir] = 0.0 if is_occupied else self._full_capacity[log_dir]
 
     def cordon(self, broker: int, text: str | None) -> None:
-        """Take over the value of `cordoned.log.dirs`: paths, or `*` for all of them."""
+        """Apply a value of `cordoned.log.dirs`: paths, or `*` for all directories of the broker."""
         paths = {path.strip() for path in (text or "").split(",")}
         for log_dir in self.dirs_of(broker):
             self.cordoned[log_dir] = "*" in paths or self.paths[log_dir] in paths
 
 
-# The traffic of replicas in sync: sums that change when a partition does, so that idle replicas cost nothing. Producers
-# write to leaders, leaders send to followers in sync. This traffic goes first; copies share what it leaves.
+# Traffic of replicas in sync: sums that change only with a partition, so that idle replicas cost nothing. Producers
+# write to leaders, leaders send to followers in sync. This traffic goes first; copies share the rest.
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +298,10 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTraffic:
-    """What one partition uses now. `leader` and `leader_dir` are -1 when it has no leader.
+    """The present usage of a partition. `leader` and `leader_dir` are -1 when it has no leader.
 
-    `rate` is what is written, `growth` by how much each copy becomes longer (bytes per second), `size` how long it is
-    (bytes).
+    `rate` is written bytes per second, `growth` the bytes per second that each copy gains, `size` its length
+    in bytes.
     """
 
     leader: int
@@ -314,13 +314,13 @@ class PartitionTraffic:
 
 
 class InSyncTraffic:
-    """The sums.
+    """Sums of the traffic of replicas in sync.
 
     By broker, bytes per second: `net_in`, `net_out`, and `leader_counted`, `follower_counted` for the part that
-    counts against a throttle. Kafka counts the traffic of a throttled partition whoever it is for, though it slows
+    counts against a throttle. Kafka counts all traffic of a throttled partition, though it slows
     only followers that are behind. By log directory: `write` (bytes per second), `size` (bytes), `growth` (bytes per
-    second). By leader and follower: `followed`, how many partitions one has in sync with the other, and `sent`, how
-    much is written to these.
+    second). By leader and follower: `followed`, the number of partitions in sync, and `sent`, the bytes per second
+    written to these.
     """
 
     def __init__(self) -> None:
@@ -330,7 +330,7 @@ class InSyncTraffic:
         self.sent = np.zeros((0, 0))
 
     def grow(self, brokers: int, log_dirs: int) -> None:
-        """Make room for so many brokers and log directories."""
+        """Make room for this many brokers and log directories in all."""
         more, more_dirs = brokers - len(self.net_in), log_dirs - len(self.write)
         self.net_in, self.net_out, self.leader_counted, self.follower_counted = (
             grown(sums, more) for sums in (self.net_in, self.net_out, self.leader_counted, self.follower_counted)
@@ -340,15 +340,15 @@ class InSyncTraffic:
         self.sent = grown(self.sent, more)
 
     def pass_time(self, milliseconds: int) -> None:
-        """Let the copies in sync grow."""
+        """Let the copies in sync grow for so many milliseconds."""
         self.size += self.growth * (milliseconds / 1000)
 
     def add(self, use: PartitionTraffic) -> None:
-        """A partition uses this from now on."""
+        """Add the usage of a partition to the sums."""
         self._change(use, 1)
 
     def subtract(self, use: PartitionTraffic) -> None:
-        """A partition no longer uses this."""
+        """Subtract the usage of a partition from the sums."""
         self._change(use, -1)
 
     def _change(self, use: PartitionTraffic, sign: int) -> None:

@@ -1,8 +1,8 @@
-"""The log of every partition: how long it is and how it grows, as arrays, so that a million replicas fit.
+"""Logs of all partitions with their length and growth, as arrays, so that a million replicas fit.
 
-A log is a stretch of bytes since its partition was made: from `start` to `end`, both straight lines in time. A
-replica in sync has exactly this stretch, so that it needs nothing of its own but a log directory. Offsets are bytes
-divided by the mean size of a record. What a tiered topic (KIP-405) has in remote storage lies before `start`, from
+A log is a range of bytes since its partition was created: from `start` to `end`, both linear in time. A
+replica in sync has exactly this range, so it needs no entry of its own but a log directory. Offsets are bytes
+divided by the mean size of a record. The remote part of a tiered topic (KIP-405) lies before `start`, from
 `first` on at the most, and takes no room here.
 """
 
@@ -19,23 +19,23 @@ from numpy.typing import NDArray
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 
-# Retention: how much of its log a topic keeps on its brokers, and where it is tiered (KIP-405) in all.
+# Retention: how much of its log a topic keeps on its brokers, and in all if it is tiered (KIP-405).
 
 RETENTION_BYTES = "retention.bytes"
 LOCAL_RETENTION_BYTES = "local.retention.bytes"
 REMOTE_STORAGE = "remote.storage.enable"
 SEGMENT_BYTES = "segment.bytes"
 LOG_SETTINGS = frozenset({RETENTION_BYTES, LOCAL_RETENTION_BYTES, REMOTE_STORAGE, SEGMENT_BYTES})
-"""The settings of topics that decide it."""
+"""The topic settings that determine retention and tiering."""
 
 _AS_IN_ALL = -2
 
 
 @dataclass(frozen=True, slots=True)
 class Tiering:
-    """What lies in remote storage: up to `total_bytes` of the log (None: all), in segments of `segment_bytes`.
+    """The remote part of a log: up to `total_bytes` in all (None: no limit), in segments of `segment_bytes`.
 
-    A segment is there once it is full.
+    A segment is uploaded once it is full.
     """
 
     total_bytes: int | None = None
@@ -43,16 +43,16 @@ class Tiering:
 
 
 def tiering_of(settings: Mapping[str, str]) -> Tiering | None:
-    """How a topic with these settings is tiered; None if it is not."""
+    """The tiering of a topic with these settings; None if it is not tiered."""
     if settings.get(REMOTE_STORAGE, "").strip().lower() != "true":
         return None
     return Tiering(_bytes(settings.get(RETENTION_BYTES)), int(settings.get(SEGMENT_BYTES, Tiering().segment_bytes)))
 
 
 def kept_bytes(settings: Mapping[str, str]) -> int | None:
-    """Bytes of the log that each broker keeps itself; None for all of them.
+    """Bytes of the log that each broker keeps locally; None for all of them.
 
-    Of a tiered topic that is a segment at least: only what is in remote storage is deleted here.
+    For a tiered topic at least one segment: only uploaded segments are deleted locally.
     """
     tiering, local = tiering_of(settings), settings.get(LOCAL_RETENTION_BYTES)
     if tiering is None or local is None or int(local) == _AS_IN_ALL:
@@ -87,11 +87,11 @@ _LOG = np.dtype([
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a partition holds and what producers add, per copy.
+    """Bytes that a partition holds and that producers add, per copy.
 
     Compacted topics and consumers are not modelled. Once `retention_bytes` are reached the log loses at its start
-    what it gains at its end; without it the log only grows. With `tiering` that is what each broker keeps itself,
-    and what is older is in remote storage, from the first offset of the partition on.
+    what it gains at its end; without it the log only grows. With `tiering` it is the local retention of each broker;
+    older segments are in remote storage, from the first offset of the partition on.
     """
 
     size_bytes: int = 0
@@ -112,7 +112,7 @@ EMPTY = Traffic()
 
 
 class PartitionLogs:
-    """All logs, one row each. `table` has the numbers, `dirs` the log directories of the replicas (rows, places).
+    """All logs, one row each. `table` has their numbers, `dirs` the log directories of the replicas (rows, places).
 
     In `dirs` a place without a replica is `NOWHERE`. Brokers and log directories are indices into the fleet.
     """
@@ -130,10 +130,10 @@ class PartitionLogs:
     def __len__(self) -> int:
         return self._used - len(self._free)
 
-    # Which row is whose
+    # Lookup of rows
 
     def row(self, topic_partition: TopicPartition) -> int | None:
-        """The row of a partition; None if there is no such partition."""
+        """The row of a partition; None if the partition does not exist."""
         rows = self._rows.get(topic_partition.topic)
         if rows is None or not 0 <= topic_partition.partition < len(rows):
             return None
@@ -145,17 +145,17 @@ class PartitionLogs:
         return [row for row in self._rows.get(topic, ()) if row != NOWHERE]
 
     def topic(self, row: int) -> str:
-        """The topic that a row is about."""
+        """The topic of a row."""
         return self._names[int(self.table["topic"][row])]
 
     def topic_partition(self, row: int) -> TopicPartition:
-        """Which partition a row is about."""
+        """The partition of a row."""
         return TopicPartition(self.topic(row), int(self.table["partition"][row]))
 
-    # Rows come and go
+    # Add and remove rows
 
     def reserve(self, count: int) -> None:
-        """Make room for so many more rows at once."""
+        """Make room for `count` more rows at once."""
         wanted = self._used + count
         if wanted > len(self.table):
             more = max(wanted, 2 * len(self.table)) - len(self.table)
@@ -163,7 +163,7 @@ class PartitionLogs:
             self.dirs = np.concatenate([self.dirs, np.full((more, self.dirs.shape[1]), NOWHERE, np.int32)])
 
     def add(self, topic_partition: TopicPartition, traffic: Traffic, now_ms: int) -> int:
-        """A new log, without replicas and leader; its row."""
+        """Add a log without replicas and leader; return its row."""
         row = self._free.pop() if self._free else self._next()
         start = traffic.start_offset * traffic.record_bytes
         keeps, is_tiered = _or_all(traffic.retention_bytes), traffic.tiering is not None
@@ -180,7 +180,7 @@ class PartitionLogs:
         return row
 
     def remove(self, row: int) -> None:
-        """Forget a log."""
+        """Remove a log."""
         topic, partition = self.topic_partition(row)
         self._rows[topic][partition] = NOWHERE
         if all(other == NOWHERE for other in self._rows[topic]):
@@ -206,7 +206,7 @@ class PartitionLogs:
         self._name_index[topic] = index
         return index
 
-    # Where the replicas are
+    # Log directories of replicas
 
     def replica_dirs(self, row: int) -> list[int]:
         """The log directories of all replicas of a row."""
@@ -234,34 +234,34 @@ class PartitionLogs:
         more = np.full((self.dirs.shape[0], places), NOWHERE, np.int32)
         self.dirs = np.concatenate([self.dirs, more], axis=1)
 
-    # How long the logs are
+    # Length of the logs
 
     def grows(self, row: int) -> float:
         """Bytes per second that the log really gains at its end."""
         return float(self.table["write_rate"][row]) if self.table["flows"][row] else 0.0
 
     def end(self, row: int, now_ms: int) -> float:
-        """Bytes written since the partition was made."""
+        """Bytes written since the partition was created."""
         return float(self.table["end"][row]) + self._gained(row, now_ms)
 
     def record_ms(self, row: int) -> int:
-        """How long it takes, at least a millisecond, until the next record is written; something must be."""
+        """Milliseconds, at least 1, until the next record is written; the log must grow."""
         return max(1, math.ceil(float(self.table["record_bytes"][row]) / self.grows(row) * 1000))
 
     def start(self, row: int, now_ms: int) -> float:
-        """Bytes that have been deleted since the partition was made."""
+        """Bytes deleted since the partition was created."""
         lost = self._gained(row, now_ms) if self.table["full_length"][row] else 0.0
         return float(self.table["start"][row]) + lost
 
     def first(self, row: int, now_ms: int) -> float:
-        """Where the log starts, remote storage included."""
+        """The first byte of the log, remote storage included."""
         start, entry = self.start(row, now_ms), self.table[row]
         if not entry["tiered"]:
             return start
         return min(start, max(float(entry["first"]), self.end(row, now_ms) - float(entry["total"])))
 
     def uploaded(self, row: int, now_ms: int) -> float | None:
-        """Up to where remote storage has the log: what is deleted here, and all full segments; None if not tiered."""
+        """End of the uploaded log: locally deleted bytes and all full segments; None if not tiered."""
         entry = self.table[row]
         if not entry["tiered"]:
             return None
@@ -269,16 +269,16 @@ class PartitionLogs:
         return max(self.start(row, now_ms), full)
 
     def settle(self, row: int, now_ms: int) -> None:
-        """Begin both lines again at this moment, before something bends them."""
+        """Restart both lines at this moment, before a rate changes."""
         entry = self.table[row]
         entry["start"], entry["end"] = self.start(row, now_ms), self.end(row, now_ms)
         entry["since_ms"] = now_ms
         entry["full_length"] = entry["end"] - entry["start"] >= entry["retention"]
 
     def keep(self, row: int, retention_bytes: int | None, tiering: Tiering | None = None) -> None:
-        """Let a log, which must have been settled, keep so many bytes (None: all), and lose at once what is more.
+        """Set the retention of a settled log in bytes (None: all); surplus bytes are deleted at once.
 
-        With `tiering` what it loses here is in remote storage.
+        With `tiering` the deleted bytes are in remote storage.
         """
         entry = self.table[row]
         if tiering is not None and not entry["tiered"]:
@@ -289,17 +289,17 @@ class PartitionLogs:
         entry["start"] = max(float(entry["start"]), float(entry["end"] - entry["retention"]))
 
     def set_leader(self, row: int, broker: int, log_dir: int) -> None:
-        """Say who leads in a new row, which from then on is written to."""
+        """Set the leader of a new row, which is written to from then on."""
         entry = self.table[row]
         entry["leader"], entry["leader_dir"], entry["flows"] = broker, log_dir, True
 
     def replace(self, row: int, start: float, end: float) -> None:
-        """Make the log what a new leader has of it. The log must have been settled."""
+        """Set the log to what a new leader has of it. The log must have been settled."""
         entry = self.table[row]
         entry["start"], entry["end"] = start, end
 
     def full_length_ms(self, row: int, now_ms: int) -> int | None:
-        """How long until the log has reached its retention; None if that never happens as things are."""
+        """Milliseconds until the log reaches its retention; None if it never does at the present rate."""
         grows, entry = self.grows(row), self.table[row]
         missing = float(entry["retention"]) - (self.end(row, now_ms) - self.start(row, now_ms))
         if entry["full_length"] or grows <= 0 or missing == float("inf"):
@@ -307,7 +307,7 @@ class PartitionLogs:
         return max(1, math.ceil(missing / grows * 1000))
 
     def is_at_retention(self, row: int, now_ms: int) -> bool:
-        """Whether the log has become as long as it may."""
+        """Whether the log has reached its retention."""
         return self.end(row, now_ms) - self.start(row, now_ms) >= float(self.table["retention"][row])
 
     def _gained(self, row: int, now_ms: int) -> float:
@@ -342,5 +342,5 @@ def _or_all(most_bytes: int | None) -> float:
 
 
 def _of_tiering(tiering: Tiering | None) -> tuple[float, float]:
-    """Bytes that are kept in all, and of a segment."""
+    """Bytes kept in all, and bytes of a segment."""
     return (math.inf, math.inf) if tiering is None else (_or_all(tiering.total_bytes), float(tiering.segment_bytes))

@@ -1,4 +1,4 @@
-"""What brokers would answer about their copies now: sizes, offsets, log directories. Changes nothing."""
+"""Answers of brokers about their copies now: sizes, offsets, log directories. Changes nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFLINE = "the log directory is offline"
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What is in a log directory, by the sums that are kept and by adding up the copies now; doomed ones not included.
+    """Contents of a log directory, from the running sums and from adding up its copies; deleted copies not included.
 
     Bytes as of the last change of any rate. `to_be_deleted_bytes` wait for their deletion.
     """
@@ -34,7 +34,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How fast a copy grows that is not in sync, or that is moved between directories (`is_future`)."""
+    """Rate of a copy that is out of sync, or that moves between directories (`is_future`)."""
 
     topic_partition: TopicPartition
     broker: int
@@ -43,13 +43,13 @@ class Flow:
 
 
 class ReplicaReadings:
-    """Reads copies by partition and broker id. What a broker does not have, or cannot read, is None."""
+    """Reads copies by partition and broker id. The answer is None if the broker lacks the copy or cannot read it."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
 
     def size_bytes(self, topic_partition: TopicPartition, broker: int) -> int | None:
-        """Bytes of a copy."""
+        """Size of a copy in bytes."""
         span = self._span(self._key(topic_partition, broker))
         return None if span is None else round(span[1] - span[0])
 
@@ -58,7 +58,7 @@ class ReplicaReadings:
         return self._offset(self._key(topic_partition, broker), 1)
 
     def log_start_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
-        """The offset of the first record that can be read, from this copy or from remote storage."""
+        """The offset of the first readable record, in this copy or in remote storage."""
         key, local = self._key(topic_partition, broker), self.local_log_start_offset(topic_partition, broker)
         if key is None or local is None:
             return None
@@ -66,17 +66,17 @@ class ReplicaReadings:
         return min(local, logs.offset(key.row, logs.first(key.row, self._replicas.state.now_ms)))
 
     def local_log_start_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
-        """The offset of the first record that this copy still has itself."""
+        """The offset of the first record in this copy itself."""
         return self._offset(self._key(topic_partition, broker), 0)
 
     def pending_upload_offset(self, topic_partition: TopicPartition) -> int | None:
-        """The offset of the first record that remote storage does not have; None for what is not tiered."""
+        """The offset of the first record missing in remote storage; None if the partition is not tiered."""
         logs, row = self._replicas.state.logs, self._replicas.state.logs.row(topic_partition)
         uploaded = None if row is None else logs.uploaded(row, self._replicas.state.now_ms)
         return None if row is None or uploaded is None else logs.offset(row, uploaded)
 
     def high_watermark(self, topic_partition: TopicPartition) -> int | None:
-        """The offset up to which all members of the ISR have everything; None for an unknown partition."""
+        """The offset up to which all members of the ISR have every record; None for an unknown partition."""
         row = self._replicas.state.logs.row(topic_partition)
         if row is None:
             return None
@@ -84,7 +84,7 @@ class ReplicaReadings:
         return self._replicas.state.logs.offset(row, self._replicas.positions.watermark(row))
 
     def held_offset(self, topic_partition: TopicPartition) -> int | None:
-        """The high watermark, read without settling anything, so that looking leaves no trace."""
+        """The high watermark, read without settling anything, so that reading has no side effect."""
         replicas, row = self._replicas, self._replicas.state.logs.row(topic_partition)
         if row is None:
             return None
@@ -99,7 +99,7 @@ class ReplicaReadings:
         return {replicas.state.fleet.broker_ids[replicas.state.fleet.owner_of(log_dir)] for log_dir in dirs}
 
     def flows(self) -> Iterator[Flow]:
-        """Every copy that moves; none while rates are about to be computed again."""
+        """Every copy with a rate; none while rates are about to be recomputed."""
         replicas, live = self._replicas, self._replicas.state.copies.live
         if replicas.state.must_share:
             return
@@ -112,7 +112,7 @@ class ReplicaReadings:
             yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
 
     def usages(self) -> Iterator[Usage]:
-        """What every log directory holds, computed in two ways."""
+        """The usage of every log directory, computed in two ways."""
         replicas, fleet = self._replicas, self._replicas.state.fleet
         sizes, counts = self._added_up()
         live = replicas.state.copies.live
@@ -150,7 +150,7 @@ class ReplicaReadings:
         )
 
     def future_log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
-        """Where a copy is being moved to on its broker; None if it is not."""
+        """The target directory of a copy that moves on its broker; None if it does not move."""
         key = self._key(topic_partition, broker)
         future = None if key is None else key._replace(is_future=True)
         if future is None or future not in self._replicas.state.copies:
@@ -158,7 +158,7 @@ class ReplicaReadings:
         return self._replicas.state.fleet.paths[int(self._replicas.state.copies.entry(future)["log_dir"])]
 
     def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
-        """All log directories of a broker with what is in them, as DescribeLogDirs has it."""
+        """All log directories of a broker with their contents, as in DescribeLogDirs."""
         replicas = self._replicas
         replicas.positions.settle()
         index = replicas.state.fleet.broker(broker)
@@ -215,7 +215,7 @@ class ReplicaReadings:
         return None if key is None or span is None else self._replicas.state.logs.offset(key.row, span[side])
 
     def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
-        """From which byte to which byte of its log a copy has everything."""
+        """First and last byte of the range of the log that a copy has."""
         if key is None:
             return None
         replicas = self._replicas

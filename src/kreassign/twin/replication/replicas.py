@@ -38,14 +38,14 @@ from kreassign.twin.replication.state import (
     StartCopy,
 )
 
-# Members of ISRs, requests to join, and members that may have to leave because they lag.
+# ISR members, requests to join, and members that may have to leave because they lag.
 
 
 class IsrMembership:
-    """Members of ISRs as leaders see them.
+    """ISR members as their leaders see them.
 
-    `outside` has the replicas in sync that are not in the ISR, `joining` when a `Join` is due for whom, `ineligible`
-    the brokers that may not join because they are fenced or shutting down.
+    `outside` has the replicas in sync that are not in the ISR, `joining` the due time of a `Join` by replica,
+    `ineligible` the brokers that may not join because they are fenced or shutting down.
     """
 
     def __init__(self, state: ReplicationState, positions: CopyPositions) -> None:
@@ -56,7 +56,7 @@ class IsrMembership:
         self._positions = positions
 
     def set(self, row: int, isr: frozenset[int]) -> None:
-        """Take over the ISR that the controller decided upon. The replicas must have been placed."""
+        """Apply the ISR that the controller decided upon. The replicas must have been placed."""
         state = self._state
         leader = int(state.logs.table["leader"][row])
         for log_dir in state.logs.replica_dirs(row):
@@ -81,17 +81,17 @@ class IsrMembership:
         self.watch(key)
 
     def request_join(self, row: int, broker: int) -> None:
-        """Let the leader soon ask the controller to add a follower that has caught up."""
+        """Let the leader soon ask the controller to add a caught-up follower."""
         if (row, broker) not in self.joining:
             self.schedule_join(row, broker, self._state.settings.join_ms)
 
     def schedule_join(self, row: int, broker: int, wait_ms: int) -> None:
-        """Let the leader ask for a follower after so long, and not before."""
+        """Let the leader ask for a follower after `wait_ms`, replacing an earlier schedule."""
         due_ms = self.joining[row, broker] = self._state.now_ms + wait_ms
         self._state.timers.add(due_ms, Join(row, broker))
 
     def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
-        """Let a broker join ISRs, or not because it is fenced or shutting down."""
+        """Allow or forbid a broker to join ISRs; fenced brokers and those shutting down may not."""
         if not is_eligible:
             self.ineligible.add(broker)
             return
@@ -101,7 +101,7 @@ class IsrMembership:
                 self.request_join(row, other)
 
     def watch(self, key: CopyKey) -> None:
-        """Schedule a check of a member of the ISR that may be behind, for when the allowed lag is over."""
+        """Schedule a check of an ISR member that may be behind, for when the allowed lag is over."""
         state, entry = self._state, self._state.copies.entry(key)
         behind = state.logs.end(key.row, state.now_ms) - float(entry["position"]) > CLOSE
         if entry["in_isr"] and not entry["reviewed"] and (behind or state.logs.grows(key.row) > 0):
@@ -115,14 +115,14 @@ class IsrMembership:
         self.joining.pop((row, broker), None)
 
 
-# Use of log directories: logs, bytes, deletions that are due, and the directory for a new copy.
+# Usage of log directories: logs, bytes, due deletions, and the directory for a new copy.
 
 
 class LogDirUsage:
-    """The occupancy of log directories.
+    """Usage of log directories.
 
-    `log_counts` is how many logs each one has, `to_be_deleted` the bytes that wait for deletion. `wanted` is where
-    brokers have to put copies that they do not have yet (AlterReplicaLogDirs).
+    `log_counts` is the number of logs in each directory, `to_be_deleted` the bytes that wait for deletion. `wanted`
+    are the directories for copies that brokers do not have yet (AlterReplicaLogDirs).
     """
 
     def __init__(self, state: ReplicationState) -> None:
@@ -133,29 +133,29 @@ class LogDirUsage:
         self._waiting_for_broker: list[DeleteCopy] = []
 
     def grow(self) -> None:
-        """Make room for what was added to the fleet."""
+        """Make room for the directories added to the fleet."""
         more = len(self._state.fleet.paths) - len(self.to_be_deleted)
         self.to_be_deleted = grown(self.to_be_deleted, more)
         self.log_counts += [0] * more
 
     def used_bytes(self) -> NDArray[np.float64]:
-        """Bytes in each log directory, those to be deleted included. Positions must be settled."""
+        """Bytes in each log directory, including those to be deleted. Positions must be settled."""
         live = self._state.copies.live
         sizes = live["position"] - live["begin"]
         copied = np.bincount(live["log_dir"], sizes, len(self._state.fleet.paths))
         return self._state.in_sync_traffic.size + self.to_be_deleted + copied
 
     def choose(self, broker: int) -> int:
-        """The log directory in which a broker would make the next copy: the one with the fewest logs."""
+        """The log directory in which a broker would create the next copy: the one with the fewest logs."""
         fleet = self._state.fleet
         dirs = fleet.dirs_of(broker)
         healthy = [log_dir for log_dir in dirs if not fleet.failed[log_dir]] or [dirs[0]]
-        # A broker whose directories are all cordoned takes the replica all the same, in its first.
+        # A broker whose directories are all cordoned accepts the replica all the same, in its first directory.
         open_dirs = [log_dir for log_dir in healthy if not fleet.cordoned[log_dir]] or [healthy[0]]
         return min(open_dirs, key=self.log_counts.__getitem__)
 
     def place(self, row: int, broker: int, log_dir: int | None) -> int:
-        """Put a copy into this log directory, or where its broker chooses; the directory."""
+        """Place a copy in this log directory, or where its broker chooses; return the directory."""
         state = self._state
         if log_dir is None:
             topic_partition = state.logs.topic_partition(row)
@@ -178,7 +178,7 @@ class LogDirUsage:
             self._waiting_for_broker.append(task)
 
     def schedule_deletions(self) -> None:
-        """Let brokers that are back find the logs that were removed while they were down."""
+        """Let restarted brokers delete the logs that were removed while they were down."""
         state, waiting = self._state, self._waiting_for_broker
         self._waiting_for_broker = []
         for task in waiting:
@@ -190,12 +190,12 @@ class LogDirUsage:
 
 # All replicas of all partitions.
 
-# More traffic than a capacity takes by rounding alone.
+# Traffic above a capacity by rounding alone.
 ROUNDING = 1.0 + 1e-9
 
 
 class Replicas:
-    """The replicas of all partitions: `state`, where copies are, what log directories hold, and who is in sync."""
+    """Replicas of all partitions: `state`, their copies, the usage of log directories, and ISR membership."""
 
     def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:
         self.state = ReplicationState(settings, now_ms)
@@ -204,7 +204,7 @@ class Replicas:
         self.isr = IsrMembership(self.state, self.positions)
 
     def grow(self) -> None:
-        """Make room for what was added to the fleet."""
+        """Make room for the brokers and directories added to the fleet."""
         self.log_dirs.grow()
         self.state.in_sync_traffic.grow(len(self.state.fleet.broker_ids), len(self.state.fleet.paths))
 
@@ -212,7 +212,7 @@ class Replicas:
 
     @contextmanager
     def changing(self, row: int) -> Iterator[None]:
-        """Change the leader, the replicas, the rate or the throttles of a partition, or what it runs on, inside."""
+        """Change the leader, replicas, rate, throttles or hardware of a partition inside the block."""
         state = self.state
         self.positions.settle()
         before = self.traffic_of(row)
@@ -227,13 +227,13 @@ class Replicas:
         self.expect_retention(row)
 
     def expect_retention(self, row: int) -> None:
-        """Schedule a look at a log for when it reaches its retention, if it ever does."""
+        """Schedule a task for when a log reaches its retention, if it ever does."""
         wait_ms = self.state.logs.full_length_ms(row, self.state.now_ms)
         if wait_ms is not None:
             self.state.timers.add(self.state.now_ms + wait_ms, ReachRetention(row))
 
     def traffic_of(self, row: int) -> PartitionTraffic:
-        """What the replicas in sync of a partition use."""
+        """The traffic of the replicas in sync of a partition."""
         state, logs, fleet = self.state, self.state.logs, self.state.fleet
         entry = logs.table[row]
         leader, leader_dir = int(entry["leader"]), int(entry["leader_dir"])
@@ -256,7 +256,7 @@ class Replicas:
         )
 
     def _conform_to_fleet(self, row: int) -> None:
-        """Stop the writes of a leader that cannot take them; let followers that cannot follow fall out of sync."""
+        """Stop writes to a leader without a writable directory; put followers that cannot follow out of sync."""
         state, fleet = self.state, self.state.fleet
         entry = state.logs.table[row]
         leader = int(entry["leader"])
@@ -274,7 +274,7 @@ class Replicas:
         self._mark_throttles(row)
 
     def _mark_throttles(self, row: int) -> None:
-        """Note on the copies of a partition which throttles are theirs, and watch those that may leave the ISR."""
+        """Mark the throttles on the copies of a partition, and watch those that may leave the ISR."""
         state = self.state
         keys = state.copies_of(row)
         if not keys:
@@ -293,7 +293,7 @@ class Replicas:
     # --- changes of many partitions ---------------------------------------------------------------------------
 
     def exchange_throttle(self, topic: str, throttle: TopicThrottle, rows: list[int]) -> None:
-        """Give a topic other lists of throttled replicas, which concern only these of its partitions."""
+        """Replace the throttle lists of a topic, of which only these rows change."""
         with ExitStack() as stack:
             for row in rows:
                 if self.state.logs.grows(row) > 0 or self.state.copies_of(row):
@@ -303,11 +303,11 @@ class Replicas:
                 self.state.throttles[topic] = throttle
 
     def reconsider(self, broker: int) -> None:
-        """Update all partitions on a broker, which has gone or come back."""
+        """Update all partitions of a broker that went down or came back."""
         self._reconsider(self.state.fleet.owner[self.state.logs.dirs] == broker)
 
     def reconsider_dir(self, log_dir: int) -> None:
-        """Update all partitions in a log directory, which has failed or filled up or come back."""
+        """Update all partitions in a log directory that failed, filled up or came back."""
         self._reconsider(self.state.logs.dirs == log_dir)
 
     def _reconsider(self, affected: NDArray[np.bool_]) -> None:
@@ -319,7 +319,7 @@ class Replicas:
     # --- inside `changing`: leaders and replicas --------------------------------------------------------------
 
     def lead(self, row: int, broker: int) -> None:
-        """Make a replica the leader, or none with `NOWHERE`. All others then follow what it has."""
+        """Make a replica the leader, or none with `NOWHERE`. All other replicas then follow its log."""
         state = self.state
         entry = state.logs.table[row]
         if int(entry["leader"]) == broker:
@@ -340,10 +340,10 @@ class Replicas:
         state.must_share = True
 
     def place(self, row: int, broker: int, log_dir: int | None, *, skips_tiered: bool = False) -> None:
-        """Make an empty copy on a broker, which then begins to fetch: all that the leader has itself.
+        """Create an empty copy on a broker, which then begins to fetch the local log of the leader.
 
-        With `skips_tiered` only what is not in remote storage either (KIP-1023), unless the leader has the log from
-        offset 0 on: that is what it asks for first.
+        With `skips_tiered` it skips what remote storage has (KIP-1023), unless the leader has the log locally from
+        offset 0 on: a real broker asks for that first.
         """
         state = self.state
         log_dir = self.log_dirs.place(row, broker, log_dir)
@@ -367,7 +367,7 @@ class Replicas:
         self.log_dirs.give_up(row, log_dir, size)
 
     def mark_behind(self, row: int, broker: int, log_dir: int) -> None:
-        """Let a follower in sync become a copy that has everything so far."""
+        """Turn a follower in sync into a copy out of sync that has the log so far."""
         state, outside = self.state, self.isr.outside
         start, end = state.logs.start(row, state.now_ms), state.logs.end(row, state.now_ms)
         entry = state.copies.add(CopyKey(row, broker), log_dir, start, end, state.now_ms)
@@ -379,14 +379,14 @@ class Replicas:
     # --- copies catch up --------------------------------------------------------------------------------------
 
     def start_later(self, key: CopyKey, serial: int, wait_ms: int = 0) -> None:
-        """Let a copy begin to fetch when its broker has learnt of it and has waited."""
+        """Let a copy begin to fetch when its broker knows of it and `wait_ms` has passed."""
         state = self.state
         state.timers.add(state.now_ms + state.settings.fetch_start_ms + wait_ms, StartCopy(key, serial))
 
     def _fetcher_wait_ms(self, leader: int, broker: int) -> int:
-        """A follower that waits for new records of a leader asks for another partition only when the wait is over.
+        """Milliseconds until a follower that waits for new records of a leader can ask for another partition.
 
-        It does not wait if it has no partition of that leader in sync yet, or gets records all the time.
+        0 if it has no partition of that leader in sync yet, or gets records all the time.
         """
         state, used = self.state, self.state.in_sync_traffic
         period_ms, live = state.settings.fetch_wait_ms, state.copies.live
@@ -399,7 +399,7 @@ class Replicas:
         return (phase_ms - state.now_ms) % period_ms
 
     def start_again(self, broker: int) -> None:
-        """Let a broker that is back fetch for all its copies, and find those that were removed meanwhile."""
+        """Let a restarted broker fetch for all its copies, and find those that were removed meanwhile."""
         live = self.state.copies.live
         mine = (live["broker"] == broker) & ~live["is_future"]
         live["started"][mine] = False
@@ -408,7 +408,7 @@ class Replicas:
         self.log_dirs.schedule_deletions()
 
     def fits(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of all copies could be taken as in sync, if all those that arrived and run in the ISR were."""
+        """Which of all copies could be marked in sync, if all those that arrived and run in the ISR were."""
         logs, used, fleet = self.state.logs, self.state.in_sync_traffic, self.state.fleet
         live = self.state.copies.live
         rates, leader = logs.growths(live["row"]), logs.table["leader"][live["row"]]
@@ -422,7 +422,7 @@ class Replicas:
         return np.asarray((rates == 0) | room | live["is_future"])
 
     def mark_in_sync(self, key: CopyKey) -> None:
-        """Take a copy that has caught up as in sync."""
+        """Mark a copy that has caught up as in sync."""
         with self.changing(key.row):
             if not self.state.copies.entry(key)["in_isr"]:
                 self.isr.outside.add((key.row, key.broker))
@@ -434,18 +434,18 @@ class Replicas:
 #
 # A broker has as many threads for such moves as log directories (`num.replica.alter.log.dirs.threads`). A partition
 # belongs to the thread that its name hashes to. A thread works on one partition until its copy has caught up, then on
-# the first of those that wait, by name.
+# the first waiting partition, by name.
 
 
 class Thread(NamedTuple):
-    """One thread of one broker, by index."""
+    """A directory move thread of a broker (by index)."""
 
     broker: int
     number: int
 
 
 class MoveQueue:
-    """Moves between directories: those at work and those that wait."""
+    """Directory moves, running and waiting, by thread."""
 
     def __init__(self) -> None:
         self._working: dict[Thread, CopyKey] = {}
@@ -453,14 +453,14 @@ class MoveQueue:
         self._threads: dict[CopyKey, Thread] = {}
 
     def add(self, key: CopyKey, topic_partition: TopicPartition, thread_count: int) -> CopyKey | None:
-        """A move wants to begin; which move (this one or none) begins now."""
+        """Add a move; return the move (this one or None) that begins now."""
         thread = Thread(key.broker, thread_number(topic_partition, thread_count))
         self._threads[key] = thread
         self._waiting.setdefault(thread, {})[key] = topic_partition
         return None if thread in self._working else self._next(thread)
 
     def remove(self, key: CopyKey) -> CopyKey | None:
-        """A move ended or was given up; which move begins instead, if any."""
+        """Remove a move that ended or was cancelled; return the move that begins instead, if any."""
         thread = self._threads.pop(key)
         if self._working.get(thread) == key:
             del self._working[thread]
@@ -479,14 +479,14 @@ class MoveQueue:
 
 
 class DirectoryMoves:
-    """The moves that run or wait; brokers and log directories by their index in the fleet."""
+    """Directory moves that run or wait; brokers and log directories by their index in the fleet."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
         self._queue = MoveQueue()
 
     def alter(self, row: int, broker: int, log_dir: int) -> None:
-        """Move the replica there. A move elsewhere is given up; its own directory only gives that up."""
+        """Move the replica to this directory. A move elsewhere is cancelled; its own directory only cancels that."""
         key = CopyKey(row, broker, is_future=True)
         copies, current = self._replicas.state.copies, self._replicas.state.dir_of(row, broker)
         if key in copies and int(copies.entry(key)["log_dir"]) == log_dir:
@@ -506,7 +506,7 @@ class DirectoryMoves:
         self._start(self._queue.add(key, replicas.state.logs.topic_partition(key.row), thread_count))
 
     def cancel(self, row: int, broker: int) -> None:
-        """Give up the move of a replica, if there is one."""
+        """Cancel the move of a replica, if there is one."""
         key = CopyKey(row, broker, is_future=True)
         if key not in self._replicas.state.copies:
             return
@@ -517,7 +517,7 @@ class DirectoryMoves:
         self._forget(key)
 
     def finish(self, key: CopyKey) -> None:
-        """Let a future copy that has caught up take the place of the current one."""
+        """Replace the current copy by a future copy that has caught up."""
         replicas = self._replicas
         local = CopyKey(key.row, key.broker)
         with replicas.changing(key.row):
@@ -536,7 +536,7 @@ class DirectoryMoves:
         )
 
     def fail(self, log_dir: int) -> None:
-        """Give up all moves that read from or write to a directory."""
+        """Cancel all moves that read from or write to a directory."""
         live = self._replicas.state.copies.live
         concerned = live["is_future"] & ((live["log_dir"] == log_dir) | (live["source_dir"] == log_dir))
         for row, broker in zip(live["row"][concerned].tolist(), live["broker"][concerned].tolist(), strict=True):

@@ -1,11 +1,11 @@
 """Brokers in time: bytes are copied, fall behind, catch up and are deleted, in virtual milliseconds.
 
-A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are straight lines. Copies
-that are behind are flows, each with its fair share of the disks, networks and throttles that it runs through.
+A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are linear in time. Copies
+out of sync are flows, each with its fair share of the disks, networks and throttles on its path.
 
 Not modelled: producers are never slowed down and do not wait for acknowledgements (acks=1); consumers read nothing;
-records have one size; logs have no segments, so that sizes are smooth. Bytes flow where real brokers hand out whole
-answers in turn: when all copies of a plan are there comes out right, which of several like ones is first does not.
+records have one size; logs have no segments, so that sizes are smooth. Real brokers hand out whole answers in turn
+instead of flows: the time when all copies of a plan are done is right, the order among similar copies is not.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from kreassign.twin.replication.replicas import DirectoryMoves, Replicas
 from kreassign.twin.replication.state import CopyKey, ReplicaEvent
 from kreassign.twin.replication.stepper import Progress
 
-# Metadata records: what brokers do to their copies when they read them.
+# Metadata records: what brokers do with their copies when they read a record.
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
@@ -83,7 +83,7 @@ class RecordApplier:
         self._skips_tiered: dict[str, bool] = {}
 
     def apply(self, record: Record, metadata: ClusterMetadata) -> None:
-        """Act on a record that `metadata` has just applied."""
+        """Apply a record that `metadata` has just applied."""
         match record:
             case PartitionChanged(topic_partition) | PartitionCreated(topic_partition):
                 partition = metadata.partition(topic_partition)
@@ -103,19 +103,19 @@ class RecordApplier:
             case BrokerUnregistered(broker_id):
                 self.set_eligible(broker_id, is_eligible=False)
             case TopicCreated() | LogDirFailed():
-                pass  # A topic without partitions has no copies; of a failed directory the broker knew first.
+                pass  # A topic without partitions has no copies; the broker knew of a failed directory first.
             case _:
                 assert_never(record)
 
     # Partitions
 
     def _conform(self, partition: PartitionState, metadata: ClusterMetadata) -> None:
-        """Make copies, leader and ISR of a partition what the record says."""
+        """Bring the copies, leader and ISR of a partition in line with its record."""
         replicas, logs = self.replicas, self.replicas.state.logs
         row = logs.row(partition.topic_partition)
         if row is None:
             row = self._create(partition, metadata)
-        # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
+        # In ZooKeeper mode a replica can be assigned to a broker that does not exist.
         found = (replicas.state.fleet.find_broker(broker) for broker in partition.replicas)
         wanted = {broker for broker in found if broker is not None}
         present = {replicas.state.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
@@ -132,7 +132,7 @@ class RecordApplier:
         replicas.isr.set(row, frozenset(map(self._broker, partition.isr)))
 
     def _create(self, partition: PartitionState, metadata: ClusterMetadata) -> int:
-        """A new, empty partition: all of its replicas have everything from the start."""
+        """Create an empty partition, with all replicas complete from the start; return its row."""
         replicas = self.replicas
         row = replicas.state.logs.add(partition.topic_partition, EMPTY, replicas.state.now_ms)
         settings = metadata.configs.get(ConfigResource.topic(partition.topic_partition.topic), {})
@@ -144,7 +144,7 @@ class RecordApplier:
         return row
 
     def _assigned_dir(self, partition: PartitionState, broker: int) -> int | None:
-        """Where the controller says that a replica is, if it knows."""
+        """The log directory of a replica according to the controller; None if it does not know."""
         place = partition.replicas.index(self.replicas.state.fleet.broker_ids[broker])
         return self.find_dir(broker, partition.directories[place])
 
@@ -167,7 +167,7 @@ class RecordApplier:
     # Brokers
 
     def register(self, broker_id: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
-        """Learn which log directory has which id."""
+        """Note the directory ids of a broker."""
         for log_dir in log_dirs:
             self._directories[log_dir.directory_id] = self.replicas.state.fleet.log_dir(broker_id, log_dir.path)
 
@@ -177,13 +177,13 @@ class RecordApplier:
         return log_dir if log_dir is not None and self.replicas.state.fleet.owner_of(log_dir) == broker else None
 
     def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
-        """A broker may join ISRs, or not because it is fenced or shutting down."""
+        """Allow or forbid a broker to join ISRs; fenced brokers and those shutting down may not."""
         self.replicas.isr.set_eligible(self._broker(broker), is_eligible=is_eligible)
 
     # Configuration
 
     def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
-        """A dynamic configuration was set, or deleted (None)."""
+        """Apply a dynamic configuration that was set, or deleted (None)."""
         if resource.type is ResourceType.BROKER and name == SKIPS_TIERED:
             self._skips_tiered.pop(resource.name, None)
             self._skips_tiered |= {} if value is None else {resource.name: value.strip().lower() == "true"}
@@ -193,7 +193,7 @@ class RecordApplier:
             self._configure_broker(broker, name, value)
 
     def _skips(self, broker: int) -> bool:
-        """Whether a broker lets new replicas skip what is tiered: by its own setting, or by that of all."""
+        """Whether new replicas on a broker skip the tiered part: by its own setting, else by the default of all."""
         own = str(self.replicas.state.fleet.broker_ids[broker])
         return self._skips_tiered.get(own, self._skips_tiered.get("", False))
 
@@ -227,7 +227,7 @@ class RecordApplier:
             self._throttle(topic, TopicThrottle(old.leaders, listed), old.followers.differs(listed))
 
     def _throttle(self, topic: str, throttle: TopicThrottle, partitions: frozenset[int] | None) -> None:
-        """Exchange the lists of a topic; `partitions` are those that may be concerned, None for all."""
+        """Replace the throttle lists of a topic; `partitions` are those that may have changed, None for all."""
         replicas = self.replicas
         rows = [
             row
@@ -237,7 +237,7 @@ class RecordApplier:
         replicas.exchange_throttle(topic, throttle, rows)
 
 
-# Fill replication with a whole cluster at once: arrays instead of a million single changes.
+# Load a whole cluster at once: arrays instead of a million single changes.
 
 
 def load_cluster(
@@ -246,10 +246,10 @@ def load_cluster(
     traffic: Mapping[TopicPartition, Traffic],
     held_bytes: Mapping[tuple[TopicPartition, int], int],
 ) -> None:
-    """Take over a whole cluster. Nothing may have been loaded before.
+    """Load a whole cluster. Nothing may have been loaded before.
 
-    Members of the ISR have everything. The others have the first `held_bytes`, by partition and broker, of what the
-    leader has; where that is not said, adding replicas have nothing and all others everything. A partition without
+    Members of the ISR are complete. The others have the first `held_bytes`, by partition and broker, of the leader's
+    log; without an entry, adding replicas are empty and all others complete. A partition without
     `traffic` is empty.
     """
     replicas = applier.replicas
@@ -283,7 +283,7 @@ def _take_all(
 
 
 def _take(applier: RecordApplier, partition: PartitionState, traffic: Traffic) -> Iterator[tuple[int, int]]:
-    """Add one partition as if all of it were in sync; row and broker id of the replicas that are not."""
+    """Add one partition as if all of it were in sync; yield row and broker id of the replicas that are not."""
     replicas = applier.replicas
     row = replicas.state.logs.add(partition.topic_partition, traffic, replicas.state.now_ms)
     dirs = []
@@ -302,7 +302,7 @@ def _take(applier: RecordApplier, partition: PartitionState, traffic: Traffic) -
 
 
 def _sum_up(replicas: Replicas) -> None:
-    """What all partitions use, every replica being in sync and no topic throttled."""
+    """Compute the traffic of all partitions, with every replica in sync and no topic throttled."""
     logs, fleet, in_sync_traffic = replicas.state.logs, replicas.state.fleet, replicas.state.in_sync_traffic
     table, brokers, log_dirs = logs.table, len(fleet.broker_ids), len(fleet.paths)
     leaders = np.where(logs.dirs[:, 0] == NOWHERE, NOWHERE, table["leader"])
@@ -356,16 +356,16 @@ def _set_back(
     replicas.start_later(key, int(replicas.state.copies.entry(key)["serial"]))
 
 
-# The replication of a cluster, as the core of a twin uses it.
+# Replication of a cluster, for the core of a twin.
 
 DEFAULT_SETTINGS = ReplicationSettings()
 
 
 class Replication:
-    """The copies of a cluster and everything that happens to them.
+    """Copies of a cluster and all changes of them.
 
-    Use: `load` once, `apply` every record after the metadata has applied it, `advance` time and answer the events
-    that it reports. `readings` has what brokers would answer about their copies.
+    Usage: `load` once, `apply` every record after the metadata has applied it, `advance` time and react to the events
+    that it reports. `readings` has the brokers' answers about their copies.
     """
 
     def __init__(
@@ -385,7 +385,7 @@ class Replication:
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
+        """The virtual time in milliseconds."""
         return self._replicas.state.now_ms
 
     @property
@@ -407,32 +407,32 @@ class Replication:
         traffic: Mapping[TopicPartition, Traffic],
         held_bytes: Mapping[tuple[TopicPartition, int], int] | None = None,
     ) -> None:
-        """Take over a cluster as it is found: all of its brokers, which must have hardware, and their copies.
+        """Load an existing cluster: all of its brokers, which must have hardware, and their copies.
 
-        Members of the ISR have everything. The others have the first `held_bytes`, by partition and broker, of what
-        the leader has; where that is not said, adding replicas have nothing and all others everything. A partition
-        without `traffic` is empty. All brokers are taken to be up; `crash` those that are not.
+        Members of the ISR are complete. The others have the first `held_bytes`, by partition and broker, of the
+        leader's log; without an entry, adding replicas are empty and all others complete. A partition
+        without `traffic` is empty. All brokers are assumed to be up; `crash` those that are not.
         """
         load_cluster(self._applier, metadata, traffic, held_bytes or {})
 
     def apply(self, record: Record, metadata: ClusterMetadata) -> None:
-        """Act on a record that `metadata` has just applied."""
+        """Apply a record that `metadata` has just applied."""
         self._applier.apply(record, metadata)
 
     # Time
 
     def next_event_ms(self) -> int | None:
-        """When something happens next if nothing is changed until then; None for never.
+        """Time of the next event if nothing is changed before; None for never.
 
-        Not everything that happens is reported: the first fetch of a copy is not, for example.
+        Includes events that are not reported, such as the first fetch of a copy.
         """
         return self._progress.next_ms
 
     def advance(self, to_ms: int) -> tuple[ReplicaEvent, ...]:
-        """Let time pass until something happens that is reported, or until `to_ms`; `now_ms` says which.
+        """Let time pass until an event is reported, or until `to_ms`; `now_ms` tells which.
 
-        The events of one millisecond come together, sorted by their kind and replica. Answer them (with records, or
-        not at all) before time goes on.
+        The events of one millisecond come together, sorted by kind and replica. React to them (with records, or
+        not at all) before more time passes.
         """
         if to_ms < self.now_ms:
             raise InputError(f"time cannot go back from {self.now_ms} ms to {to_ms} ms")
@@ -449,13 +449,13 @@ class Replication:
         self._replicas.state.events.clear()
         return tuple(events)
 
-    # What operators and producers do
+    # Actions of operators and producers
 
     def alter_log_dir(self, topic_partition: TopicPartition, broker: int, path: str) -> bool:
         """Move a copy to another log directory of its broker; False if the broker has no such copy.
 
-        Then it remembers the directory for when it gets one. The directory it is in gives up a running move. Raises
-        InputError for a directory that the broker does not have.
+        In that case the broker uses the directory for the copy it may get later. Naming the present directory cancels a
+        running move. Raises InputError for a directory that the broker does not have.
         """
         replicas, log_dir = self._replicas, self._replicas.state.fleet.log_dir(broker, path)
         row, index = replicas.state.logs.row(topic_partition), replicas.state.fleet.broker(broker)
@@ -466,21 +466,21 @@ class Replication:
         return True
 
     def set_write_rate(self, topic_partition: TopicPartition, bytes_per_s: float) -> None:
-        """Let producers write to a partition at another rate from now on."""
+        """Set the rate at which producers write to a partition from now on."""
         row = self._replicas.state.logs.row(topic_partition)
         if row is None or bytes_per_s < 0:
             raise InputError(f"cannot write {bytes_per_s} bytes per second to {topic_partition}")
         with self._replicas.changing(row):
             self._replicas.state.logs.table["write_rate"][row] = bytes_per_s
 
-    # What breaks
+    # Failures
 
     def crash(self, broker: int) -> None:
         """Stop a broker, or freeze it: it neither writes nor sends nor fetches. The controller is not informed."""
         self._set_up(broker, is_up=False)
 
     def restore(self, broker: int) -> None:
-        """Bring a broker back with what it had. It must then be unfenced to join ISRs."""
+        """Bring a broker back with its data. It must then be unfenced to join ISRs."""
         self._set_up(broker, is_up=True)
 
     def _set_up(self, broker: int, *, is_up: bool) -> None:
@@ -494,11 +494,11 @@ class Replication:
             replicas.start_again(index)
 
     def cut_link(self, one: int, other: int) -> None:
-        """Let no traffic pass between two brokers, either way."""
+        """Cut the link between two brokers in both directions."""
         self._set_link(one, other, is_cut=True)
 
     def restore_link(self, one: int, other: int) -> None:
-        """Let traffic pass again between two brokers."""
+        """Restore the link between two brokers."""
         self._set_link(one, other, is_cut=False)
 
     def _set_link(self, one: int, other: int, *, is_cut: bool) -> None:
@@ -509,25 +509,25 @@ class Replication:
         replicas.reconsider(first)
 
     def cut_remote(self, broker: int) -> None:
-        """Let a broker no longer reach remote storage: new copies of tiered topics do not begin there."""
+        """Cut a broker off from remote storage: new copies of tiered topics do not begin there."""
         self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = False
 
     def restore_remote(self, broker: int) -> None:
-        """Let a broker reach remote storage again."""
+        """Reconnect a broker to remote storage."""
         self._replicas.state.fleet.has_remote[self._replicas.state.fleet.broker(broker)] = True
 
     def slow_dir(self, broker: int, path: str, factor: float) -> None:
-        """Let a log directory run at a part of its speed; 1.0 restores it."""
+        """Let a log directory run at `factor` times its speed; 1.0 restores it."""
         self._replicas.positions.settle()
         self._replicas.state.fleet.slow(self._replicas.state.fleet.log_dir(broker, path), factor)
         self._replicas.state.must_share = True
 
     def fill_dir(self, broker: int, path: str) -> None:
-        """Let something that is not Kafka's take all the room of a log directory. `LogDirFull` is reported at once."""
+        """Let something other than Kafka take all the room of a log directory. `LogDirFull` is reported at once."""
         self._occupy(broker, path, is_occupied=True)
 
     def clear_dir(self, broker: int, path: str) -> None:
-        """Take away what `fill_dir` put there."""
+        """Free the room that `fill_dir` took."""
         self._occupy(broker, path, is_occupied=False)
 
     def _occupy(self, broker: int, path: str, *, is_occupied: bool) -> None:
@@ -542,7 +542,7 @@ class Replication:
         self._set_failed(log_dir, has_failed=True)
 
     def restore_dir(self, broker: int, path: str) -> None:
-        """Bring a failed log directory back with what was in it."""
+        """Bring a failed log directory back with its data."""
         self._set_failed(self._replicas.state.fleet.log_dir(broker, path), has_failed=False)
 
     def _set_failed(self, log_dir: int, *, has_failed: bool) -> None:

@@ -30,7 +30,7 @@ _COPY = np.dtype([
 
 
 class CopyKey(NamedTuple):
-    """Which copy: the row of its partition, the index of its broker, and whether it is a future copy."""
+    """Key of a copy: the row of its partition, the index of its broker, and whether it is a future copy."""
 
     row: int
     broker: int
@@ -38,12 +38,12 @@ class CopyKey(NamedTuple):
 
 
 class Copies:
-    """All copies that are not in sync; `live` has one entry each, in no order that means anything.
+    """All copies that are out of sync; `live` has one entry each, in no particular order.
 
-    `begin` and `position` are the bytes of the log between which the copy has everything, as of the last settling;
+    `begin` and `position` delimit the bytes of the log that the copy has, as of the last settling;
     `rate` is the bytes per second that it gains. `log_dir` is where it is written, `source_dir` where a future copy
-    is read from. A copy that has not `started` waits: for its first fetch, or for its turn; one that `runs` also has
-    all that it needs. `reviewed` is set while its lag will be looked at, `behind_since_ms` is what is looked at then.
+    is read from. A copy that has not `started` waits for its first fetch or its turn; a copy that `runs` has
+    started and lacks nothing. `reviewed` is set while a review of its lag is scheduled, since `behind_since_ms`.
     """
 
     def __init__(self) -> None:
@@ -59,25 +59,25 @@ class Copies:
 
     @property
     def live(self) -> NDArray[np.void]:
-        """The entries, as a view: what is assigned to them stays."""
+        """The entries, as a view: assignments change the table."""
         return self._table[: len(self._index)]
 
     def index(self, key: CopyKey) -> int | None:
-        """Where in `live` a copy is, until the next removal."""
+        """Index of a copy in `live`, valid until the next removal; None if there is no such copy."""
         return self._index.get(key)
 
     def entry(self, key: CopyKey) -> np.void:
-        """One entry, as a view; KeyError if there is no such copy."""
+        """The entry of a copy, as a view; KeyError if there is no such copy."""
         entry: np.void = self._table[self._index[key]]
         return entry
 
     def key(self, index: int) -> CopyKey:
-        """Whose entry this is."""
+        """The key of the entry at this index."""
         entry = self._table[index]
         return CopyKey(int(entry["row"]), int(entry["broker"]), bool(entry["is_future"]))
 
     def add(self, key: CopyKey, log_dir: int, begin: float, position: float, now_ms: int) -> np.void:
-        """A copy that has these bytes and waits; its entry. Its `serial` tells it from others at the same place."""
+        """Add a waiting copy that has these bytes; return its entry. `serial` distinguishes it from later copies there."""
         index = len(self._index)
         if index == len(self._table):
             self._table = np.concatenate([self._table, np.zeros(index, _COPY)])
@@ -91,7 +91,7 @@ class Copies:
         return entry
 
     def remove(self, key: CopyKey) -> None:
-        """Forget a copy. The last entry takes its place."""
+        """Remove a copy. The last entry moves into its place."""
         index = self._index.pop(key)
         last = len(self._index)
         if index != last:
@@ -99,7 +99,7 @@ class Copies:
             self._index[self.key(index)] = index
 
 
-# Tasks that replication has to do at set times, and the queue that keeps them in order of time.
+# Scheduled tasks of replication, and the queue that keeps them in order of time.
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +144,13 @@ class ReachRetention:
 
 
 Task = StartCopy | Join | ReviewLag | DeleteCopy | ReachRetention
-"""A task is not cancelled: whoever executes it checks whether it still makes sense."""
+"""Tasks are not cancelled: a task checks when it is due whether it still applies."""
 
 Item = TypeVar("Item")
 
 
 class EventQueue(Generic[Item]):
-    """Items in order of time, those of the same millisecond in the order in which they were added."""
+    """Items in order of time; items of the same millisecond in the order of adding."""
 
     def __init__(self) -> None:
         self._queue: list[tuple[int, int, Item]] = []
@@ -158,29 +158,29 @@ class EventQueue(Generic[Item]):
 
     @property
     def next_ms(self) -> int | None:
-        """When the first item is due."""
+        """Time of the first item; None if the queue is empty."""
         return self._queue[0][0] if self._queue else None
 
     def add(self, due_ms: int, item: Item) -> None:
-        """Add an item."""
+        """Add an item due at `due_ms`."""
         heapq.heappush(self._queue, (due_ms, self._order, item))
         self._order += 1
 
     def take(self, now_ms: int) -> Item | None:
-        """Remove and return the first item that is due; None if none is."""
+        """Remove and return the first due item; None if no item is due."""
         if not self._queue or self._queue[0][0] > now_ms:
             return None
         return heapq.heappop(self._queue)[2]
 
 
-# Events: what happened to copies on brokers, each with the replica it is about. Replication only reports; what follows
-# from it (a change of the ISR, a new directory in the metadata) is for the brokers and the controller to decide, and
-# comes back as records.
+# Events of copies on brokers, each with its replica. Replication only reports; brokers and the controller decide on
+# the consequences (a change of the ISR, a new directory in the metadata), which
+# come back as records.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReplicaCaughtUp:
-    """A copy outside the ISR reached the high watermark: its leader wants it in.
+    """A copy outside the ISR reached the high watermark: its leader wants to add it.
 
     Reported again while the copy stays caught up and outside.
     """
@@ -191,7 +191,7 @@ class ReplicaCaughtUp:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReplicaFellBehind:
-    """A member of the ISR has been behind for longer than the allowed lag: its leader wants it out.
+    """An ISR member has been behind for longer than the allowed lag: its leader wants to remove it.
 
     Reported again while it stays behind and a member.
     """
@@ -202,7 +202,7 @@ class ReplicaFellBehind:
 
 @dataclass(frozen=True, slots=True, order=True)
 class CopyDeleted:
-    """The bytes of a removed copy left the disk."""
+    """The bytes of a removed copy were deleted from disk."""
 
     topic_partition: TopicPartition
     broker: int
@@ -211,7 +211,7 @@ class CopyDeleted:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FutureCopyCaughtUp:
-    """A move between log directories ended: the copy is now in the one named here."""
+    """A move between log directories ended: the copy is now in this directory."""
 
     topic_partition: TopicPartition
     broker: int
@@ -222,7 +222,7 @@ class FutureCopyCaughtUp:
 class LogDirFull:
     """A log directory has no room left. Writes to it stop until something is deleted.
 
-    A real broker gives the whole directory up then; a twin that wants the same answers with `fail_dir`.
+    A real broker then takes the whole directory offline; a twin that wants the same reacts with `fail_dir`.
     """
 
     broker: int
@@ -236,10 +236,10 @@ ReplicaEvent = ReplicaCaughtUp | ReplicaFellBehind | CopyDeleted | FutureCopyCau
 
 
 class ReplicationState:
-    """Brokers and log directories are indices into the fleet, partitions are rows of `logs`.
+    """State of replication. Brokers and log directories are indices into the fleet, partitions are rows of `logs`.
 
-    `throttles` are the lists of throttled replicas, by topic; topics without any are left out. `events` collects what
-    happened and was not reported yet. `must_share` says that rates have to be computed again.
+    `throttles` are the lists of throttled replicas, by topic; topics without any are left out. `events` collects
+    events that were not reported yet. `must_share` is set when rates have to be recomputed.
     """
 
     def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:
@@ -255,7 +255,7 @@ class ReplicationState:
         self.must_share = False
 
     def broker_id(self, broker: int) -> int:
-        """The id of a broker; `NOWHERE` for none."""
+        """The id of a broker by index; `NOWHERE` for `NOWHERE`."""
         return NOWHERE if broker == NOWHERE else self.fleet.broker_ids[broker]
 
     def dir_of(self, row: int, broker: int) -> int:
@@ -269,11 +269,11 @@ class ReplicationState:
         return [key for key in keys if key in self.copies]
 
     def throttle_of(self, row: int) -> TopicThrottle:
-        """The throttled replicas of a partition's topic."""
+        """The throttle lists of a partition's topic."""
         return self.throttles.get(self.logs.topic(row), UNTHROTTLED) if self.throttles else UNTHROTTLED
 
 
-# Positions: how far copies have come and have to go. Between two changes of rates all are straight lines.
+# Positions: the progress and lag of copies. Between two changes of rates all are linear in time.
 
 
 class CopyPositions:
@@ -285,11 +285,11 @@ class CopyPositions:
 
     @property
     def settled_ms(self) -> int:
-        """As of when sums and positions hold."""
+        """The time in milliseconds of which sums and positions are valid."""
         return self._settled_ms
 
     def settle(self) -> None:
-        """Bring all sums and positions to the present, before a rate changes."""
+        """Update all sums and positions to the present, before a rate changes."""
         state = self._state
         passed = state.now_ms - self._settled_ms
         if passed == 0:
@@ -303,14 +303,14 @@ class CopyPositions:
         live["begin"] = np.minimum(live["begin"], live["position"])
 
     def apply_log_start(self, chosen: NDArray[np.bool_]) -> None:
-        """Let copies that fetch lose what their leader has deleted; those further behind skip it."""
+        """Let these fetching copies delete what their leader deleted; copies further behind skip it."""
         live = self._state.copies.live
         starts = np.where(chosen, self._starts(), 0.0)
         live["position"] = np.maximum(live["position"], starts)
         live["begin"] = np.maximum(live["begin"], starts)
 
     def start(self, key: CopyKey) -> float:
-        """Where the log of a copy that is not a future one begins, and where a future copy of it is to begin."""
+        """First byte of a copy's log; of a future copy, where it is to begin."""
         if key in self._state.copies:
             return float(self._state.copies.entry(key)["begin"])
         return self._state.logs.start(key.row, self._state.now_ms)
@@ -323,11 +323,11 @@ class CopyPositions:
         return starts
 
     def lags(self) -> NDArray[np.float64]:
-        """How many bytes each copy has still to go."""
+        """Bytes that each copy still has to fetch."""
         return np.asarray(self.targets() - self._state.copies.live["position"], np.float64)
 
     def targets(self) -> NDArray[np.float64]:
-        """Where each copy has to arrive: the end of its log; for a future copy, that of the copy that it replaces."""
+        """Target position of each copy: the end of its log, or for a future copy that of the copy that it replaces."""
         live = self._state.copies.live
         ends = self._state.logs.ends(live["row"], self._state.now_ms)
         for future, local in self._futures_of_copies():
@@ -335,7 +335,7 @@ class CopyPositions:
         return ends
 
     def target_growths(self) -> NDArray[np.float64]:
-        """How fast the targets move away, bytes per second."""
+        """Growth of the targets in bytes per second."""
         live = self._state.copies.live
         growths = self._state.logs.growths(live["row"])
         for future, local in self._futures_of_copies():
@@ -350,14 +350,14 @@ class CopyPositions:
                 yield future, local
 
     def position(self, key: CopyKey) -> float:
-        """Where a copy is at present, without settling anything."""
+        """The present position of a copy, without settling anything."""
         state, entry = self._state, self._state.copies.entry(key)
         gained = float(entry["rate"]) * (state.now_ms - self._settled_ms) / 1000
         end = max(state.logs.end(key.row, state.now_ms), float(entry["position"]))
         return min(float(entry["position"]) + gained, end)
 
     def size(self, key: CopyKey) -> float:
-        """Bytes of a copy."""
+        """The size of a copy in bytes."""
         state = self._state
         if key in state.copies:
             entry = state.copies.entry(key)
@@ -365,7 +365,7 @@ class CopyPositions:
         return state.logs.end(key.row, state.now_ms) - state.logs.start(key.row, state.now_ms)
 
     def watermark(self, row: int) -> float:
-        """How far all members of the ISR have come: the high watermark."""
+        """The high watermark in bytes: the lowest position in the ISR."""
         state = self._state
         members = (state.copies.entry(key) for key in state.copies_of(row))
         positions = [float(member["position"]) for member in members if member["in_isr"]]

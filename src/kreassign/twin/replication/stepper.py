@@ -1,7 +1,7 @@
-"""What happens as time passes: copies catch up, directories fill up, tasks are due; and when the next of these is.
+"""Step replication through time: copies catch up, directories fill up, tasks are due; find the time of the next event.
 
-Rates are computed again only when something that bears on them has changed, once for all that changed within a
-millisecond. Between two such moments everything is a straight line.
+Rates are recomputed only when their inputs have changed, once for all changes within a
+millisecond. Between two changes everything is linear in time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kreassign.twin.replication.state import (
 
 
 class Progress:
-    """Moves replicas on in time."""
+    """Advances replicas in time."""
 
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
         self._replicas = replicas
@@ -41,7 +41,7 @@ class Progress:
 
     @property
     def next_ms(self) -> int | None:
-        """When something happens next; now, if something has happened that was not reported yet."""
+        """Time of the next event; now, if an event was not reported yet."""
         if self._replicas.state.events:
             return self._replicas.state.now_ms
         self.resolve()
@@ -51,7 +51,7 @@ class Progress:
         return min(times) if times else None
 
     def move_on(self, now_ms: int) -> None:
-        """Let the time pass, in which nothing may happen before `now_ms`, and do what is due then."""
+        """Advance to `now_ms`, before which nothing may happen, and do what is due then."""
         replicas = self._replicas
         replicas.state.now_ms = now_ms
         if self._arrival_ms is not None and self._arrival_ms <= now_ms:
@@ -60,10 +60,10 @@ class Progress:
             self._do(task)
         self.resolve()
 
-    # What follows at once from how things are
+    # Immediate consequences
 
     def resolve(self) -> None:
-        """Compute all rates for this moment and do what they bring about at once, until nothing more follows."""
+        """Compute all rates for this moment and apply their immediate consequences, until nothing more follows."""
         replicas = self._replicas
         while replicas.state.must_share:
             replicas.state.must_share = False
@@ -72,7 +72,7 @@ class Progress:
             mark_running(replicas.state.fleet, replicas.state.logs, replicas.state.copies)
             replicas.positions.apply_log_start(replicas.state.copies.live["runs"])
             lags = replicas.positions.lags()
-            # Rates are the dear part; they wait until what has arrived is taken in and what is full is closed.
+            # Computing rates is expensive, so first mark arrived copies in sync and close full directories.
             if self._arrive(lags) or self._update_full_dirs():
                 replicas.state.must_share = True
                 continue
@@ -93,7 +93,7 @@ class Progress:
             self._arrival_ms = self._next_arrival_ms(lags)
 
     def _arrive(self, lags: NDArray[np.float64]) -> bool:
-        """Take copies that have caught up as in sync; whether that changed anything."""
+        """Mark copies that have caught up as in sync; return whether that changed anything."""
         replicas = self._replicas
         arrived = np.asarray(replicas.state.copies.live["runs"] & (lags <= CLOSE))
         taken_in = []
@@ -124,7 +124,7 @@ class Progress:
             self._replicas.isr.request_join(key.row, key.broker)
 
     def _behind_a_late_isr(self) -> list[CopyKey]:
-        """Running copies outside an ISR that has members behind: they need to reach only the high watermark."""
+        """Running copies outside an ISR with lagging members: they need to reach only the high watermark."""
         live = self._replicas.state.copies.live
         late = live["in_isr"] & ~live["is_future"]
         if not late.any():
@@ -133,7 +133,7 @@ class Progress:
         return self._keys(candidates)
 
     def _mark_overloaded_behind(self) -> None:
-        """Where replicas in sync use more than there is, their followers have to share like copies that are behind."""
+        """Where replicas in sync exceed a capacity, turn their followers into copies that share it."""
         replicas, used, fleet = self._replicas, self._replicas.state.in_sync_traffic, self._replicas.state.fleet
         crowded_in = used.net_in > fleet.net_in * ROUNDING
         crowded_out = used.net_out > fleet.net_out * ROUNDING
@@ -144,7 +144,7 @@ class Progress:
         leaders = replicas.state.logs.table["leader"][:, np.newaxis]
         crowded = np.append(crowded_dirs, np.False_)[dirs] | np.append(crowded_in, np.False_)[owners]
         crowded |= np.append(crowded_out, np.False_)[leaders]
-        # One that gets nothing relieves nobody, and would be taken in again at once.
+        # A follower that gets nothing frees no capacity, and would be marked in sync again at once.
         grows = replicas.state.logs.table["flows"] & (replicas.state.logs.table["write_rate"] > 0)
         concerned = crowded & (dirs != NOWHERE) & (owners != leaders) & grows[:, np.newaxis]
         for row, place in np.argwhere(concerned).tolist():
@@ -155,7 +155,7 @@ class Progress:
                     replicas.mark_behind(row, key.broker, log_dir)
 
     def _update_full_dirs(self) -> bool:
-        """Close directories that are full and open those that are no longer; whether there was any."""
+        """Close full directories and open those with room again; return whether any changed."""
         replicas, fleet = self._replicas, self._replicas.state.fleet
         used = replicas.log_dirs.used_bytes()
         filled = ~fleet.full & ~fleet.failed & (used >= fleet.capacity - CLOSE)
@@ -169,7 +169,7 @@ class Progress:
                 replicas.state.events.append(LogDirFull(broker, fleet.paths[log_dir]))
         return bool(judged)
 
-    # When the lines cross next
+    # Next crossing of the lines
 
     def _next_arrival_ms(self, lags: NDArray[np.float64]) -> int | None:
         soonest = min(self._next_catch_up_s(lags), self._next_watermark_s(), self._next_full_s())
@@ -195,7 +195,7 @@ class Progress:
         return soonest
 
     def _next_full_s(self) -> float:
-        """Never too late; a log that loses its start makes it too early, and then it is asked again."""
+        """Seconds until a directory is full: never too late; too early if a log is trimmed, and then computed again."""
         replicas, fleet = self._replicas, self._replicas.state.fleet
         live = replicas.state.copies.live
         growth = replicas.state.in_sync_traffic.growth + np.bincount(live["log_dir"], live["rate"], len(fleet.paths))
@@ -203,7 +203,7 @@ class Progress:
         room = np.maximum(fleet.capacity - replicas.log_dirs.used_bytes(), 0.0)
         return float(np.min(room[growing] / growth[growing], initial=math.inf))
 
-    # What was to be done at a set time
+    # Scheduled tasks
 
     def _do(self, task: Task) -> None:
         match task:
@@ -246,7 +246,7 @@ class Progress:
         replicas.state.must_share = True
 
     def _lacks_remote(self, key: CopyKey) -> bool:
-        """Whether a copy with nothing yet needs of remote storage what it cannot have: the epochs of older records."""
+        """Whether an empty copy needs remote storage that it cannot reach: the epochs of older records are there."""
         state = self._replicas.state
         if key.is_future or state.fleet.has_remote[key.broker]:
             return False
@@ -295,7 +295,7 @@ class Progress:
         elif entry["runs"]:
             entry["behind_since_ms"] = replicas.state.now_ms
         elif replicas.state.logs.grows(key.row) > 0:
-            # It fetches nothing: the next record will put it behind, and has done so since it stopped.
+            # It fetches nothing: the next record will put it behind, counted from when it stopped.
             entry["reviewed"] = True
             replicas.state.timers.add(
                 replicas.state.now_ms + replicas.state.logs.record_ms(key.row), ReviewLag(key, serial)
