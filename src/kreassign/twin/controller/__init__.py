@@ -1,1 +1,1 @@
-"""What the controller decides: from a command and the metadata to records and an answer, changing nothing."""
+"""Decisions of the controller: from a command and the metadata to records and an answer."""

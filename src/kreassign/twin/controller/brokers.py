@@ -1,6 +1,6 @@
-"""Register, fence and unregister brokers, take failed log directories out of service, note where replicas are.
+"""Register, fence and unregister brokers, take failed log directories out of service, store directory ids of replicas.
 
-Each of these changes partitions that the broker has replicas of: a broker that goes leaves their ISRs and leads
+Each of these changes partitions with a replica on the broker: when a broker goes, it leaves their ISRs and leads
 none of them.
 """
 
@@ -32,15 +32,15 @@ from kreassign.twin.metadata import (
 )
 
 NO_EPOCH = -1
-"""The epoch of a broker that does not remember a clean shutdown."""
+"""The epoch of a broker that has no record of a clean shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker introduces itself after a start.
+    """Registration of a broker after a start.
 
     `previous_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not.
-    `has_live_session` says that the broker registered before still sends heartbeats, or did until a moment ago.
+    `has_live_session`: the broker of the former registration still sends heartbeats, or did until a moment ago.
     """
 
     broker_id: int
@@ -54,7 +54,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The answer to a registration: the broker's new epoch, unless it was refused."""
+    """The answer to a registration: the broker's new epoch, or the error of a refusal."""
 
     outcome: Outcome
     broker_epoch: int = NO_EPOCH
@@ -68,7 +68,7 @@ _ANOTHER_IS_REGISTERED = Outcome(
 
 
 def register(context: ControllerContext, registration: Registration) -> Decision[Registered]:
-    """Take a broker in, fenced. Where it was in sync before, it no longer is; after a crash it may not lead either."""
+    """Register a broker, fenced. It leaves its ISRs; after a crash it may not lead either."""
     broker_id, metadata = registration.broker_id, context.metadata
     known = metadata.brokers.get(broker_id)
     if known is not None and registration.has_live_session:
@@ -83,12 +83,12 @@ def register(context: ControllerContext, registration: Registration) -> Decision
 
 
 def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
-    """Take a broker out of service, because its heartbeats stopped or because it has shut down."""
+    """Fence a broker, because its heartbeats stopped or because it has shut down."""
     return Decision((*_leave_partitions(context, broker_id), BrokerFenced(broker_id)), None)
 
 
 def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
-    """Put a broker into service; partitions that nobody leads may be led by it at once."""
+    """Unfence a broker; it may at once lead partitions without a leader."""
     returned = replace(context, returning=broker_id)
     leaderless = (_present(context, topic_partition) for topic_partition in sorted(context.metadata.leaderless))
     changes = (_keep_isr(returned, partition) for partition in leaderless)
@@ -96,9 +96,9 @@ def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
 
 
 def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]:
-    """Relieve a broker of everything because it wants to stop. It may, and is then fenced, once it leads nothing.
+    """Move all leaderships off a broker that wants to stop. Once it leads nothing, it may stop and is fenced.
 
-    Repeated while it cannot yet, this tries again.
+    While it still leads partitions, a repeated call tries again.
     """
     is_news = not context.metadata.brokers[broker_id].shutting_down
     first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
@@ -106,7 +106,7 @@ def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]
 
 
 def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
-    """Take a broker out of the cluster. Replica lists, and moves to it, go on naming it."""
+    """Remove a broker from the cluster. Replica lists, and moves to it, still name it."""
     if broker_id not in context.metadata.brokers:
         text = f"Broker ID {broker_id} is not currently registered"
         return Decision((), Outcome(BROKER_ID_NOT_REGISTERED, text))
@@ -114,7 +114,7 @@ def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
 
 
 def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) -> Decision[None]:
-    """Take the replicas in a directory that went offline out of service; its broker goes on with the others."""
+    """Take the replicas in an offline directory out of service; the broker's other directories stay in service."""
     inside = (
         partition
         for partition in context.metadata.partitions_on(broker_id)
@@ -137,7 +137,7 @@ def _without_broker(
 
 
 def _crashed(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
-    """The broker may have lost what it had not written to disk, so that it is not fit to lead without the others."""
+    """Changes for a crashed broker: it may have lost unflushed records, so it also leaves the eligible leaders."""
     if not context.rules.has_eligible_leaders:
         return _leave_partitions(context, broker_id)
     gone = replace(context, leaving=broker_id)
@@ -177,13 +177,13 @@ def _present(context: ControllerContext, topic_partition: TopicPartition) -> Par
     return partition
 
 
-# Brokers report in which log directory they put their replicas (KIP-858).
+# Reports of brokers about the log directories of their replicas (KIP-858).
 
 
 def assign_directories(
     context: ControllerContext, broker_id: int, directories: Mapping[TopicPartition, str]
 ) -> Decision[dict[TopicPartition, Outcome]]:
-    """Note the directory ids of a broker's replicas. What is no replica of the broker is refused, by its code alone."""
+    """Store the directory ids of a broker's replicas. Partitions without a replica there are refused, by code alone."""
     records = []
     outcomes = {}
     for topic_partition, directory_id in directories.items():

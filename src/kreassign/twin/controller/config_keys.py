@@ -1,7 +1,7 @@
-"""The configuration keys of topics and brokers, and whether values are what their keys want, in Kafka's words.
+"""Configuration keys of topics and brokers, and validation of their values, in Kafka's words.
 
-Types, limits and defaults are from Kafka 4.3.1. Keys of brokers are those whose values are looked at; the twin stores
-others that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys
+Types, limits and defaults are from Kafka 4.3.1. Broker keys are those whose values are validated; the twin stores
+other keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys
 of a real broker, with their documentation, are in `documented_configs.json`, which
 `python scripts/broker_config_data.py` writes.
 """
@@ -32,7 +32,7 @@ MAX_LONG = 2**63 - 1
 
 
 class ValueType(IntEnum):
-    """What a value is, with Kafka's number for it (DescribeConfigs)."""
+    """The type of a value, with Kafka's number for it (DescribeConfigs)."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -48,7 +48,7 @@ class ValueType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The least and the greatest number allowed, None for no limit; `instead` is one more that is."""
+    """The least and the greatest number allowed, None for no limit; `instead` is one further number allowed."""
 
     least: int | None = None
     greatest: int | None = None
@@ -57,22 +57,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The only words allowed."""
+    """An enumeration: the only words allowed."""
 
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPairs:
-    """Pairs of partition and broker, or a star (KIP-73)."""
+    """Pairs of partition and broker, or `*` (KIP-73)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One configuration key. `default` is None where there is none.
+    """One configuration key. `default` is None if it has none.
 
-    `server_keys` are what it is called in brokers' settings, the most precise first. `fallback` is a key of brokers,
-    and its default, that replaces `default` in responses. `is_quota` marks keys that brokers do not
+    `server_keys` are its names in brokers' settings, the most precise first. `fallback` is a broker key,
+    with its default, that replaces `default` in responses. `is_quota` marks keys that brokers do not
     list until they are set.
     """
 
@@ -191,7 +191,7 @@ _BROKER_KEYS = (
 # fmt: on
 
 TOPIC_KEYS = {key.name: key for key in _TOPIC_KEYS}
-"""Keys of topics, in the order in which Kafka looks at their values."""
+"""Keys of topics, in the order in which Kafka validates their values."""
 BROKER_KEYS = {key.name: key for key in _BROKER_KEYS}
 """Keys of brokers that can be changed while they run."""
 
@@ -199,7 +199,7 @@ PER_BROKER_FAMILIES = ("ssl.", "sasl.")
 PER_BROKER_KEYS = frozenset({
     "cordoned.log.dirs", "listener.security.protocol.map", "listeners", "principal.builder.class",
 })  # fmt: skip
-"""Keys that every broker must be given by itself."""
+"""Keys that must be set for each broker separately."""
 PER_LISTENER_KEYS = frozenset(
     f"ssl.{name}"
     for name in (
@@ -207,18 +207,18 @@ PER_LISTENER_KEYS = frozenset(
         "key.password", "truststore.location", "truststore.type", "truststore.password", "truststore.certificates",
     )
 )  # fmt: skip
-"""Keys that are meant for one listener, and must name it."""
+"""Keys that apply to one listener, and must name it."""
 
 THREAD_COUNTS = frozenset({
     "background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
     "num.replica.fetchers",
 })  # fmt: skip
-"""Keys of brokers that can be changed to half of what they are and to double of it at the most."""
+"""Keys of brokers that can be halved or doubled at most in one change."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentedKey:
-    """A key as a broker documents it. `default` is None where there is none, or where it is kept secret."""
+    """A key as a broker documents it. `default` is None if it has none, or if it is secret."""
 
     type: ValueType
     default: str | None
@@ -236,12 +236,12 @@ def documented_keys(kind: str) -> dict[str, DocumentedKey]:
 
 @cache
 def static_broker_keys() -> frozenset[str]:
-    """Keys of a broker's settings file that cannot be changed while it runs: those that it tells are read-only."""
+    """Keys of a broker's settings file that cannot be changed while it runs: those that it reports as read-only."""
     read_only = {name for name, key in documented_keys("brokers").items() if key.is_read_only}
-    return frozenset(read_only | {"unclean.leader.election.interval.ms"})  # one that brokers keep to themselves
+    return frozenset(read_only | {"unclean.leader.election.interval.ms"})  # brokers do not report it
 
 
-# Judge and parse values.
+# Validate and parse values.
 
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
 REMOTE_STORAGE, DELETE_REMOTE = "remote.storage.enable", "remote.log.delete.on.disable"
@@ -256,13 +256,13 @@ Parsed = bool | int | float | str | list[str]
 
 @dataclass(frozen=True, slots=True)
 class UnreadableValue:
-    """A value is not of its key's type; `reason` says what it should have been."""
+    """A value that is not of its key's type; `reason` names the expected type."""
 
     reason: str
 
 
 def first_fault(values: Mapping[str, str], *, may_be_tiered: bool = False) -> str | None:
-    """The first thing that is wrong with all the settings of a topic; None if nothing is."""
+    """The first error in all settings of a topic; None if there is none."""
     for name in values:
         if name not in TOPIC_KEYS and name != "internal.segment.bytes":
             return f"Unknown topic config name: {name}"
@@ -287,12 +287,12 @@ def _is_on(values: Mapping[str, str], name: str) -> bool:
 
 
 def _number(values: Mapping[str, str], name: str) -> int:
-    """What a number of a topic with these settings is, if it is not set by its default."""
+    """The number that a topic with these settings has for a key; the default if it is not set."""
     return int(values.get(name, str(TOPIC_KEYS[name].default)))
 
 
 def untiering_fault(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """What is wrong with a topic that shall be tiered no longer; None if its remote segments shall be deleted."""
+    """The error in turning tiering off for a topic; None if its remote segments are to be deleted."""
     if not is_tiered(before) or is_tiered(after) or _is_on(after, DELETE_REMOTE):
         return None
     return (
@@ -318,7 +318,7 @@ def _tiering_fault(values: Mapping[str, str], *, may_be_tiered: bool) -> str | N
 
 
 def _local_fault(unit: str, values: Mapping[str, str]) -> str | None:
-    """What is wrong with how much brokers keep of a tiered topic themselves, as bytes or as time."""
+    """The error in the local retention of a tiered topic, in bytes or in time."""
     whole, local = f"retention.{unit}", f"local.retention.{unit}"
     most, kept = (_number(values, name) for name in (whole, local))
     if most < 0 or kept == _AS_IN_ALL or 0 <= kept <= most:
@@ -332,7 +332,7 @@ def _local_fault(unit: str, values: Mapping[str, str]) -> str | None:
 
 
 def first_broker_fault(values: Mapping[str, str], *, is_for_one: bool) -> str | None:
-    """The first thing that is wrong with all the dynamic settings of one broker, or of all brokers together."""
+    """The first error in all dynamic settings of one broker, or of all brokers together; None if there is none."""
     if static := static_broker_keys() & values.keys():
         return f"Cannot update these configs dynamically: {_listed_words(static)}"
     if unprefixed := PER_LISTENER_KEYS & values.keys():
@@ -352,7 +352,7 @@ def first_broker_fault(values: Mapping[str, str], *, is_for_one: bool) -> str | 
 
 
 def value_fault(key: Key, value: str) -> str | None:
-    """What is wrong with one value; None if nothing is."""
+    """The error in one value; None if it is valid."""
     parsed = parse_value(key, value)
     if isinstance(parsed, UnreadableValue):
         return f"Invalid value {value} for configuration {key.name}: {parsed.reason}"
@@ -373,7 +373,7 @@ def value_fault(key: Key, value: str) -> str | None:
 
 
 def parse_value(key: Key, value: str) -> Parsed | UnreadableValue:
-    """The value as Kafka reads it."""
+    """Parse a value as Kafka does."""
     text = value.strip()
     match key.type:
         case ValueType.BOOLEAN:
@@ -398,7 +398,7 @@ def _whole_number(text: str, most: int, kind: str) -> int | UnreadableValue:
 
 
 def shown_value(key: Key, value: str) -> str:
-    """A value as Kafka shows it again after reading it."""
+    """A value as Kafka shows it after parsing it."""
     parsed = parse_value(key, value)
     if isinstance(parsed, UnreadableValue):
         return value

@@ -1,7 +1,8 @@
-"""Changing the dynamic configuration of topics and brokers (IncrementalAlterConfigs and AlterConfigs).
+"""Change the dynamic configuration of topics and brokers (IncrementalAlterConfigs and AlterConfigs).
 
-A request is looked at twice, as on real clusters: by the broker that got it, which alone judges brokers' values, and
-by the controller, which alone judges topics' values. What goes to the controller's endpoint is looked at once.
+A request is checked twice, as on real clusters: by the broker that received it, which alone validates brokers'
+values, and by the controller, which alone validates topics' values. Requests to the controller's endpoint are checked
+once.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _CORDONS_MORE = (
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """One step as it came in: Kafka's number of the operation, the key, and a value that may be missing."""
+    """One step of a request: Kafka's number of the operation, the key, and a value that may be missing."""
 
     operation: int
     name: str
@@ -71,7 +72,7 @@ class ResourceChanges:
 
     @property
     def owner(self) -> tuple[int, str]:
-        """Type and name."""
+        """Type and name of the resource."""
         return self.type, self.name
 
 
@@ -79,8 +80,8 @@ class ResourceChanges:
 class AlterConfigs:
     """A request to change configuration.
 
-    `broker_id` is the broker that got it, None if it came to the controller's endpoint. `replaces` is AlterConfigs:
-    keys that are not named are deleted. `denied` is what the client may not change.
+    `broker_id` is the broker that received it, None for the controller's endpoint. `replaces` is AlterConfigs:
+    keys that are not named are deleted. `denied` are resources that the client may not change.
     """
 
     resources: tuple[ResourceChanges, ...]
@@ -92,7 +93,7 @@ class AlterConfigs:
 
 @dataclass(frozen=True, slots=True)
 class ResourceOutcome:
-    """What became of one resource."""
+    """The outcome of one resource."""
 
     type: int
     name: str
@@ -100,14 +101,14 @@ class ResourceOutcome:
 
 
 def alter_configs(context: ControllerContext, command: AlterConfigs) -> Decision[tuple[ResourceOutcome, ...]]:
-    """Change what can be changed; a resource of which one key cannot be changed keeps all of its keys."""
+    """Change each valid resource; a resource with one invalid key keeps all of its keys."""
     refusals = _first_look(context, command)
     remaining = [one for one in command.resources if one.owner not in refusals]
     is_clear = all(change.operation in _OPERATIONS for one in remaining for change in one.changes)
     records: list[Record] = []
     outcomes = dict(refusals)
     for one in remaining:
-        # An operation that the controller does not know makes it fail over the whole request.
+        # On an operation that it does not know, the controller fails the whole request.
         result = _change(context, command, one) if is_clear else FAILED
         outcomes[one.owner] = DONE if isinstance(result, list) else result
         records += result if isinstance(result, list) else []
@@ -121,14 +122,14 @@ def alter_configs(context: ControllerContext, command: AlterConfigs) -> Decision
 
 
 def first_records(context: ControllerContext) -> tuple[ConfigChanged, ...]:
-    """What formatting a cluster writes: one that keeps eligible leaders fixes the least ISR for all topics."""
+    """Records written when a cluster is formatted: with eligible leaders, min.insync.replicas is set for all topics."""
     if not context.rules.has_eligible_leaders:
         return ()
     value = context.server.static.get(MIN_IN_SYNC_REPLICAS, "1")
     return (ConfigChanged(DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, value),)
 
 
-# The first look
+# Check by the broker
 
 
 def _first_look(context: ControllerContext, command: AlterConfigs) -> dict[tuple[int, str], Outcome]:
@@ -178,7 +179,7 @@ def _not_this_broker(name: str, broker_id: int) -> str | None:
 
 
 def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
-    """Judge what all of the broker's own settings would be."""
+    """Validate the settings that the broker itself would have."""
     resource = ConfigResource(ResourceType.BROKER, one.name)
     values = {} if command.replaces else dict(context.metadata.configs.get(resource, {}))
     for change in one.changes:
@@ -201,7 +202,7 @@ def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: Re
 
 
 def _threads_too_suddenly(context: ControllerContext, command: AlterConfigs, values: Mapping[str, str]) -> str | None:
-    """Kafka halves or doubles a pool of threads at the most; the broker that is asked compares with what it has."""
+    """Kafka at most halves or doubles a thread pool; the receiving broker compares with its own size."""
     assert command.broker_id is not None
     for name in sorted(THREAD_COUNTS & values.keys()):
         wanted, present = int(values[name]), int(broker_setting(context, command.broker_id, name) or 0)
@@ -246,7 +247,7 @@ def _cordons_elsewhere(context: ControllerContext, name: str, values: Mapping[st
     )
 
 
-# The second look
+# Check by the controller
 
 
 def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> list[ConfigChanged] | Outcome:
@@ -255,14 +256,14 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
     changed = dict.fromkeys(set(present).difference(change.name for change in one.changes)) if command.replaces else {}
     records = [ConfigChanged(resource, name, None) for name in sorted(changed)]
     keys = TOPIC_KEYS if resource.type is ResourceType.TOPIC else BROKER_KEYS
-    # The last step about a key is the one that counts; a broker has refused such requests already.
+    # The last step of a key counts; a broker has refused such requests already.
     for change in {change.name: change for change in one.changes}.values():
         takes_list = change.operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT)
         if takes_list and (change.name not in keys or keys[change.name].type is not ValueType.LIST):
             step = ConfigOperation(change.operation).name
             return Outcome(INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST.")
         value = _stepped(present.get(change.name), keys, change)
-        # Brokers read their settings again whenever a record comes, so that they get one that changes nothing, too.
+        # Brokers reload their settings on every record, so they get a record that changes nothing, too.
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:
             records.append(ConfigChanged(resource, change.name, value))
     if command.broker_id is None and context.rules.has_cordoning and _cordons_more(present, records):
@@ -272,13 +273,13 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
 
 
 def _cordons_more(present: Mapping[str, str], records: Iterable[ConfigChanged]) -> bool:
-    """Controllers do not know whether a broker can close a directory, so there it can only be opened."""
+    """Whether directories are cordoned: controllers do not know whether a broker can do that, and refuse it."""
     before = cordoned_paths(present.get(CORDONED_LOG_DIRS))
     return any(cordoned_paths(one.value) - before for one in records if one.name == CORDONED_LOG_DIRS)
 
 
 def _stepped(present: str | None, keys: Mapping[str, Key], change: KeyChange) -> str | None:
-    """The value of a key after one step; None if it has none of its own any more."""
+    """The value of a key after one step; None if it has no value of its own any more."""
     if change.operation == ConfigOperation.DELETE:
         return None
     if change.operation == ConfigOperation.SET or change.value is None:
@@ -358,7 +359,7 @@ def _is_number(text: str) -> bool:
 
 
 def _forgotten_leaders(context: ControllerContext, records: Iterable[Record]) -> list[PartitionChanged]:
-    """Another least ISR makes void who was eligible under the one before."""
+    """Changes that clear the eligible leaders when min.insync.replicas changes."""
     if not context.rules.has_eligible_leaders:
         return []
     owners = {

@@ -1,4 +1,4 @@
-"""The basis of a decision and its result.
+"""Basis and result of a decision.
 
 Decide, then apply: a command reads a `ControllerContext` (metadata, rules of the release, settings of the servers)
 and returns a `Decision`: records to write to the metadata log, all of them or none, and the answer. It changes
@@ -18,15 +18,15 @@ from kreassign.model.cluster import ResourceType
 from kreassign.model.error_codes import NONE, POLICY_VIOLATION, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR, error_code
 from kreassign.twin.metadata import UNASSIGNED, BrokerState, ClusterMetadata, PartitionState, Record
 
-# What a controller does differently from one release of Kafka to the next.
+# Differences between the controllers of Kafka releases.
 
 
 class CompletionRule(Enum):
-    """When a move is complete, given the ISR without the removing replicas, which must not be empty.
+    """Condition for a move to be complete, given the ISR without the removing replicas, which must not be empty.
 
     `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3):
-    all adding replicas are in it, and where fewer are added than removed, the whole target. `BY_PHASES`: never by
-    itself; a controller in ZooKeeper mode goes through phases of its own.
+    all adding replicas are in it, and if fewer are added than removed, the whole target. `BY_PHASES`: never completed
+    by the rule; a controller in ZooKeeper mode goes through phases of its own.
     """
 
     V1 = 1
@@ -39,10 +39,10 @@ class CompletionRule(Enum):
 class Rules:
     """The rules of one release, for a freshly formatted cluster.
 
-    `has_eligible_leaders`: whether it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
-    `has_cordoning`: whether log directories can be cordoned (KIP-1066), which some texts mention.
-    `raises_epoch_for_absent`: whether the leader epoch goes up when a follower that is gone leaves the ISR.
-    `places_on_absent`: whether new replicas may go to brokers that are down, where there are too few others.
+    `has_eligible_leaders`: it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
+    `has_cordoning`: log directories can be cordoned (KIP-1066), which some messages mention.
+    `raises_epoch_for_absent`: the leader epoch also rises when a follower that is gone leaves the ISR.
+    `places_on_absent`: new replicas may go to brokers that are down, if there are too few others.
     """
 
     completion: CompletionRule = CompletionRule.V3
@@ -72,31 +72,31 @@ _RULES_OF_RELEASES = {
 
 
 def rules_of(release: str) -> Rules:
-    """The rules of a release line such as `4.3`; InputError for one that is not known."""
+    """The rules of a release line such as `4.3`; InputError for an unknown one."""
     if release not in _RULES_OF_RELEASES:
         raise InputError(f"the twin does not know Kafka {release}; choose one of {', '.join(_RULES_OF_RELEASES)}")
     return _RULES_OF_RELEASES[release]
 
 
-# What a decision is based on: the metadata, the rules of the release, and the brokers' own settings.
+# Basis of a decision: the metadata, the rules of the release, and the brokers' own settings.
 
 MIN_IN_SYNC_REPLICAS = "min.insync.replicas"
 TIERED_SERVER = "remote.log.storage.system.enable"
 UNCLEAN_LEADER_ELECTION = "unclean.leader.election.enable"
 DEFAULT_BROKER = ConfigResource(ResourceType.BROKER, "")
-"""Owner of the dynamic settings that hold for every broker without its own."""
+"""Owner of the dynamic settings of every broker without its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Settings of every server's own file. `static` are those that topics fall back to, by the server's key."""
+    """Settings in every server's own file. `static` are the fallbacks of topic settings, by the server's key."""
 
     partition_count: int = 1
     replication_factor: int = 1
     static: Mapping[str, str] = field(default_factory=dict)
 
     def with_static(self, key: str, value: str) -> ServerSettings:
-        """The same with one more setting in the file."""
+        """A copy with one more setting in the file."""
         return replace(self, static={**self.static, key: value})
 
 
@@ -105,11 +105,11 @@ NO_SERVER_SETTINGS = ServerSettings()
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """The metadata as it is now, to be read only.
+    """The present metadata, read-only.
 
-    While a broker is being unfenced the metadata still has it as fenced, and the other way round: `returning` is such
-    a broker that counts as active, `leaving` one that must not lead. `controllers` are nodes that can be configured
-    although they are no brokers.
+    While a broker is being unfenced the metadata still has it as fenced, and the other way round: `returning` is a
+    broker that already counts as active, `leaving` a broker that must no longer lead. `controllers` are nodes that can
+    be configured although they are not brokers.
     """
 
     metadata: ClusterMetadata
@@ -128,7 +128,7 @@ class ControllerContext:
         return is_online(self.metadata.brokers[broker_id], partition.directory_of(broker_id))
 
     def topic_setting(self, topic: str, key: str, default: str) -> str:
-        """The value of a key that topics and brokers share, wherever it is set."""
+        """The value of a key that topics and brokers share, from wherever it is set."""
         for resource in (ConfigResource.topic(topic), DEFAULT_BROKER):
             value = self.metadata.config(resource, key)
             if value is not None:
@@ -141,34 +141,34 @@ class ControllerContext:
         return self.server.static.get(TIERED_SERVER) == "true"
 
     def min_isr(self, topic: str) -> int:
-        """How many replicas must be in sync, but never more than the first partition of the topic has replicas."""
+        """The required number of replicas in sync, at most the replicas of the topic's first partition."""
         first = self.metadata.topics[topic].partitions[0]
         return min(int(self.topic_setting(topic, MIN_IN_SYNC_REPLICAS, "1")), len(first.replicas))
 
     def allows_unclean_election(self, topic: str) -> bool:
-        """Whether a replica out of sync may be made leader without anybody asking for it."""
+        """Whether a replica out of sync may become leader without a request."""
         return self.topic_setting(topic, UNCLEAN_LEADER_ELECTION, "false").strip().lower() == "true"
 
 
 def is_online(broker: BrokerState, directory_id: str) -> bool:
-    """Whether a replica in this directory can be used; one whose directory is not known yet is taken to be fine."""
+    """Whether a replica in this directory is usable; an unknown directory counts as usable."""
     return directory_id == UNASSIGNED or directory_id in online_directories(broker)
 
 
 def online_directories(broker: BrokerState) -> tuple[str, ...]:
-    """Ids of the directories that work, in the order of the broker's configuration."""
+    """Ids of the working directories, in the order of the broker's configuration."""
     every = (log_dir.directory_id for log_dir in broker.log_dirs)
     return tuple(directory_id for directory_id in every if directory_id not in broker.failed_dirs)
 
 
 def default_directory(metadata: ClusterMetadata, broker_id: int) -> str:
-    """Where a new replica goes as far as the controller knows: only if the broker has one directory."""
+    """The directory of a new replica, as far as the controller knows: only if the broker has just one."""
     broker = metadata.brokers.get(broker_id)
     online = online_directories(broker) if broker else ()
     return online[0] if len(online) == 1 else UNASSIGNED
 
 
-# The result of a command: records, and an outcome for each item.
+# Result of a command: records, and an outcome for each item.
 
 Answer = TypeVar("Answer")
 
@@ -178,7 +178,7 @@ MAX_RECORDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one item of a request: Kafka's error code, and the message (None is null on the wire)."""
+    """The outcome of one item of a request: Kafka's error code, and the message (None is null on the wire)."""
 
     code: int = NONE
     message: str | None = None
@@ -197,22 +197,22 @@ TIMED_OUT = Outcome(REQUEST_TIMED_OUT)
 FAILED = Outcome(UNKNOWN_SERVER_ERROR)
 """An error inside the controller; it never has a message."""
 TOO_LARGE = Outcome(POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-"""What a request gets that would write more than `MAX_RECORDS` and cannot be cut short."""
+"""The answer to a request that would write more than `MAX_RECORDS` and cannot be cut short."""
 
 
 def with_default_text(code: int) -> Outcome:
-    """A refusal that carries the text that Kafka keeps for its code."""
+    """A refusal with Kafka's default message for its code."""
     return Outcome(code, error_code(code).text)
 
 
 def has_expired(timeout_ms: int) -> bool:
-    """Whether a request's time is up before anything is looked at: the wait for its turn counts, too."""
+    """Whether a request is expired before it is processed: its wait in the queue counts, too."""
     return timeout_ms <= 0
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[Answer]):
-    """Records in the order in which they are to be applied, all of them or none; and the answer."""
+    """Records in the order in which they are applied, all of them or none; and the answer."""
 
     records: tuple[Record, ...]
     answer: Answer

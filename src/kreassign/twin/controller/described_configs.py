@@ -1,4 +1,4 @@
-"""Telling configuration: what holds for a topic or a broker, and where it comes from (DescribeConfigs)."""
+"""Describe configuration: the effective values of a topic or a broker and their sources (DescribeConfigs)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNKNOWN_TOPIC = Outcome(UNKNOWN_TOPIC_OR_PARTITION, "")
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A value that holds, or would hold if those before it were taken back."""
+    """An effective value, or the next one if those before it are deleted."""
 
     name: str
     value: str | None
@@ -39,7 +39,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class DescribedConfig:
-    """One key of a resource: the value that holds, and every place that has one, most particular first."""
+    """One key of a resource: its effective value, and all values that are set for it, most specific first."""
 
     name: str
     value: str | None
@@ -64,7 +64,7 @@ class DescribedResource:
 def describe_configs(
     context: ControllerContext, node_id: int, resource: tuple[int, str], keys: Iterable[str] | None = None
 ) -> DescribedResource:
-    """What holds for a resource as the node `node_id` describes it: all keys (None), or those of `keys` that it has."""
+    """Effective configuration of a resource from node `node_id`: all keys (None), or those of `keys` that it has."""
     resource_type, name = resource
     wanted = None if keys is None else frozenset(keys)
     if resource_type == ResourceType.TOPIC:
@@ -79,7 +79,7 @@ def describe_configs(
 
 
 def topic_configs(context: ControllerContext, node_id: int, own: Mapping[str, str]) -> tuple[DescribedConfig, ...]:
-    """All keys of a topic that has these settings of its own."""
+    """All keys of a topic with these settings of its own."""
     return tuple(_topic_config(context, node_id, key, own.get(key.name)) for key in TOPIC_KEYS.values())
 
 
@@ -103,7 +103,7 @@ def _topic_config(context: ControllerContext, node_id: int, key: Key, own: str |
 
 
 def _broker_synonyms(context: ControllerContext, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
-    """The values of a broker's key under all of its names, from the first that is under the most precise name on."""
+    """The values of a broker's key under all of its names, starting at the first value of the most precise name."""
     found = [value for name in names for value in _server_values(context, node_id, name)]
     default = key.fallback or ((names[0], key.default) if key.default is not None else None)
     if default is not None:
@@ -137,21 +137,21 @@ def _describe_broker(
     own = context.metadata.configs.get(ConfigResource.broker(node_id), {})
     of_all = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
-    # Of some hundred keys clients mostly want two or three.
+    # Clients mostly want two or three of some hundred keys.
     always = (key for key in wanted or documented_keys("brokers") if _is_always_told(context, key))
     names = sorted({*always, *own, *of_all, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
 
 
 def _is_always_told(context: ControllerContext, name: str) -> bool:
-    """Whether brokers tell a key that nobody has set: quotas they do not, nor keys of later releases."""
+    """Whether brokers list a key that is not set: they list neither quotas nor keys of later releases."""
     if name not in documented_keys("brokers") or (name in BROKER_KEYS and BROKER_KEYS[name].is_quota):
         return False
     return name != CORDONED_LOG_DIRS or context.rules.has_cordoning
 
 
 def broker_setting(context: ControllerContext, node_id: int, name: str) -> str | None:
-    """The value of a key that holds at a broker; None if it has none."""
+    """The effective value of a key at a broker; None if it has none."""
     return _broker_config(context, node_id, name).value
 
 
@@ -173,7 +173,7 @@ def _broker_key(name: str) -> Key:
 
 
 def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
-    """A key of brokers with the value that holds; what nobody knows the type of may be a secret, too."""
+    """A broker key with its effective value; a key of unknown type may be secret, too."""
     is_sensitive = key.type in (ValueType.PASSWORD, ValueType.UNKNOWN)
     if is_sensitive:
         synonyms = tuple(Synonym(one.name, None, one.source) for one in synonyms)
@@ -193,7 +193,7 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
 
 
 def _static_configs(context: ControllerContext, node_id: int) -> Iterator[DescribedConfig]:
-    """What a broker's own file says; a node that is no registered broker (the controller) has only its id."""
+    """The settings in a broker's own file; a node that is no registered broker (the controller) has only its id."""
     yield _static("node.id", str(node_id), ValueType.INT)
     broker = context.metadata.brokers.get(node_id)
     if broker is None:

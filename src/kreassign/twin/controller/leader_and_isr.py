@@ -1,6 +1,6 @@
 """Change leaders and in-sync replicas.
 
-Elections on request (ElectLeaders, KIP-460), elections that the controller holds by itself now and then, and
+Elections on request (ElectLeaders, KIP-460), periodic elections of the controller, and
 AlterPartition, in which a leader proposes an ISR and the controller decides. `partition_change.py` chooses which
 replica becomes leader.
 """
@@ -41,15 +41,15 @@ from kreassign.twin.controller.partition_change import Election, PartitionUpdate
 from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.metadata import LeaderRecovery, PartitionChanged, PartitionState
 
-# Elections on request (KIP-460), and those that the controller holds by itself now and then.
+# Elections on request (KIP-460), and periodic ones of the controller.
 
 MAX_ELECTIONS_IN_A_PASS = 1_000
-"""How many leaders the controller changes by itself before it lets other requests through."""
+"""The most leaders that a periodic election changes before it lets other requests through."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
-    """A request for elections. `election_type` is Kafka's number; `topics` None means every partition there is."""
+    """A request for elections. `election_type` is Kafka's number; `topics` None means all partitions."""
 
     election_type: int
     topics: tuple[tuple[str, tuple[int, ...]], ...] | None
@@ -58,14 +58,14 @@ class ElectLeaders:
 
 @dataclass(frozen=True, slots=True)
 class LeadersElected:
-    """The answer: what became of the request as a whole, and of each partition."""
+    """The answer: the outcome of the request as a whole, and of each partition."""
 
     outcome: Outcome
     topics: tuple[TopicOutcomes, ...]
 
 
 def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision[LeadersElected]:
-    """Hold elections. If every partition was asked for, those that need none are left out, but not their topics."""
+    """Hold elections. If all partitions were asked for, those that need none are left out, but not their topics."""
     if has_expired(command.timeout_ms):
         return Decision((), elections_refused(command, TIMED_OUT))
     if command.election_type not in list(ElectionType):
@@ -90,15 +90,15 @@ def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision
 
 
 def restore_preferred_leaders(context: ControllerContext) -> Decision[bool]:
-    """Give partitions back to their first replica where it can lead (`auto.leader.rebalance.enable`).
+    """Return leadership to the first replica where it can lead (`auto.leader.rebalance.enable`).
 
-    The answer says whether there may be more to do, so that another pass should follow at once.
+    The answer tells whether there may be more to do, so that another pass should follow at once.
     """
     return _one_pass(change for partition in _imbalanced(context) if (change := _prefer(context, partition)))
 
 
 def elect_unclean_leaders(context: ControllerContext) -> Decision[bool]:
-    """Give leaders to partitions without one, in topics that allow a leader out of sync; as the function above."""
+    """Elect leaders out of sync for leaderless partitions of topics that allow it; answers as the function above."""
     return _one_pass(
         change
         for topic_partition in sorted(context.metadata.leaderless)
@@ -147,7 +147,7 @@ def _every_partition(context: ControllerContext) -> tuple[tuple[str, tuple[int, 
 
 
 def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected:
-    """The answer that refuses the request and every partition that it names for the same reason."""
+    """Refuse the request and every partition that it names for the same reason."""
     answers = tuple(
         TopicOutcomes(topic, tuple((index, outcome) for index in partitions))
         for topic, partitions in command.topics or ()
@@ -155,15 +155,15 @@ def elections_refused(command: ElectLeaders, outcome: Outcome) -> LeadersElected
     return LeadersElected(outcome, answers)
 
 
-# AlterPartition: a leader proposes who is in sync, and the controller decides.
+# AlterPartition: a leader proposes the ISR, and the controller decides.
 
 ANY_EPOCH = -1
-"""Of a member whose broker epoch its leader does not know; it is not compared."""
+"""Broker epoch of a member that its leader does not know; it is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A proposed member of the ISR, and the epoch under which the leader knows it."""
+    """A proposed member of the ISR, with its broker epoch as known to the leader."""
 
     broker_id: int
     broker_epoch: int = ANY_EPOCH
@@ -171,7 +171,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ProposedIsr:
-    """The ISR that a leader wants for a partition, and the epochs that it knows."""
+    """The ISR that a leader proposes for a partition, with the epochs that it knows."""
 
     topic_id: str
     partition: int
@@ -183,7 +183,7 @@ class ProposedIsr:
 
 @dataclass(frozen=True, slots=True)
 class AlterIsr:
-    """A request of a leader about some of its partitions, by Kafka's name AlterPartition."""
+    """A leader's request about some of its partitions; Kafka calls it AlterPartition."""
 
     broker_id: int
     broker_epoch: int
@@ -192,7 +192,7 @@ class AlterIsr:
 
 @dataclass(frozen=True, slots=True)
 class IsrAltered:
-    """The answer about one partition: Kafka's error code, and where it is `NONE` what the partition is now."""
+    """The answer about one partition: Kafka's error code, and on `NONE` the new state of the partition."""
 
     topic_id: str
     partition: int
@@ -206,14 +206,14 @@ class IsrAltered:
 
 @dataclass(frozen=True, slots=True)
 class IsrsAltered:
-    """The answer: an error code for the request as a whole, or one answer per partition, in the order asked for."""
+    """The answer: an error code for the whole request, or one answer per partition, in the order of the request."""
 
     code: int
     partitions: tuple[IsrAltered, ...] = ()
 
 
 def alter_isr(context: ControllerContext, command: AlterIsr) -> Decision[IsrsAltered]:
-    """Accept the ISRs that are valid. One may complete a move, and thereby depose the requesting leader."""
+    """Accept the valid ISRs. An accepted ISR may complete a move and thereby depose the requesting leader."""
     broker = context.metadata.brokers.get(command.broker_id)
     if broker is None or broker.broker_epoch != command.broker_epoch:
         return Decision((), IsrsAltered(STALE_BROKER_EPOCH))
@@ -249,7 +249,7 @@ def _decide_isr(
 
 
 def _stale_proposal(partition: PartitionState, broker_id: int, proposed: ProposedIsr) -> int:
-    """A leader with newer epochs than the controller has met a newer controller; one with older epochs is late."""
+    """Error code of outdated epochs: newer ones mean a newer controller, older ones a late leader."""
     if proposed.leader_epoch > partition.leader_epoch or proposed.partition_epoch > partition.partition_epoch:
         return NOT_CONTROLLER
     if proposed.leader_epoch < partition.leader_epoch:

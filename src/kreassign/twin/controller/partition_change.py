@@ -1,7 +1,7 @@
-"""Turn an update of a partition into the one record that makes it, with everything that follows from the update.
+"""Turn an update of a partition into one record that includes all of its consequences.
 
-Every change of a partition goes through `change_of`: whether it completes a move, who leads afterwards, who may lead
-when no replica is in sync (KIP-966), and whether a new leader epoch must inform followers.
+Every change of a partition goes through `change_of`: whether it completes a move, the leader after it, the leaders
+eligible without a replica in sync (KIP-966), and whether a new leader epoch must inform followers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kreassign.model import NO_LEADER
 from kreassign.twin.controller.decision import CompletionRule, ControllerContext, default_directory
 from kreassign.twin.metadata import LeaderRecovery, PartitionChanged, PartitionState
 
-# When a move ends: the rule is applied with every change of a partition.
+# End of a move: the rule is applied with every change of a partition.
 
 
 class MoveLists(NamedTuple):
-    """The lists that a move is made of; `replicas` are all of them, those being removed last."""
+    """The lists of a move; `replicas` are all replicas, those being removed last."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -56,18 +56,18 @@ def _is_satisfied(rule: CompletionRule, lists: MoveLists, isr: frozenset[int], t
 
 
 def without(brokers: tuple[int, ...], unwanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The brokers that are not unwanted, in their order."""
+    """The brokers without the unwanted ones, in their order."""
     return tuple(broker for broker in brokers if broker not in unwanted)
 
 
-# Choose the leader of a partition, with every change of the partition.
+# Choose the leader of a partition on every change.
 
 
 class Election(Enum):
-    """Which replicas may come to lead.
+    """Replicas that an election may choose.
 
-    `PREFERRED`: the first replica if it can, also in place of a leader that could stay. `ONLINE`: the present leader
-    stays if it can. `UNCLEAN`: like `ONLINE`, but rather a replica out of sync than none at all.
+    `PREFERRED`: the first replica if it can, even in place of a leader that could stay. `ONLINE`: the present leader
+    stays if it can. `UNCLEAN`: like `ONLINE`, but prefers a replica out of sync to no leader.
     """
 
     PREFERRED = "preferred"
@@ -77,9 +77,9 @@ class Election(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Who can be asked to lead: the replicas in their order, who is in sync, and who was before the ISR became empty.
+    """Candidates for leader: the replicas in their order, the ISR, and the eligible ones if the ISR became empty.
 
-    `last_leader` led when nobody was left in sync; None where the controller does not remember such things.
+    `last_leader` led when the ISR became empty; None if the controller does not keep it.
     """
 
     replicas: tuple[int, ...]
@@ -91,14 +91,14 @@ class Candidates:
 
 
 class Choice(NamedTuple):
-    """The leader, `NO_LEADER` for nobody; unclean if records may be lost with it."""
+    """The leader, or `NO_LEADER`; unclean if records may be lost with it."""
 
     leader: int
     is_unclean: bool = False
 
 
 def choose_leader(candidates: Candidates, election: Election) -> Choice:
-    """Choose a leader, cleanly as long as anybody in sync can lead."""
+    """Choose a leader; unclean only if no replica in sync can lead."""
     return _clean_choice(candidates, election) or _unclean_choice(candidates, election) or Choice(NO_LEADER)
 
 
@@ -126,7 +126,7 @@ def _first_fit(brokers: Iterable[int], is_fit: Callable[[int], bool]) -> int | N
     return next((broker for broker in brokers if is_fit(broker)), None)
 
 
-# The update of a partition, and its record.
+# Updates of a partition, and their records.
 
 Item = TypeVar("Item")
 
@@ -135,8 +135,8 @@ Item = TypeVar("Item")
 class PartitionUpdate:
     """The update of a partition; None leaves a field as it is.
 
-    `lost` is a broker that died without shutting down, so that what it has on disk cannot be trusted. `directory` is
-    a broker and the id of the directory in which it put its replica.
+    `lost` is a broker that died without shutting down, so its data on disk is not trusted. `directory` is
+    a broker and the id of the directory of its replica.
     """
 
     replicas: tuple[int, ...] | None = None
@@ -169,7 +169,7 @@ def change_of(
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """What the partition will be. `leader` is None unless the election changed it, `recovery` unless it has to."""
+    """The new state of a partition. `leader` is None unless the election changed it, `recovery` unless it changes."""
 
     lists: MoveLists
     elr: tuple[int, ...]
@@ -181,7 +181,7 @@ class _Settled:
 def _eligible(
     context: ControllerContext, partition: PartitionState, isr: tuple[int, ...], lost: int | None
 ) -> tuple[int, ...]:
-    """Who dropped out of the ISR when it was too small to acknowledge anything, and so has all acknowledged records."""
+    """Brokers that left an ISR too small to acknowledge records, and so have all acknowledged records."""
     if not context.rules.has_eligible_leaders or len(isr) >= context.min_isr(partition.topic_partition.topic):
         return ()
     return tuple(sorted({*partition.elr, *partition.isr}.difference(isr, (lost,))))
@@ -218,7 +218,7 @@ def _change(
     lists = settled.lists
     leader = settled.leader
     if leader is None and not set(partition.replicas) <= set(lists.replicas):
-        leader = partition.leader  # Replicas that left must be informed, so the epoch goes up under the same leader.
+        leader = partition.leader  # Removed replicas must be informed, so the epoch rises under the same leader.
     isr_may_change = lists.isr or context.rules.has_eligible_leaders
     return PartitionChanged(
         partition.topic_partition,
@@ -242,7 +242,7 @@ def _recovery(partition: PartitionState, settled: _Settled, update: PartitionUpd
 
 
 def _last_leader(context: ControllerContext, partition: PartitionState, leader: int | None) -> tuple[int, ...] | None:
-    """Remember who led when the last member of the ISR leaves; forget it as soon as there is a leader again."""
+    """Store the last leader when the ISR becomes empty; clear it as soon as there is a leader again."""
     if leader is None or not context.rules.has_eligible_leaders:
         return None
     if leader == NO_LEADER:

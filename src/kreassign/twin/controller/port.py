@@ -1,7 +1,7 @@
-"""The port to the controller: what nodes ask of it, whether its metadata is in KRaft or in ZooKeeper.
+"""The port to the controller: the calls of nodes, whether its metadata is in KRaft or in ZooKeeper.
 
-Handlers change the cluster through this port alone, so that neither mode can be forgotten: a call that one of the
-modes does not answer is an error of types.
+Handlers change the cluster only through this port, so that neither mode can be forgotten: a call that one
+mode does not implement is a type error.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from kreassign.twin.metadata import Record
 
 
 class ControllerPort(Protocol):
-    """The controller of a cluster."""
+    """The controller of a cluster, in either mode."""
 
     # --- which node it is -------------------------------------------------------------------------------------
 
     @property
     def active_id(self) -> int:
-        """The node that is the active controller; -1 while there is none."""
+        """The id of the active controller; -1 while there is none."""
         ...
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Nodes that are controllers and not brokers; none where a broker is the controller."""
+        """Controllers that are not brokers; none if a broker is the controller."""
         ...
 
     @property
     def epoch(self) -> int:
-        """Counts the controllers elected so far."""
+        """Number of controllers elected so far."""
         ...
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Whether a node executes requests for the controller or forwards them; others refuse: NOT_CONTROLLER."""
+        """Whether a node executes or forwards requests for the controller; others refuse: NOT_CONTROLLER."""
         ...
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:
-        """What brokers give clients for the controller's id; -1 for none."""
+        """The controller id that brokers give to clients; -1 for none."""
         ...
 
     def fail_over(self) -> None:
@@ -65,7 +65,7 @@ class ControllerPort(Protocol):
     def delete_topics(
         self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
     ) -> tuple[TopicDeletion, ...]:
-        """Delete topics, apart from those that the client may not; each has its own outcome."""
+        """Delete topics, apart from the `denied` ones; each has its own outcome."""
         ...
 
     def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
@@ -81,25 +81,25 @@ class ControllerPort(Protocol):
         ...
 
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
-        """Hold elections; each partition has its own outcome."""
+        """Elect leaders; each partition has its own outcome."""
         ...
 
     def unregister_broker(self, broker_id: int) -> Outcome:
-        """Take a broker out of the cluster."""
+        """Unregister a broker, which removes it from the cluster."""
         ...
 
     # --- reports of brokers -----------------------------------------------------------------------------------
 
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
-        """Take note of the directory ids of a broker's replicas (KIP-858), where the controller keeps them."""
+        """Store the directory ids of a broker's replicas (KIP-858), if this mode has them."""
         ...
 
     # --- records ----------------------------------------------------------------------------------------------
 
     def before_apply(self, records: tuple[Record, ...]) -> None:
-        """Records are about to be applied."""
+        """Called before records are applied."""
         ...
 
     def after_apply(self, records: tuple[Record, ...]) -> None:
-        """Records have just been applied."""
+        """Called after records were applied."""
         ...

@@ -1,4 +1,4 @@
-"""Starting, overriding and cancelling moves (KIP-455, KIP-860), and listing those in progress."""
+"""Start, override, cancel and list moves (KIP-455, KIP-860)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TopicTargets:
-    """One topic entry of a request, with its targets, in order; both may come more than once."""
+    """A topic entry of a request with its targets, in order; topics and targets may be repeated."""
 
     topic: str
     targets: tuple[Target, ...]
@@ -54,7 +54,7 @@ class AlterReassignments:
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcomes:
-    """One topic entry of an answer: partition and outcome, in the order of the request."""
+    """A topic entry of an answer: partition and outcome, in the order of the request."""
 
     topic: str
     outcomes: tuple[tuple[int, Outcome], ...]
@@ -62,7 +62,7 @@ class TopicOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentsAltered:
-    """The answer: what became of the request as a whole, and of each of its entries."""
+    """The answer: the outcome of the request as a whole, and of each of its entries."""
 
     outcome: Outcome
     topics: tuple[TopicOutcomes, ...]
@@ -70,17 +70,17 @@ class ReassignmentsAltered:
 
 @dataclass(frozen=True, slots=True)
 class TopicReassignments:
-    """The moves of one topic that are in progress, by partition, in the order in which they were asked for."""
+    """The moves in progress of one topic, by partition, in the order of the request."""
 
     topic: str
     partitions: tuple[tuple[int, OngoingReassignment], ...]
 
 
 def alter_reassignments(context: ControllerContext, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
-    """Decide each entry by itself, and all of them by the state before the request.
+    """Decide each entry separately, all of them by the state before the request.
 
-    Of two about one partition both are answered, and what the later one writes prevails. Once the record limit is
-    reached, whatever would write more fails.
+    Two entries about one partition are both answered, and the later record prevails. Once the record limit is
+    reached, entries that would write more fail.
     """
     if has_expired(command.timeout_ms):
         late = (
@@ -96,7 +96,7 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
             result = _alter(context, entry.topic, target, command.allow_replication_factor_change)
             outcomes.append((target.partition, _keep(result, records)))
         answers.append(TopicOutcomes(entry.topic, tuple(outcomes)))
-    # Without any topic Kafka answers with an empty text in place of none.
+    # Without any topic Kafka answers with an empty text instead of none.
     top = DONE if command.topics else Outcome(message="")
     return Decision(tuple(records), ReassignmentsAltered(top, tuple(answers)))
 
@@ -104,9 +104,9 @@ def alter_reassignments(context: ControllerContext, command: AlterReassignments)
 def list_reassignments(
     metadata: ClusterMetadata, wanted: Iterable[tuple[str, Iterable[int]]] | None = None
 ) -> tuple[TopicReassignments, ...]:
-    """The moves in progress, of all topics (None) or of those partitions that were asked for.
+    """The moves in progress, of all topics (None) or of the requested partitions.
 
-    Whatever is idle or unknown is left out. A partition or topic that was asked for twice is listed twice.
+    Idle and unknown partitions are left out. A partition or topic requested twice is listed twice.
     """
     if wanted is None:
         wanted = _by_topic(metadata.reassigning)
@@ -143,7 +143,7 @@ def _alter(
 
 
 def _replication_factor(partition: PartitionState) -> int:
-    """How many replicas a partition has, or will have once its move has ended."""
+    """The number of replicas of a partition, after its move if it has one."""
     if not partition.is_reassigning:
         return len(partition.replicas)
     return len({*partition.replicas, *partition.adding}.difference(partition.removing))
@@ -152,10 +152,10 @@ def _replication_factor(partition: PartitionState) -> int:
 def _start(
     context: ControllerContext, partition: PartitionState, target: tuple[int, ...]
 ) -> PartitionChanged | Outcome:
-    """Begin a move from all present replicas, those of an unfinished move included.
+    """Start a move from all present replicas, those of an unfinished move included.
 
-    Where nothing is added (or removed) a list that an unfinished move left stays: that makes the same target a no-op,
-    but also keeps a replica in both lists if it was being added and is now to go.
+    If nothing is added (or removed) the list of an unfinished move stays: that makes the same target a no-op,
+    but also keeps a replica in both lists if it was being added and is now removed.
     """
     move = Reassignment(partition.replicas, target)
     if _stumbles(context, partition, move.replicas):
@@ -165,10 +165,10 @@ def _start(
 
 
 def _stumbles(context: ControllerContext, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
-    """Whether Kafka fails because nobody is in sync and one who once was, and is no replica now, is to be one again.
+    """Whether Kafka fails: nothing is in sync, and an eligible leader that is no replica now becomes one again.
 
-    It looks for a leader among the eligible ones, in the order of the new list, and asks for the log directory of each
-    that is alive: a replica that is still to come has none.
+    Kafka looks for a leader among the eligible ones, in the order of the new list, and for the log directory of each
+    live one: a replica that is still to come has none.
     """
     if partition.isr:
         return False
@@ -178,7 +178,7 @@ def _stumbles(context: ControllerContext, partition: PartitionState, replicas: t
 
 
 def _cancel(context: ControllerContext, partition: PartitionState) -> PartitionChanged | Outcome:
-    """Go back to the replicas that were there before, keeping their present order; those being added leave the ISR."""
+    """Restore the former replicas in their present order; adding replicas leave the ISR."""
     if not partition.is_reassigning:
         return Outcome(NO_REASSIGNMENT_IN_PROGRESS)
     topic_partition = partition.topic_partition

@@ -1,6 +1,6 @@
-"""Create and delete topics and give them more partitions, also while their partitions move.
+"""Create and delete topics and add partitions, also while their partitions move.
 
-New partitions go where the request lists brokers, which is checked, or where the striped placer of the KRaft
+New partitions go where the request lists brokers, which is validated, or where the striped placer of the KRaft
 controller puts them.
 """
 
@@ -64,7 +64,7 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def check_topic_name(name: str) -> Outcome:
-    """Judge a name for a topic."""
+    """Validate a topic name."""
     if not name:
         reason = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -79,11 +79,11 @@ def check_topic_name(name: str) -> Outcome:
 
 
 def unified_name(name: str) -> str:
-    """The name as metrics have it, for which a dot is an underscore: two topics must not differ in that alone."""
+    """The name in metrics, with dots as underscores: two topics must not differ in that alone."""
     return name.replace(".", "_")
 
 
-# Where new partitions go: the checks of lists given by hand, and the striped placer for the rest.
+# Placement of new partitions: validation of given lists, and the striped placer for the rest.
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 
@@ -91,7 +91,7 @@ CORDONED_LOG_DIRS = "cordoned.log.dirs"
 def check_assignment(
     context: ControllerContext, replicas: tuple[int, ...], required_count: int | None = None
 ) -> Outcome:
-    """Judge a replica list given by hand. Fenced brokers are fine; brokers that are not registered are not."""
+    """Validate a given replica list. Fenced brokers are allowed; unregistered brokers are not."""
     unfit = unfit_assignment(replicas, context.metadata.brokers)
     if unfit is not None:
         return Outcome(INVALID_REPLICA_ASSIGNMENT, unfit)
@@ -105,7 +105,7 @@ def check_assignment(
 
 
 def check_activity(context: ControllerContext, partition: int, replicas: tuple[int, ...]) -> Outcome:
-    """Refuse a list given by hand for a new partition if nobody on it could lead."""
+    """Refuse a given list for a new partition if no broker on it is active."""
     if any(map(context.metadata.is_active, replicas)):
         return DONE
     return Outcome(
@@ -118,7 +118,7 @@ def check_activity(context: ControllerContext, partition: int, replicas: tuple[i
 def place_automatically(
     context: ControllerContext, partition_count: int, replication_factor: int, random: Random
 ) -> tuple[tuple[int, ...], ...]:
-    """Replica lists from the striped placer; `Infeasible` in Kafka's words where it cannot be done."""
+    """Replica lists from the striped placer; raises `Infeasible` in Kafka's words if it cannot place them."""
     try:
         return place(usable_brokers(context), partition_count, replication_factor, random)
     except Infeasible as reason:
@@ -126,7 +126,7 @@ def place_automatically(
 
 
 def usable_brokers(context: ControllerContext) -> tuple[UsableBroker, ...]:
-    """The brokers that the placer may choose from: not shutting down, and with a directory that is not cordoned."""
+    """The brokers for the placer: not shutting down, and with a directory that is not cordoned."""
     return tuple(
         UsableBroker(broker.broker_id, broker.rack, broker.fenced)
         for broker in context.metadata.brokers.values()
@@ -171,7 +171,7 @@ def _in_words_of_release(context: ControllerContext, text: str) -> str:
 # CreateTopics and DeleteTopics.
 
 BY_DEFAULT = -1
-"""As a count: take the server's default."""
+"""Count that means the server's default."""
 MAX_PARTITIONS = 10_000
 """The most partitions that one request may create."""
 METADATA_TOPIC = "__cluster_metadata"
@@ -200,7 +200,7 @@ class CreateTopics:
 
 @dataclass(frozen=True, slots=True)
 class TopicCreation:
-    """What became of one topic; where it was created, what it is. `configs` are its own settings."""
+    """The outcome of one topic, with its properties if it was created. `configs` are its own settings."""
 
     name: str
     outcome: Outcome
@@ -212,7 +212,7 @@ class TopicCreation:
 
 @dataclass(frozen=True, slots=True)
 class TopicReference:
-    """A topic to delete, named in one of two ways."""
+    """A topic to delete, by name or by id."""
 
     name: str | None = None
     topic_id: str | None = None
@@ -220,7 +220,7 @@ class TopicReference:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeletion:
-    """What became of one topic to delete, and what is known of it."""
+    """The outcome of one topic to delete, with its name and id as far as known."""
 
     name: str | None
     topic_id: str | None
@@ -230,7 +230,7 @@ class TopicDeletion:
 def create_topics(
     context: ControllerContext, command: CreateTopics, random: Random
 ) -> Decision[tuple[TopicCreation, ...]]:
-    """Create what can be created; chance decides on topic ids and on where replicas go that nobody placed."""
+    """Create the valid topics; `random` draws topic ids and the placement of replicas that were not placed by hand."""
     names = Counter(topic.name for topic in command.topics)
     refusals = {name: _creation_refusal(name, count, command.denied) for name, count in names.items()}
     allowed = [topic for topic in command.topics if not refusals[topic.name].is_failure]
@@ -239,7 +239,7 @@ def create_topics(
         return Decision((), tuple(TopicCreation(name, whole) for name in names))
     records: list[Record] = []
     answers = []
-    # By what metrics make of names, for which a dot is an underscore.
+    # By names in metrics, which have dots as underscores.
     similar = {unified_name(name): name for name in context.metadata.topics if "." in name or "_" in name}
     for topic in allowed:
         result = _unfit_topic(context, topic, similar) or _create_topic(context, topic, random)
@@ -260,7 +260,7 @@ def delete_topics(
     timeout_ms: int = 60_000,
     denied: Collection[str] = (),
 ) -> Decision[tuple[TopicDeletion, ...]]:
-    """Delete topics at once, with the moves of their partitions. The client may not delete those that are `denied`."""
+    """Delete topics at once, with the moves of their partitions. The client may not delete `denied` topics."""
     if has_expired(timeout_ms):
         return Decision((), tuple(TopicDeletion(one.name, one.topic_id, TIMED_OUT) for one in references))
     distinct = dict.fromkeys(references)
@@ -296,7 +296,7 @@ def _asked_partitions(context: ControllerContext, topic: WantedTopic) -> int:
 
 
 def _unfit_topic(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
-    """Why a topic cannot be created, whatever its partitions."""
+    """The reason why a topic cannot be created, apart from its partitions; None if there is none."""
     if topic.name in context.metadata.topics:
         return Outcome(TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     other = similar.get(unified_name(topic.name))
@@ -400,7 +400,7 @@ def _deletion(
 
 
 def _is_named_too(context: ControllerContext, one: TopicReference, references: Collection[TopicReference]) -> bool:
-    """Whether an id belongs to a topic that is also named: the name is refused then, and the id gets no answer."""
+    """Whether the topic of an id is also named: the name is refused then, and the id gets no answer."""
     name = context.metadata.topic_names.get(one.topic_id) if one.topic_id is not None else None
     return one.name is None and name is not None and TopicReference(name=name) in references
 
@@ -418,12 +418,12 @@ def _unfit_reference(one: TopicReference, references: Sequence[TopicReference]) 
 # CreatePartitions.
 
 _FIBONACCI = 2**64 - 7_046_029_254_386_353_131
-"""What hash codes are multiplied by in the controller's tables: 2^64 divided by the golden ratio."""
+"""Multiplier of hash codes in the controller's tables: 2^64 divided by the golden ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """How many partitions a topic is to have in all, and where the new ones go if the cluster does not choose."""
+    """The requested total of partitions, and replica lists of the new ones unless the cluster chooses."""
 
     topic: str
     total_count: int
@@ -442,7 +442,7 @@ class CreatePartitions:
 def create_partitions(
     context: ControllerContext, command: CreatePartitions, random: Random
 ) -> Decision[tuple[tuple[str, Outcome], ...]]:
-    """Add partitions where it can be done. The answer has the names that came twice first, then the others."""
+    """Add partitions to the valid topics. The answer has the duplicate names first, then the others."""
     if has_expired(command.timeout_ms):
         return Decision((), tuple((wanted.topic, TIMED_OUT) for wanted in command.topics))
     counts = Counter(wanted.topic for wanted in command.topics)
@@ -456,7 +456,7 @@ def create_partitions(
         if isinstance(result, Outcome):
             answers.append((wanted.topic, result))
         else:
-            # What fits under the limit is created, although the topic is answered as if nothing were.
+            # Partitions under the limit are created, although the answer for the topic is a failure.
             created = list(islice(result, MAX_RECORDS - len(records)))
             records += created
             answers.append((wanted.topic, DONE if len(created) == len(result) else FAILED))
@@ -503,12 +503,12 @@ def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
 def _new_lists(
     context: ControllerContext, topic: TopicState, wanted: MorePartitions, random: Random
 ) -> tuple[tuple[int, ...], ...] | Outcome:
-    """Replica lists as long as that of one partition, replicas that are on their way in or out included."""
+    """Replica lists as long as that of one partition, including its adding and removing replicas."""
     present = len(topic.partitions)
     factor = len(topic.partitions[_model_for_new_ones(present)].replicas)
     if wanted.assignments is None:
         try:
-            # One more than can be created shows that there are too many; placing 2³¹ of them would take for ever.
+            # One more than can be created shows that there are too many; placing 2³¹ of them would take forever.
             more = min(wanted.total_count - present, MAX_RECORDS + 1)
             return place_automatically(context, more, factor, random)
         except Infeasible as reason:
@@ -523,11 +523,11 @@ def _new_lists(
 
 
 def _model_for_new_ones(present: int) -> int:
-    """The partition whose replicas are counted: the first that Kafka meets in its hash table of a topic's partitions.
+    """The partition whose replicas are counted: the first in iteration order of Kafka's hash table of partitions.
 
-    The table has a power of two of slots, which are doubled where one more partition would make it more than four on
-    three slots; the highest bits of a product choose the slot (Knuth's multiplicative hashing). Of the partitions in
-    one slot the last is met first. Partition 0 is in slot 0, so that this is the last that shares it: 2 of three.
+    The table has a power of two of slots, doubled when another partition would make it more than four on
+    three slots; the highest bits of a product choose the slot (Knuth's multiplicative hashing). Among the partitions in
+    one slot the last comes first. Partition 0 is in slot 0, so the answer is the last that shares it: 2 of three.
     """
     slots = 2
     while 3 * (present + 1) > 4 * slots:

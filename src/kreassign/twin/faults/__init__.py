@@ -1,4 +1,4 @@
-"""Fault injection: what can break, its notation, random faults, and when they happen."""
+"""Fault injection: the kinds of faults, their notation, random faults, and schedules."""
 
 from kreassign.twin.faults.schedule import (
     PlannedFault,

@@ -1,6 +1,6 @@
 """Faults of brokers, links, log directories, remote storage, responses, controllers and client machines.
 
-Each class fits `Fault`: `check` raises InputError where the twin cannot have the fault, `inject` breaks, `recover`
+Each class fits `Fault`: `check` raises InputError if the twin cannot have the fault, `inject` breaks, `recover`
 repairs.
 """
 
@@ -14,29 +14,29 @@ from kreassign.twin.api.connection import AffectedResponses, Refused, RequestFau
 from kreassign.twin.cluster import Twin
 from kreassign.wire import api
 
-# Faults of brokers, of what they know, and of the links between them.
+# Faults of brokers, of their metadata, and of the links between them.
 
 
 def need_broker(twin: Twin, broker: int) -> None:
-    """InputError if the cluster has no such broker."""
+    """Raise InputError if the cluster has no such broker."""
     if broker not in twin.processes.ids:
         raise InputError(f"a fault names broker {broker}; the cluster has {list(twin.processes.ids)}")
 
 
 def need_node(twin: Twin, node: int) -> None:
-    """InputError if the cluster has no such broker or controller."""
+    """Raise InputError if the cluster has no such broker or controller."""
     if node not in twin.controller.node_ids:
         need_broker(twin, node)
 
 
 def start_if_down(twin: Twin, broker: int) -> None:
-    """Bring a broker back that is not running; one that is running stays as it is."""
+    """Start a broker unless it is running."""
     if not twin.processes.is_running(broker):
         twin.start(broker)
 
 
 def restart(twin: Twin, broker: int) -> None:
-    """Shut a broker down in order and start it again; one that is down is started, one that hangs is killed first."""
+    """Shut a broker down cleanly and start it again; a stopped broker is only started, a frozen one killed first."""
     if twin.processes.is_responsive(broker):
         twin.stop(broker)
     elif twin.processes.is_running(broker):
@@ -46,125 +46,125 @@ def restart(twin: Twin, broker: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A broker is killed; afterwards it is started again."""
+    """Kill a broker; recovery starts it again."""
 
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
-        """Kill it, unless it is down already."""
+        """Kill the broker, unless it is down already."""
         if twin.processes.is_running(self.broker):
             twin.crash(self.broker)
 
     def recover(self, twin: Twin) -> None:
-        """Start it, unless something else has."""
+        """Start the broker, unless it runs again already."""
         start_if_down(twin, self.broker)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A broker is shut down in order; afterwards it is started again."""
+    """Shut a broker down cleanly; recovery starts it again."""
 
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
-        """Shut it down, unless it is down or frozen."""
+        """Shut the broker down, unless it is down or frozen."""
         if twin.processes.is_responsive(self.broker):
             twin.stop(self.broker)
 
     def recover(self, twin: Twin) -> None:
-        """Start it, unless something else has."""
+        """Start the broker, unless it runs again already."""
         start_if_down(twin, self.broker)
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A broker's process is suspended, so that requests to it hang; afterwards it goes on from what it knew."""
+    """Suspend a broker's process, so that requests to it hang; recovery lets it continue with its old metadata."""
 
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
-        """Suspend it, unless it is down or frozen already."""
+        """Suspend the broker, unless it is down or frozen already."""
         if twin.processes.is_responsive(self.broker):
             twin.freeze(self.broker)
 
     def recover(self, twin: Twin) -> None:
-        """Let it go on, if it is still there."""
+        """Let the broker continue, if it is still frozen."""
         if twin.processes.is_frozen(self.broker):
             twin.unfreeze(self.broker)
 
 
 @dataclass(frozen=True, slots=True)
 class Unregister:
-    """A broker is killed and taken out of the cluster; afterwards it is started again, and registers again."""
+    """Kill and unregister a broker; recovery starts it again, and it registers again."""
 
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
         if twin.version.uses_zookeeper:
             raise InputError("a fault unregisters a broker, which a cluster in ZooKeeper mode cannot; let it crash")
 
     def inject(self, twin: Twin) -> None:
-        """Kill it, unless it is down, and unregister it, unless it is gone already."""
+        """Kill the broker, unless it is down, and unregister it."""
         if twin.processes.is_running(self.broker):
             twin.crash(self.broker)
         twin.unregister(self.broker)
 
     def recover(self, twin: Twin) -> None:
-        """Start it, unless something else has."""
+        """Start the broker, unless it runs again already."""
         start_if_down(twin, self.broker)
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A node reads no new records of the metadata log, so that it answers from what it knew.
+    """Let a node read no new records of the metadata log, so that it answers from its old state.
 
-    With `behind` it goes on reading, always so many records late. Of controllers that shows in what one answers that is
-    not active.
+    With `behind` it keeps reading, always so many records late. Of controllers, only the answers of inactive ones
+    show that.
     """
 
     broker: int
     behind: int | None = None
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_node(twin, self.broker)
         if self.behind is not None and self.behind < 0:
             raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
 
     def inject(self, twin: Twin) -> None:
-        """Hold it back, unless it is frozen and reads nothing anyway."""
+        """Hold the node back, unless it is frozen and reads nothing anyway."""
         if not twin.processes.is_frozen(self.broker):
             twin.views.hold_back(self.broker, self.behind)
 
     def recover(self, twin: Twin) -> None:
-        """Let it know everything, unless it is frozen; then it reads on once it is thawed."""
+        """Bring the node up to date, unless it is frozen; then it catches up once it is unfrozen."""
         if not twin.processes.is_frozen(self.broker):
             twin.views.release(self.broker)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Two brokers cannot reach each other; both still reach the controller and are reached by clients."""
+    """Cut two brokers off from each other; both still reach the controller and are reached by clients."""
 
     broker: int
     other: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
         need_broker(twin, self.other)
         if self.broker == self.other:
@@ -179,7 +179,7 @@ class Cut:
         twin.replication.restore_link(self.broker, self.other)
 
 
-# Faults of log directories, and of remote storage.
+# Faults of log directories and of remote storage.
 #
 # A directory that was offline is used again only after its broker's next start.
 
@@ -198,103 +198,103 @@ def _repair(twin: Twin, broker: int, path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """A log directory reads and writes at a part of its speed."""
+    """Slow a log directory down to a part of its speed."""
 
     broker: int
     path: str
     factor: float
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         _need_dir(twin, self.broker, self.path)
         if not 0 < self.factor <= 1:
             raise InputError(f"a log directory cannot run at {self.factor} times its speed; give a part above 0")
 
     def inject(self, twin: Twin) -> None:
-        """Slow it down."""
+        """Slow the directory down."""
         twin.replication.slow_dir(self.broker, self.path, self.factor)
 
     def recover(self, twin: Twin) -> None:
-        """Give it its own speed."""
+        """Restore the speed of the directory."""
         twin.replication.slow_dir(self.broker, self.path, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A log directory goes offline. Afterwards it is repaired, with all its data, and its broker restarted."""
+    """Take a log directory offline; recovery repairs it with all its data and restarts its broker."""
 
     broker: int
     path: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
-        """Take it offline."""
+        """Take the directory offline."""
         twin.fail_log_dir(self.broker, self.path)
 
     def recover(self, twin: Twin) -> None:
-        """Repair it and restart the broker."""
+        """Repair the directory and restart the broker."""
         _repair(twin, self.broker, self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Something that is not Kafka's fills a log directory, and the broker gives it up, as it does with any that fails.
+    """Fill a log directory with foreign data; its broker takes the directory offline, as after any failure.
 
-    Afterwards there is room again, and the broker is restarted.
+    Recovery frees the room and restarts the broker.
     """
 
     broker: int
     path: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
-        """Fill it."""
+        """Fill the directory."""
         twin.replication.fill_dir(self.broker, self.path)
 
     def recover(self, twin: Twin) -> None:
-        """Make room and restart the broker."""
+        """Free the room and restart the broker."""
         twin.replication.clear_dir(self.broker, self.path)
         _repair(twin, self.broker, self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class CutRemote:
-    """A broker cannot read remote storage: new copies of tiered topics do not begin there."""
+    """Cut a broker off from remote storage: new copies of tiered topics do not begin there."""
 
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
-        """Cut it off."""
+        """Cut the broker off."""
         twin.replication.cut_remote(self.broker)
 
     def recover(self, twin: Twin) -> None:
-        """Let it read again."""
+        """Reconnect the broker."""
         twin.replication.restore_remote(self.broker)
 
 
-# Faults of requests and responses on their way, of the metadata that answers are made from, and of the controller.
+# Faults of requests and responses in transit, of the metadata behind answers, and of the controller.
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFault:
-    """A fault of the next request or response that matches, or (not `hits_once`) of all of them until it is over."""
+    """A fault of the next matching request or response, or (not `hits_once`) of all of them until recovery."""
 
     fault: ResponseFault | RequestFault
     affected: AffectedResponses
     hits_once: bool = True
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         node_id = self.affected.node_id
         if node_id is not None:
             need_node(twin, node_id)
@@ -302,34 +302,34 @@ class AnswerFault:
             raise InputError("a fault refuses requests that cannot be refused item by item; name another API")
 
     def inject(self, twin: Twin) -> None:
-        """Activate it."""
+        """Activate the fault."""
         twin.response_faults.add(self.fault, self.affected, hits_once=self.hits_once)
 
     def recover(self, twin: Twin) -> None:
-        """Deactivate it."""
+        """Deactivate the fault."""
         twin.response_faults.remove(self.fault, self.affected)
 
 
 @dataclass(frozen=True, slots=True)
 class FailOver:
-    """Another controller takes over, between two requests."""
+    """Let another controller take over, between two requests."""
 
     def check(self, twin: Twin) -> None:
-        """Every twin can have it."""
+        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Let the next controller take over."""
         twin.fail_over()
 
     def recover(self, twin: Twin) -> None:
-        """Nothing to repair: the new controller stays."""
+        """Do nothing: the new controller stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaleAnswers:
-    """A node answers requests of one API from what it knew when this began, or always so many records late.
+    """Let a node answer requests of one API from its state at the start of the fault, or always so many records late.
 
-    Without a node all of them do. Its answers to other requests are up to date.
+    Without a node, all nodes do. Answers of other APIs are up to date.
     """
 
     api_key: int
@@ -337,81 +337,81 @@ class StaleAnswers:
     behind: int | None = None
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         if self.node is not None:
             need_node(twin, self.node)
 
     def inject(self, twin: Twin) -> None:
-        """Hold its answers back."""
+        """Hold the answers back."""
         twin.views.hold_back(self.node, self.behind, self.api_key)
 
     def recover(self, twin: Twin) -> None:
-        """Let it answer from all that it knows."""
+        """Answer from up-to-date metadata again."""
         twin.views.release(self.node, self.api_key)
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyLists:
-    """A controller that has just started, and has read nothing yet, answers what is being reassigned: nothing.
+    """ListPartitionReassignments returns an empty list, as before the metadata is loaded.
 
-    That is what a list looks like, without an error, that an inactive controller gives. As `node` a broker stands for
-    the controller to which it forwards; without any, all answers are such.
+    An inactive controller answers so, without an error. If `node` is a broker, it stands for
+    the controller to which it forwards; without a node, all answers are empty.
     """
 
     node: int | None = None
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         if self.node is not None:
             need_node(twin, self.node)
 
     def inject(self, twin: Twin) -> None:
-        """Let the list be empty."""
+        """Return empty lists."""
         twin.views.forget(self.node, api.LIST_PARTITION_REASSIGNMENTS.key)
 
     def recover(self, twin: Twin) -> None:
-        """Let the list be what it is."""
+        """Return the actual lists again."""
         twin.views.release(self.node, api.LIST_PARTITION_REASSIGNMENTS.key)
 
 
-# Faults of the machine on which a client runs. They befall clients in the twin's own time (`TwinTransport`) only.
+# Faults of the machine on which a client runs. They affect only clients in the twin's own time (`TwinTransport`).
 #
 # A client on a socket has the clock of its own machine, which a twin cannot change.
 
 
 @dataclass(frozen=True, slots=True)
 class StepClock:
-    """The wall clock jumps, back with a negative number; time itself goes on as before. Afterwards it jumps back."""
+    """The wall clock jumps (back if negative), while time itself goes on; recovery lets it jump back."""
 
     by_ms: int
 
     def check(self, twin: Twin) -> None:
-        """Every twin can have it."""
+        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
-        """Let it jump."""
+        """Let the clock jump."""
         twin.client_clock.step(self.by_ms)
 
     def recover(self, twin: Twin) -> None:
-        """Let it jump back."""
+        """Let the clock jump back."""
         twin.client_clock.step(-self.by_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """The client's machine is suspended, as a virtual machine that is moved: the cluster goes on meanwhile.
+    """Suspend the client's machine, like a virtual machine that is migrated, while the cluster goes on.
 
-    Its wall clock is right afterwards; its monotonic clock has not counted the time, as that of Linux does not.
+    Its wall clock is right afterwards; its monotonic clock has not counted the time, as on Linux.
     """
 
     for_ms: int
 
     def check(self, twin: Twin) -> None:
-        """Every twin can have it."""
+        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
-        """Suspend it, as soon as it waits or asks something."""
+        """Suspend the machine as soon as it waits or sends a request."""
         twin.client_clock.suspend(self.for_ms)
 
     def recover(self, twin: Twin) -> None:
-        """Nothing to repair: it goes on by itself."""
+        """Do nothing: the machine resumes by itself."""

@@ -1,6 +1,6 @@
-"""What a second operator does at the same time: each is one request, or a few, that Kafka's own tools would send.
+"""Actions of a second operator at the same time: each is one request, or a few, as Kafka's own tools would send.
 
-Nothing of it is undone when the fault is over, unless it says so: nobody tidies up behind another operator.
+Unless a class says otherwise, recovery undoes nothing: no tool cleans up behind another operator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATIENCE_MS = 60_000
 
 
 def need_topic(twin: Twin, topic: str) -> None:
-    """InputError if the cluster has no such topic when the fault is planned."""
+    """Raise InputError if the cluster has no such topic when the fault is planned."""
     if topic not in twin.metadata.topics:
         raise InputError(f"a fault names topic {topic}; the cluster has {sorted(twin.metadata.topics)[:10]}")
 
@@ -34,7 +34,7 @@ def _need_partition(twin: Twin, topic: str, partition: int) -> None:
 
 
 def _change(twin: Twin, changes: Mapping[ConfigResource, Iterable[KeyChange]]) -> None:
-    """Change configuration; what the cluster refuses stays as it is, as with a tool that nobody watches."""
+    """Change configuration; refusals are ignored, as with an unattended tool."""
     found = ((one, tuple(steps)) for one, steps in changes.items())
     resources = tuple(ResourceChanges(int(one.type), one.name, steps) for one, steps in found if steps)
     twin.controller.alter_configs(AlterConfigs(resources))
@@ -48,40 +48,40 @@ def _deletions(twin: Twin, resource: ConfigResource, names: Iterable[str]) -> tu
 
 @dataclass(frozen=True, slots=True)
 class ClearThrottles:
-    """Every throttle is removed, of all brokers and topics, as `kafka-reassign-partitions --cancel` and `--verify` do.
+    """Remove every throttle, of all brokers and topics, as `kafka-reassign-partitions --cancel` and `--verify` do.
 
-    With `broker` only the rates of that one are, as with kafka-configs.
+    With `broker` only the rates of that broker, as with kafka-configs.
     """
 
     broker: int | None = None
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         if self.broker is not None:
             need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
-        """Remove them."""
+        """Remove the throttles."""
         names = {ResourceType.TOPIC: TOPIC_THROTTLES, ResourceType.BROKER: BROKER_THROTTLES}
         mine = ConfigResource.broker(self.broker) if self.broker is not None else None
         owners = [one for one in sorted(twin.metadata.configs) if one.name and mine in (None, one)]
         _change(twin, {one: _deletions(twin, one, names.get(one.type, ())) for one in owners})
 
     def recover(self, twin: Twin) -> None:
-        """Nobody puts them back."""
+        """Do nothing: the throttles stay removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetThrottles:
-    """Another tool throttles moves of its own: it sets its rate, bytes per second, on every broker.
+    """Another tool throttles its own moves: it sets its rate, bytes per second, on every broker.
 
-    When it is over, the tool takes the rates off again, whatever they are by then.
+    Recovery removes the rates again, even if they were changed meanwhile.
     """
 
     bytes_per_s: int
 
     def check(self, twin: Twin) -> None:
-        """Every twin can have it."""
+        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
         """Set the rates."""
@@ -89,29 +89,29 @@ class SetThrottles:
         _change(twin, {ConfigResource.broker(broker): steps for broker in sorted(twin.metadata.brokers)})
 
     def recover(self, twin: Twin) -> None:
-        """Take the rates off."""
+        """Remove the rates."""
         brokers = [ConfigResource.broker(broker) for broker in sorted(twin.metadata.brokers)]
         _change(twin, {one: _deletions(twin, one, BROKER_THROTTLES[:2]) for one in brokers})
 
 
 @dataclass(frozen=True, slots=True)
 class ListReplica:
-    """Another tool adds a replica to the throttled ones of a topic, and takes it off when that is over."""
+    """Another tool adds a replica to a topic's throttled ones; recovery removes it."""
 
     topic: str
     partition: int
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         _need_partition(twin, self.topic, self.partition)
 
     def inject(self, twin: Twin) -> None:
-        """Add it."""
+        """Add the replica to the list."""
         self._step(twin, ConfigOperation.APPEND)
 
     def recover(self, twin: Twin) -> None:
-        """Take it off."""
+        """Remove the replica from the list."""
         self._step(twin, ConfigOperation.SUBTRACT)
 
     def _step(self, twin: Twin, operation: ConfigOperation) -> None:
@@ -123,36 +123,36 @@ class ListReplica:
 
 @dataclass(frozen=True, slots=True)
 class MovePartition:
-    """A partition is reassigned, whatever is being done with it already."""
+    """Reassign a partition, even if it is being moved already."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         _need_partition(twin, self.topic, self.partition)
         for broker in self.replicas:
             need_broker(twin, broker)
 
     def inject(self, twin: Twin) -> None:
-        """Reassign it."""
+        """Reassign the partition."""
         targets = (TopicTargets(self.topic, (Target(self.partition, self.replicas),)),)
         twin.controller.alter_reassignments(AlterReassignments(targets))
 
     def recover(self, twin: Twin) -> None:
-        """It stays where it was sent."""
+        """Do nothing: the partition stays where it was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelMoves:
-    """Every move in progress is cancelled."""
+    """Cancel every move in progress."""
 
     def check(self, twin: Twin) -> None:
-        """Every twin can have it."""
+        """Do nothing: every twin can have the fault."""
 
     def inject(self, twin: Twin) -> None:
-        """Cancel them."""
+        """Cancel the moves."""
         topics: dict[str, list[Target]] = {}
         for key in sorted(twin.metadata.reassigning):
             topics.setdefault(key.topic, []).append(Target(key.partition, None))
@@ -160,26 +160,26 @@ class CancelMoves:
         twin.controller.alter_reassignments(AlterReassignments(entries))
 
     def recover(self, twin: Twin) -> None:
-        """They stay cancelled."""
+        """Do nothing: the moves stay cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recreate:
-    """A topic is deleted and created again, empty, with as many partitions on the same brokers: it has another id."""
+    """Delete a topic and create it again, empty, with as many partitions on the same brokers and a new id."""
 
     topic: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_topic(twin, self.topic)
 
     def inject(self, twin: Twin) -> None:
-        """Delete it and create it, unless it is gone."""
+        """Delete the topic and create it, unless it is gone."""
         found = twin.metadata.topics.get(self.topic)
         if found is None:
             return
         states = sorted(found.partitions.items())
-        # In the middle of a move: where it was before, as far as that is known still.
+        # During a move: the former replicas, as far as they are still known.
         lists = tuple(
             (number, tuple(one for one in state.replicas if one not in state.adding)) for number, state in states
         )
@@ -187,22 +187,22 @@ class Recreate:
         twin.controller.create_topics(CreateTopics((WantedTopic(self.topic, assignments=lists),)))
 
     def recover(self, twin: Twin) -> None:
-        """The new one stays."""
+        """Do nothing: the new topic stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A topic is deleted."""
+    """Delete a topic."""
 
     topic: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         need_topic(twin, self.topic)
 
     def inject(self, twin: Twin) -> None:
-        """Delete it, unless it is gone."""
+        """Delete the topic, unless it is gone."""
         twin.controller.delete_topics([TopicReference(self.topic)], _PATIENCE_MS, frozenset())
 
     def recover(self, twin: Twin) -> None:
-        """It stays away."""
+        """Do nothing: the topic stays deleted."""

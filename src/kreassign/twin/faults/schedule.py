@@ -1,7 +1,7 @@
 """Schedule faults: at set times, at random, or by hand while the twin runs.
 
 Faults are written `KIND[:PARAMETER…][@AT[+LASTS]]`, such as `crash:2@60s+30s`, or as tables `[[faults]]` in a file.
-The same seed and the same cluster give the same random faults.
+Equal seeds and clusters give equal random faults.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ from kreassign.twin.faults.operator import (
 
 
 class Fault(Protocol):
-    """Something that can break. It does nothing if its target is broken already, or repaired already."""
+    """A fault. It does nothing if its target is broken already, or repaired already."""
 
     def check(self, twin: Twin) -> None:
-        """InputError if this twin cannot have it."""
+        """Raise InputError if this twin cannot have the fault."""
         ...
 
     def inject(self, twin: Twin) -> None:
-        """Break it."""
+        """Break the target."""
         ...
 
     def recover(self, twin: Twin) -> None:
-        """Repair it."""
+        """Repair the target."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """A fault `at_ms` after the plan was made, for so long; None is for ever."""
+    """A fault `at_ms` after the plan was made, for `lasts_ms`; None means forever."""
 
     fault: Fault
     at_ms: int
@@ -87,7 +87,7 @@ class PlannedFault:
 
 
 def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
-    """Schedule faults, counted from now; InputError, and nothing is scheduled, if this twin cannot have one of them."""
+    """Schedule faults, counted from now; on InputError (the twin cannot have a fault) nothing is scheduled."""
     planned = tuple(faults)
     for one in planned:
         one.fault.check(twin)
@@ -98,14 +98,14 @@ def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
             twin.schedule(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))
 
 
-# Read faults from a command line or a file.
+# Parse faults from a command line or a file.
 
 ANY = "any"
-"""Written in place of an API or a node that does not matter."""
+"""Placeholder for any API or any node."""
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", re.ASCII)
 LONGEST_TIME_MS = 10 * 366 * 24 * 3_600_000
-"""Ten years; no test plays longer."""
+"""Ten years; no test runs longer."""
 _APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
 
 
@@ -113,7 +113,7 @@ _APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
 class Parameter:
     """A parameter of a kind of fault. `read` raises ValueError for an invalid value.
 
-    `field` is what it is called where the fault is made, if that is not its name.
+    `field` is its name in the class of the fault, if that differs from `name`.
     """
 
     name: str
@@ -124,14 +124,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fault: how it is made of its parameters, which a command line gives in this order."""
+    """A kind of fault: its constructor, and its parameters in the order of a command line."""
 
     make: Callable[..., Fault]
     parameters: tuple[Parameter, ...]
 
 
 def milliseconds(value: object) -> int:
-    """A time such as `500ms`, `60s`, `5m`, `2h` or a number of seconds; ValueError for what is none."""
+    """Parse a time such as `500ms`, `60s`, `5m`, `2h` or a number of seconds; ValueError if it is none."""
     match = _TIME.fullmatch(str(value))
     if match is None:
         raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
@@ -255,15 +255,15 @@ KINDS: Mapping[str, Kind] = {
 
 
 def read_faults(entries: Iterable[Mapping[str, Any] | str]) -> tuple[PlannedFault, ...]:
-    """The faults of a file: tables with `kind`, `at`, perhaps `lasts`, and the kind's own keys; or texts.
+    """Parse the faults of a file: tables with `kind`, `at`, perhaps `lasts`, and the kind's own keys; or texts.
 
-    Times are texts such as `60s`, or numbers of seconds. InputError, with the entry, for what makes no sense.
+    Times are texts such as `60s`, or numbers of seconds. InputError, with the entry, if it is invalid.
     """
     return tuple(read_fault(entry) if isinstance(entry, str) else _read_table(entry) for entry in entries)
 
 
 def read_fault(text: str) -> PlannedFault:
-    """The fault of a text: `KIND[:PARAMETER…]@AT[+LASTS]`. InputError for what makes no sense."""
+    """Parse a fault: `KIND[:PARAMETER…]@AT[+LASTS]`. InputError if it is invalid."""
     what, at, when = text.rpartition("@")
     if not at:
         raise InputError(f"fault {_brief(text)} does not say when; write for example crash:2@60s or crash:2@60s+30s")
@@ -333,7 +333,7 @@ _Draw = Callable[[random.Random, "Twin"], str]
 
 
 def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
-    """So many faults of any kind, beginning within so long, each of which is over after `LONGEST_MS` at the most.
+    """Draw `count` faults of any kind that begin within `within_ms`, each over after `LONGEST_MS` at most.
 
     The twin must have two brokers or more.
     """
@@ -414,13 +414,13 @@ _DRAWS: tuple[_Draw, ...] = (
 _DRAWS_WITHOUT_TOPICS = tuple(draw for draw in _DRAWS if draw is not _list_replica)
 
 
-# Faults by hand, in place of a timetable made before.
+# Faults by hand, instead of a schedule made before.
 
 
 def inject(twin: Twin, text: str) -> None:
-    """Let a fault begin: `KIND[:PARAMETER…]` now, until it is recovered; or `KIND…@AT[+LASTS]`, counted from now.
+    """Inject a fault: `KIND[:PARAMETER…]` now, until it is recovered; or `KIND…@AT[+LASTS]`, counted from now.
 
-    InputError for what makes no sense, or cannot befall this twin.
+    InputError if the text is invalid, or this twin cannot have the fault.
     """
     planned = fault_by_hand(text)
     if _has_time(text):
@@ -432,19 +432,19 @@ def inject(twin: Twin, text: str) -> None:
 
 
 def fault_by_hand(text: str) -> PlannedFault:
-    """The fault of an order: `KIND[:PARAMETER…]`, or with its times. InputError for what makes no sense."""
+    """Parse the fault of an order: `KIND[:PARAMETER…]`, or with its times. InputError if it is invalid."""
     return read_fault(text if _has_time(text) else f"{text}@0")
 
 
 def recover(twin: Twin, text: str) -> None:
-    """Let a fault be over, written as it was injected. Nothing happens where nothing is broken."""
+    """Recover a fault, written as it was injected. Does nothing if nothing is broken."""
     fault = read_fault(f"{text}@0").fault
     fault.check(twin)
     fault.recover(twin)
 
 
 class _Deed(NamedTuple):
-    """Something done to a broker, and the fault whose recovery undoes it."""
+    """An action on a broker, and the fault whose recovery undoes it."""
 
     do: Callable[[Twin, int], None]
     fault: Callable[[int], Fault] | None = None
@@ -453,7 +453,7 @@ class _Deed(NamedTuple):
 _DEEDS: Mapping[str, _Deed] = {
     "kill": _Deed(Twin.crash, Crash),
     "stop": _Deed(Twin.stop, Stop),
-    # To clients and to the rest of the cluster a broker that nobody reaches is one whose process hangs.
+    # For clients and the rest of the cluster an unreachable broker is like one whose process hangs.
     "isolate": _Deed(Twin.freeze, Freeze),
     "restart": _Deed(restart),
 }
@@ -461,9 +461,9 @@ _USAGE = f"write inject FAULT, recover FAULT, or {', '.join(_DEEDS)} with a brok
 
 
 def obey(twin: Twin, order: str) -> str:
-    """Do what a line says, such as `kill 4`, `isolate 2 30s` or `inject lose:Metadata`; a sentence about it.
+    """Execute an order such as `kill 4`, `isolate 2 30s` or `inject lose:Metadata`; return a sentence about it.
 
-    InputError for what makes no sense, or cannot be done to this twin now.
+    InputError if the order is invalid, or impossible for this twin now.
     """
     verb, *words = order.split() or [""]
     if verb in ("inject", "recover") and len(words) == 1:
@@ -494,5 +494,5 @@ def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:
 
 
 def _has_time(text: str) -> bool:
-    """Whether a fault's text says when; a path, which may have an @ too, stands before that and begins with a slash."""
+    """Whether a fault's text has a time; a path, which may contain @ too, comes before it and begins with a slash."""
     return "@" in text and "/" not in text.rpartition("@")[2] and text.rpartition("@")[2][:1].isdecimal()

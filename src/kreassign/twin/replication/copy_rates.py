@@ -65,8 +65,8 @@ def trickle(
     """Bytes per second, by broker, that pass its throttle however low it is.
 
     After a window without traffic a quota is like new, and whole answers pass, even if the rate is 0. `brokers` are the
-    ends of each throttled copy that have the throttle, `others` their peers. Receivers ask all fetchers `at_once`, before
-    they count any answer; senders have counted one answer before the next.
+    throttled ends of each copy, `others` the other ends. Receivers ask all fetchers `at_once`, before they count any
+    answer; senders have counted one answer before the next.
     """
     fetchers, copies = np.unique(np.stack([brokers, others]), axis=1, return_counts=True)
     answers = np.minimum(copies * settings.fetch_bytes, settings.response_bytes) * whole_batches(settings)

@@ -77,7 +77,7 @@ class Copies:
         return CopyKey(int(entry["row"]), int(entry["broker"]), bool(entry["is_future"]))
 
     def add(self, key: CopyKey, log_dir: int, begin: float, position: float, now_ms: int) -> np.void:
-        """Add a waiting copy that has these bytes; return its entry. `serial` distinguishes it from later copies there."""
+        """Add a waiting copy that has these bytes; return its entry. `serial` tells it from later ones there."""
         index = len(self._index)
         if index == len(self._table):
             self._table = np.concatenate([self._table, np.zeros(index, _COPY)])
