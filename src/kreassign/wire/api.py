@@ -24,14 +24,14 @@ from kreassign.wire import messages
 # Kafka's own APIs.
 
 Message = Any
-"""A request or response of kafka-python, which ships no types; its fields are Kafka's, in snake case."""
+"""A request or response of kafka-python, which has no types; its fields are Kafka's, in snake case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """One API: its number, its name in Kafka's documents, and the versions that our client speaks (both included).
 
-    Which versions a broker takes depends on its release, not on us; see the twin's table of releases.
+    The versions that a broker accepts depend on its release; see the twin's table of releases.
     """
 
     key: int
@@ -57,7 +57,7 @@ def _api(key: int, name: str, versions: tuple[int, int], home: Any = _admin) -> 
 
 
 def _own(key: int, name: str) -> Api:
-    """An API that kafka-python does not have, by the definitions in `messages/`, from version 0 on."""
+    """An API that kafka-python lacks, from the definitions in `messages/`, version 0 and up."""
     request, response = (own_message(f"{name}{kind}") for kind in ("Request", "Response"))
     assert request.API_KEY == response.API_KEY == key
     return Api(key, name, request, response, 0, request.max_version)
@@ -68,14 +68,14 @@ def own_message(name: str) -> Any:
     return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
 
 
-# Only the twin speaks those without a caller in `admin/`: foreign clients ask it for them.
+# APIs without a caller in `admin/` are for the twin alone: foreign clients send them.
 PRODUCE = _api(0, "Produce", (3, 13), _producer)
 FETCH = _api(1, "Fetch", (4, 18), _consumer)
 LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 11)
 METADATA = _api(3, "Metadata", (4, 12), _metadata)
-# From version 10 on offsets are committed and fetched by topic id (KIP-848), which nobody here needs.
+# From version 10 on offsets are committed and fetched by topic id (KIP-848), which is not needed here.
 OFFSET_COMMIT = _api(8, "OffsetCommit", (7, 9), _group)
-# From version 8 on many groups may be asked about at once; older and newer brokers all know version 7.
+# From version 8 on a request may name many groups; older and newer brokers all know version 7.
 OFFSET_FETCH = _api(9, "OffsetFetch", (5, 7), _group)
 FIND_COORDINATOR = _api(10, "FindCoordinator", (0, 6), _metadata)
 # The first versions with group.instance.id (KIP-345): Kafka 2.4.
@@ -115,8 +115,7 @@ DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))
 #
 # The document leaves fields, versions and API keys open. The definitions in `messages/` fill them in, with flexible
 # versions from the start, and with keys that Kafka does not use: 179 for the document, and two digits. A cluster that
-# offers them says so in its answer to ApiVersions, like any other API; Kafka's own clients ignore keys that they do not
-# know.
+# offers them lists them in its answer to ApiVersions, like any other API; Kafka's own clients ignore unknown keys.
 
 ALTER_PARTITION_COUNTS = _own(17900, "AlterPartitionCounts")
 ALTER_REPLICATION_FACTORS = _own(17901, "AlterReplicationFactors")
@@ -124,5 +123,5 @@ REASSIGN_PARTITIONS = _own(17902, "ReassignPartitions")
 REPLICA_STATUS = _own(17903, "ReplicaStatus")
 
 KIP_179_CHANGES = (ALTER_PARTITION_COUNTS, ALTER_REPLICATION_FACTORS, REASSIGN_PARTITIONS)
-"""Those for the controller."""
+"""The KIP-179 requests that go to the controller."""
 KIP_179_APIS = (*KIP_179_CHANGES, REPLICA_STATUS)

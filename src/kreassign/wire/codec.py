@@ -1,4 +1,4 @@
-"""Messages to bytes and back, headers and frames included: both ends of the conversation.
+"""Encode and decode messages with headers and frames, for both clients and brokers.
 
 A frame is a message preceded by its length, a big-endian signed 32-bit number.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from kreassign.errors import ProtocolViolation
 from kreassign.wire.api import API_VERSIONS, Api, Message
 
-# Strictness: what Kafka's decoder does not take: nulls where none may be, and strings of more than 32,767 bytes. Kafka
+# Strictness: Kafka's decoder rejects nulls in non-nullable fields and strings of more than 32,767 bytes. Kafka
 # closes the connection of a client that sends them, and so must a twin. kafka-python's decoder lets every string and
 # list be null and, in flexible versions, of any length, so this is checked afterwards, by the same published message
 # definitions.
@@ -32,12 +32,12 @@ class _Field:
     fields: tuple[_Field, ...]
 
     def parts(self, value: Any) -> Iterable[Any]:
-        """The items of a list, or the one value."""
+        """The items of a list, or the single value."""
         return value if self.is_list else (value,)
 
 
 def fault_of(api: Api, version: int, message: Message) -> str | None:
-    """What a decoded request has, or has not, although this version forbids it; None if it is as it must be."""
+    """Describe the first field of a decoded request that this version forbids; None if it is valid."""
     return _fault(_fields(api, version), message)
 
 
@@ -69,7 +69,7 @@ def _fields(api: Api, version: int) -> tuple[_Field, ...]:
 
 
 def _of(definitions: list[Mapping[str, Any]], version: int) -> tuple[_Field, ...]:
-    """What can be null at all, or holds something that can: strings, bytes, lists and structures of this version."""
+    """The fields of this version that may be null, or contain such fields: strings, bytes, lists and structures."""
     found = []
     for definition in definitions:
         kind = definition["type"]
@@ -83,7 +83,7 @@ def _of(definitions: list[Mapping[str, Any]], version: int) -> tuple[_Field, ...
 
 
 def _covers(versions: str, version: int) -> bool:
-    """Whether a range as the definitions write it (`3`, `0-5`, `2+`, `none`) has this version."""
+    """Whether a range in the notation of the definitions (`3`, `0-5`, `2+`, `none`) includes this version."""
     if versions == "none":
         return False
     low, dash, high = versions.rstrip("+").partition("-")
@@ -97,7 +97,7 @@ def _snake(name: str) -> str:
 
 # Requests and responses.
 
-# All that kafka-python's decoder raises on bytes that make no sense; some of it is assertions. A length that was
+# All that kafka-python's decoder raises on malformed bytes, including assertions. A length that was
 # sent as a huge number may also ask for more memory than there is.
 SENSELESS = (ValueError, IndexError, KeyError, TypeError, struct.error, AssertionError, OverflowError, MemoryError)
 _HEAD = struct.Struct(">hhi")
@@ -105,7 +105,7 @@ _NUMBER_BYTES = 4
 
 
 def encode_request(version: int, request: Message, correlation_id: int, client_id: str) -> bytes:
-    """A whole frame: length, header (v2 for flexible versions, else v1) and body of this version."""
+    """Encode a whole frame: length, header (v2 for flexible versions, else v1) and body of this version."""
     request.API_VERSION = version
     request.with_header(correlation_id=correlation_id, client_id=client_id)
     encoded: bytes = request.encode(header=True, framed=True)
@@ -113,9 +113,9 @@ def encode_request(version: int, request: Message, correlation_id: int, client_i
 
 
 def decode_response(api: Api, version: int, payload: bytes, correlation_id: int) -> Message:
-    """The response in a frame's payload; `ProtocolViolation` when it does not answer `correlation_id`."""
+    """Decode the response in a frame's payload; `ProtocolViolation` if it does not answer `correlation_id`."""
     answered = int.from_bytes(payload[:_NUMBER_BYTES], "big", signed=True)
-    # Looked at first: the answer to another API would be read as nonsense, which tells nobody what went wrong.
+    # Checked first: the answer to another API would be decoded as garbage, with a misleading error.
     if len(payload) >= _NUMBER_BYTES and answered != correlation_id:
         raise ProtocolViolation(f"expected the answer to request {correlation_id} of {api} but got that to {answered}")
     try:
@@ -126,7 +126,7 @@ def decode_response(api: Api, version: int, payload: bytes, correlation_id: int)
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """The first fields of every request; they have the same place whatever the API and its version."""
+    """The first fields of every request, at the same place in every API and version."""
 
     api_key: int
     version: int
@@ -134,7 +134,7 @@ class RequestHead:
 
 
 def request_head(payload: bytes) -> RequestHead:
-    """What a frame's payload asks for; `ProtocolViolation` when it is too short to be a request."""
+    """Decode the head of a frame's payload; `ProtocolViolation` if it is too short to be a request."""
     if len(payload) < _HEAD.size:
         raise ProtocolViolation(f"a request of {len(payload)} bytes has no header")
     return RequestHead(*_HEAD.unpack_from(payload))
@@ -142,7 +142,7 @@ def request_head(payload: bytes) -> RequestHead:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as a broker sees it. `client_id` is None where the client gave none."""
+    """A request as a broker sees it. `client_id` is None if the client gave none."""
 
     api: Api
     version: int
@@ -152,7 +152,7 @@ class Received:
 
 
 def decode_request(api: Api, payload: bytes) -> Received:
-    """The request in a frame's payload, which `request_head` said to be of this API; `ProtocolViolation` if not."""
+    """Decode a request of this API, as found by `request_head`; `ProtocolViolation` if it is malformed."""
     head = request_head(payload)
     try:
         message = api.request.decode(payload, version=head.version, header=True)
@@ -164,9 +164,9 @@ def decode_request(api: Api, payload: bytes) -> Received:
 
 
 def encode_response(version: int, response: Message, correlation_id: int) -> bytes:
-    """A whole frame: length, header (v1 for flexible versions, else v0) and body of this version.
+    """Encode a whole frame: length, header (v1 for flexible versions, else v0) and body of this version.
 
-    `ProtocolViolation` where a field does not fit, such as a text about a name that is itself as long as can be.
+    `ProtocolViolation` if a field does not fit, such as a message that quotes a name of maximum length.
     """
     response.API_VERSION = version
     response.with_header(correlation_id=correlation_id)
@@ -178,7 +178,7 @@ def encode_response(version: int, response: Message, correlation_id: int) -> byt
 
 
 def encode_unsupported_version(correlation_id: int, error_code: int, offered: tuple[int, int]) -> bytes:
-    """The answer to a version of ApiVersions that nobody here knows: version 0, with this API's range (KIP-511)."""
+    """Encode the answer to an unknown version of ApiVersions: version 0, with this API's range (KIP-511)."""
     known = API_VERSIONS.response.ApiVersion(api_key=API_VERSIONS.key, min_version=offered[0], max_version=offered[1])
     return encode_response(0, API_VERSIONS.response(error_code=error_code, api_keys=[known]), correlation_id)
 
@@ -187,12 +187,12 @@ def encode_unsupported_version(correlation_id: int, error_code: int, offered: tu
 
 PREFIX_BYTES = 4
 MAX_FRAME_BYTES = 256 * 1024 * 1024
-"""Larger answers are taken for garbage. Metadata of a million replicas is about 60 MB; a TLS alert, which a TLS
+"""Larger answers count as garbage. Metadata of a million replicas is about 60 MB; a TLS alert, which a TLS
 listener sends to a client that does not speak TLS, reads as a length of 336 MB."""
 
 
 def frame_length(prefix: bytes) -> int:
-    """Bytes that follow this prefix; `ProtocolViolation` where no Kafka broker would announce so many."""
+    """Number of bytes after this prefix; `ProtocolViolation` if no Kafka broker would announce so many."""
     length: int = struct.unpack(">i", prefix)[0]
     if not 0 <= length <= MAX_FRAME_BYTES:
         raise ProtocolViolation(
@@ -203,5 +203,5 @@ def frame_length(prefix: bytes) -> int:
 
 
 def framed(payload: bytes) -> bytes:
-    """A payload with its length before it."""
+    """Prefix a payload with its length."""
     return struct.pack(">i", len(payload)) + payload

@@ -1,7 +1,7 @@
-"""What the controller tells brokers where the metadata is in ZooKeeper: LeaderAndIsr, StopReplica, UpdateMetadata.
+"""Requests of the controller to brokers in ZooKeeper mode: LeaderAndIsr, StopReplica, UpdateMetadata.
 
 The last Kafka that sends them is 3.9. Only controllers and brokers speak them, so they are no part of `api`. The
-definitions in `messages/` have every version, and a body is written as Kafka itself writes it into its request log.
+definitions in `messages/` have every version, and a body has the JSON form of Kafka's own request log.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kreassign.errors import ProtocolViolation
 from kreassign.wire.api import Message, own_message
 from kreassign.wire.codec import SENSELESS
 
-# In the definitions the field has a longer name than in Kafka's, since kafka-python's classes have a `type` already.
+# The field has a longer name in the definitions than in Kafka, since kafka-python's classes have a `type` already.
 _NAMES = {"request_type": "type"}
 
 Json = dict[str, Any]
-"""A message as an object of JSON."""
+"""A message as a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ APIS = {known.key: known for known in (LEADER_AND_ISR, STOP_REPLICA, UPDATE_META
 
 
 def encode_body(version: int, request: Message) -> bytes:
-    """The body of a request in this version, without a header."""
+    """Encode the body of a request in this version, without a header."""
     return bytes(request.encode(version=version))
 
 
 def decode_body(api: ControlApi, version: int, body: bytes) -> Message:
-    """The request in a body; `ProtocolViolation` when it makes no sense, or more follows."""
+    """Decode the request in a body; `ProtocolViolation` if it is malformed, or has trailing bytes."""
     try:
         message = api.request.decode(body, version=version)
-        message.with_header()  # without any, kafka-python does not encode again what it has decoded
+        message.with_header()  # without a header, kafka-python does not encode again what it has decoded
         is_whole = encode_body(version, message) == body
     except SENSELESS as error:
         raise ProtocolViolation(f"cannot read a request of {api} version {version}: {error}") from error
@@ -67,7 +67,7 @@ def decode_body(api: ControlApi, version: int, body: bytes) -> Message:
 
 
 def as_json(message: Message) -> Json:
-    """A request that was decoded, with the names and values of Kafka's request log."""
+    """A decoded request in the names and values of Kafka's request log."""
     shown = _shown(message.to_dict())
     assert isinstance(shown, dict)
     return shown
@@ -85,5 +85,5 @@ def _camel(name: str) -> str:
 
 
 def base64_id(topic_id: str) -> str:
-    """A topic id as Kafka shows it."""
+    """A topic id in Kafka's base64 form."""
     return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")

@@ -1,1 +1,1 @@
-"""The twin in ZooKeeper mode: its controller, what that writes to ZooKeeper, and what it sends to brokers."""
+"""ZooKeeper mode of the twin: its controller, the znodes that it writes, and its requests to brokers."""

@@ -1,7 +1,7 @@
 """Requests of a controller in ZooKeeper mode to brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
 A change becomes messages about partitions; the messages of one batch become at most one request of each kind for
-each broker; the broker takes the requests into its cache.
+each broker; the broker applies the requests to its cache.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from kreassign.wire.control import (
     encode_body,
 )
 
-# Messages about changes that are no moves: elections, ISRs, new and deleted partitions, restarted brokers.
+# Messages about changes other than moves: elections, ISRs, new and deleted partitions, restarted brokers.
 #
 # The controller sends the messages of one tuple at once. Replicas get LeaderAndIsr; a leader that changed the ISR knows
-# that already, so that only the metadata caches of all brokers are updated (UpdateMetadata).
+# it already, so only the metadata caches of all brokers are updated (UpdateMetadata).
 
 BEING_DELETED = -2
-"""In place of a leader: the topic is being deleted."""
+"""Leader that means: the topic is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionMessage:
-    """A partition as the brokers in `recipients` have to take it over, and which brokers have to stop their replicas.
+    """A partition's state for the brokers in `recipients`, and the brokers that have to stop their replicas.
 
     `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
-    are those of the recipients that have no replica yet. `stopped` names brokers and whether they delete what they
-    have. Without `recipients` there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
+    are recipients that have no replica yet. `stopped` has brokers and whether they delete their
+    data. Without `recipients` there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
     """
 
     topic: str
@@ -72,7 +72,7 @@ class PartitionMessage:
 def message_of(
     metadata: ClusterMetadata, partition: PartitionState, controller_epoch: int, told: tuple[int, ...] = ()
 ) -> PartitionMessage:
-    """A partition as it is, for these brokers."""
+    """The message about a partition's present state, for these brokers."""
     topic, number = partition.topic_partition
     return PartitionMessage(
         topic,
@@ -93,7 +93,7 @@ def message_of(
 def messages_before(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
 ) -> Iterator[PartitionMessage]:
-    """The messages before records are applied: which topics are being deleted."""
+    """Messages to send before records are applied: the topics that are being deleted."""
     for record in records:
         if isinstance(record, TopicDeleted):
             for partition in metadata.topics[record.name].partitions.values():
@@ -108,7 +108,7 @@ def stopped(step: PartitionMessage, *, delete: bool) -> PartitionMessage:
 def messages_after(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
 ) -> Iterator[PartitionMessage]:
-    """The messages after records were applied."""
+    """Messages to send after records were applied."""
     for record in records:
         match record:
             case PartitionCreated(key):
@@ -126,7 +126,7 @@ def messages_after(
 
 
 def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionMessage]:
-    """The messages of a controller that was just elected: everything."""
+    """Messages of a newly elected controller: the state of all partitions."""
     for _, topic in sorted(metadata.topics.items()):
         for _, partition in sorted(topic.partitions.items()):
             yield _to_replicas(metadata, partition.topic_partition, controller_epoch)
@@ -144,9 +144,9 @@ def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:
     return partition
 
 
-# Requests. The messages of one batch are merged as Kafka's controller does it: a broker gets at most one request of
-# each kind, in which the last message about a partition counts. Requests to brokers that are down are not sent. First
-# all brokers concerned get LeaderAndIsr, then all live brokers UpdateMetadata, then those that give up replicas
+# Requests. The messages of one batch are merged as in Kafka's controller: a broker gets at most one request of
+# each kind, in which the last message about a partition counts. Requests to brokers that are down are not sent. All
+# brokers concerned get LeaderAndIsr first, then all live brokers UpdateMetadata, then brokers that give up replicas
 # StopReplica.
 
 EPOCH_WHILE_DELETED = -2
@@ -167,7 +167,7 @@ _Endpoint = _Alive.UpdateMetadataEndpoint
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A controller and its epoch."""
+    """The controller that sends a request, and its epoch."""
 
     controller_id: int
     controller_epoch: int
@@ -186,9 +186,9 @@ class LiveBroker:
 
 @dataclass(frozen=True, slots=True)
 class ControlVersions:
-    """The versions of its requests; they follow from `inter.broker.protocol.version`.
+    """Versions of the controller's requests; they follow from `inter.broker.protocol.version`.
 
-    Only what a controller of Kafka 2.6 or later uses, where requests are grouped by topic and LeaderAndIsr has the
+    Only versions of a controller of Kafka 2.6 or later, where requests are grouped by topic and LeaderAndIsr has the
     lists of a move. Kafka 3.4 to 3.9 send the last version of each.
     """
 
@@ -217,7 +217,7 @@ class ControlRequest:
 
     @property
     def api(self) -> ControlApi:
-        """Which of the three requests it is."""
+        """The kind of request: LeaderAndIsr, UpdateMetadata or StopReplica."""
         return APIS[self.api_key]
 
     def decode(self) -> Message:
@@ -231,7 +231,7 @@ def build(
     live_brokers: Iterable[LiveBroker],
     versions: ControlVersions | None = None,
 ) -> tuple[ControlRequest, ...]:
-    """The requests of one batch, in the order in which they are sent; without steps everybody learns who is alive."""
+    """The requests of one batch, in sending order; without steps all live brokers learn which brokers are alive."""
     alive = tuple(sorted(live_brokers, key=lambda broker: broker.broker_id))
     batch = _Batch(sender, alive, versions or ControlVersions())
     has_steps = False
@@ -243,7 +243,7 @@ def build(
 
 @dataclass(slots=True)
 class _Batch:
-    """What is to be sent: by broker and partition what it shall have and give up, by partition what all shall know."""
+    """Pending requests: partitions to host and give up, by broker; metadata for all brokers, by partition."""
 
     sender: Sender
     alive: tuple[LiveBroker, ...]
@@ -253,7 +253,7 @@ class _Batch:
     known: dict[Key, PartitionMessage] = field(default_factory=dict)
 
     def add(self, step: PartitionMessage) -> None:
-        """Apply one step; later ones win, but what is new stays new, and what is deleted stays deleted."""
+        """Add a step; later steps win, but new replicas stay new, and deletions stay deletions."""
         key = (step.topic, step.partition)
         for broker in step.recipients:
             before = self.told.setdefault(broker, {}).get(key)
@@ -266,7 +266,7 @@ class _Batch:
             self.known[key] = step
 
     def leader_and_isr(self) -> Iterator[ControlRequest]:
-        """One request to each broker that shall have partitions."""
+        """One request to each broker with partitions to host."""
         version = self.versions.leader_and_isr
         for broker in self.alive:
             steps = _sorted(self.told.get(broker.broker_id, {}).values())
@@ -290,7 +290,7 @@ class _Batch:
             yield _request(broker, LEADER_AND_ISR.key, version, message)
 
     def update_metadata(self, *, is_wanted: bool) -> Iterator[ControlRequest]:
-        """The same request to everybody alive, if anything is to be known."""
+        """The same request to all live brokers, if it `is_wanted` or there is metadata to send."""
         if not self.known and not is_wanted:
             return
         alive_ids = {broker.broker_id for broker in self.alive}
@@ -311,7 +311,7 @@ class _Batch:
             yield _request(broker, UPDATE_METADATA.key, self.versions.update_metadata, message)
 
     def stop_replica(self) -> Iterator[ControlRequest]:
-        """One request to each broker that shall give up replicas."""
+        """One request to each broker with replicas to give up."""
         for broker in self.alive:
             orders = self.stopped.get(broker.broker_id, {})
             if not orders:
@@ -386,7 +386,7 @@ def _alive(broker: LiveBroker) -> Message:
 
 
 def trace_line(time_ms: int, request: ControlRequest) -> str:
-    """One request: when, from whom, to whom, and what; the body is written as Kafka's request log has it."""
+    """One request as a line: time, sender, recipient, and body as in Kafka's request log."""
     body = as_json(request.decode())
     line = {
         "time": time_ms,
@@ -401,9 +401,9 @@ def trace_line(time_ms: int, request: ControlRequest) -> str:
     return json.dumps(line, separators=(",", ":"))
 
 
-# The cache of a broker: all that it knows of partitions is from the requests of controllers. It takes nothing from a
-# controller of an older epoch than it has seen, nothing that was meant for an earlier registration of its own, and no
-# leader of an older epoch than it follows (KIP-380, KIP-570).
+# The cache of a broker: its only source on partitions are requests of controllers. It refuses requests of a
+# controller with an older epoch than it has seen, requests for an earlier registration of its own, and
+# leaders of an older epoch than it follows (KIP-380, KIP-570).
 
 ANY_EPOCH = -1
 
@@ -423,7 +423,7 @@ class HostedReplica:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition as UpdateMetadata describes it: what the broker answers to clients that ask for metadata."""
+    """A partition as UpdateMetadata describes it: the answer of the broker to clients that ask for metadata."""
 
     leader: int
     leader_epoch: int
@@ -434,7 +434,7 @@ class CachedPartition:
 
 @dataclass(slots=True)
 class BrokerCache:
-    """What a broker knows since it registered. `stopped` are replicas that it keeps but does not run."""
+    """A broker's cache since its registration. `stopped` are replicas that it keeps but does not run."""
 
     broker_id: int
     broker_epoch: int = ANY_EPOCH
@@ -446,7 +446,7 @@ class BrokerCache:
     live: tuple[int, ...] = ()
 
     def take(self, request: ControlRequest) -> int:
-        """Apply a request; the error code that the broker answers. Raises `ProtocolViolation`."""
+        """Apply a request; return the error code of the broker's answer. Raises `ProtocolViolation`."""
         message = request.decode()
         if message.controller_epoch < self.controller_epoch:
             return STALE_CONTROLLER_EPOCH

@@ -1,7 +1,7 @@
-"""The controller in ZooKeeper mode: executes requests of clients, orders in znodes, and reports of brokers.
+"""The controller in ZooKeeper mode: executes requests of clients, requests in znodes, and reports of brokers.
 
-It moves partitions by the phases in `decisions`, writes only while its epoch is the latest, and needs nothing but
-the znodes to take over. `Delivery` sends its messages to the brokers of the twin.
+It moves partitions by the phases in `decisions`, writes only while its epoch is the latest, and takes over from
+the znodes alone. `Delivery` sends its messages to the brokers of the twin.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from kreassign.twin.zookeeper.znodes import Delete, Registrations, Set, ZooKeepe
 
 
 class TopicWatcher:
-    """`/brokers/topics` and `/admin/delete_topics`. `notes` collects what cannot be read."""
+    """Watches `/brokers/topics` and `/admin/delete_topics`. `notes` collects unreadable znodes."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog, notes: list[str]) -> None:
         self._core = core
@@ -84,13 +84,13 @@ class TopicWatcher:
         self._notes = notes
 
     def process_changes(self) -> None:
-        """Act on what was written there since."""
+        """Process new writes to these znodes."""
         self._delete_as_wanted()
         self._follow_names()
         self._create_what_is_new()
 
     def _delete_as_wanted(self) -> None:
-        """Delete topics that are named; unknown names are just removed."""
+        """Delete the named topics; entries of unknown topics are just removed."""
         znodes = self._log.znodes
         if not znodes.watch(paths.DELETE_TOPICS):
             return
@@ -100,7 +100,7 @@ class TopicWatcher:
             self._log.write((Delete(f"{paths.DELETE_TOPICS}/{name}"),))
 
     def _follow_names(self) -> None:
-        """Read what is new or was changed, and forget topics whose znode was deleted by hand."""
+        """Read new and changed topics, and forget topics whose znode was deleted by hand."""
         znodes, cache = self._log.znodes, self._log.cache
         if znodes.watch(paths.TOPICS):
             names = znodes.children(paths.TOPICS)
@@ -119,7 +119,7 @@ class TopicWatcher:
                 self._notes.append(str(error))
 
     def _create_what_is_new(self) -> None:
-        """Give leaders to new partitions with a replica on an active broker."""
+        """Elect leaders of new partitions with a replica on an active broker."""
         for name, znode in sorted(self._log.cache.topics.items()):
             known = self._core.metadata.topics.get(name)
             if known is None or len(known.partitions) < len(znode.partitions):
@@ -172,12 +172,12 @@ class ZooKeeperController:
 
     @property
     def active_id(self) -> int:
-        """The broker that is the controller; -1 if none of this twin is."""
+        """The broker that is the controller; -1 if it is no broker of this twin."""
         return self._log.controller_id if self._log.is_active_controller else -1
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """None: the controller is a broker."""
+        """No nodes: the controller is a broker."""
         return ()
 
     @property
@@ -186,27 +186,27 @@ class ZooKeeperController:
         return self._log.controller_epoch
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Brokers forward nothing: all but the controller refuse."""
+        """Only the controller: brokers do not forward requests but refuse them."""
         return node_id == self.active_id
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:
-        """The controller itself."""
+        """The controller itself, as brokers in this mode know it."""
         del live_brokers
         return self.active_id
 
     @property
     def sender(self) -> Sender:
-        """The controller and its epoch, as requests to brokers name them."""
+        """The controller and its epoch, for requests to brokers."""
         return Sender(self._log.controller_id, self._log.controller_epoch)
 
     def address_of(self, broker_id: int) -> Address:
-        """Where clients and brokers reach a broker."""
+        """Address of a broker for clients and brokers."""
         return self._registrations.address_of(broker_id)
 
     # --- elections of the controller -------------------------------------------------------------------------
 
     def take_over(self) -> None:
-        """Take over: let brokers know what is in ZooKeeper, and continue every move."""
+        """Take over: send the state in ZooKeeper to the brokers, and continue every move."""
         self._registrations.renew()
         with self._muted():
             self._catch_up_with_znodes()
@@ -225,7 +225,7 @@ class ZooKeeperController:
         self._registrations.renew(addresses)
 
     def run_for_controller(self, broker_id: int) -> bool:
-        """Let a broker become the controller if there is none; whether it did."""
+        """Let a broker become the controller if there is none; return whether it did."""
         is_elected = self._log.become_controller(broker_id, self._core.now_ms)
         if is_elected:
             self.take_over()
@@ -237,18 +237,18 @@ class ZooKeeperController:
         self._elect_next(self._log.controller_id + 1)
 
     def _elect_next(self, first: int) -> None:
-        """Let the next responsive broker from `first` on become the controller."""
+        """Let the next responsive broker, starting at `first`, become the controller."""
         responsive = [one for one in self._core.processes.ids if self._core.processes.is_responsive(one)]
         later = [one for one in responsive if one >= first]
         if responsive:
             self.run_for_controller((later or responsive)[0])
 
     def process_changes(self) -> None:
-        """Read everything in ZooKeeper that others may have changed, and act on it."""
+        """Read everything in ZooKeeper that others may have changed, and process it."""
         znodes = self._log.znodes
         for path in _WATCHED:
             znodes.watch(path)
-        # If somebody else writes at the same time, there is another notification, and this runs again.
+        # A concurrent write causes another notification, and this runs again.
         with suppress(ControllerMoved, StaleZnode):
             self._log.check_epoch()
             if not self._log.is_active_controller:
@@ -260,14 +260,14 @@ class ZooKeeperController:
             self._process_configs()
 
     def before_apply(self, records: tuple[Record, ...]) -> None:
-        """Send what brokers must know before the change."""
+        """Send the messages that brokers need before the change."""
         steps = tuple(messages_before(self._core.metadata, records, self._log.controller_epoch))
         self._tell(steps)
         for delete in (False, True):
             self._tell(stopped(one, delete=delete) for one in steps)
 
     def after_apply(self, records: tuple[Record, ...]) -> None:
-        """Act on applied records: moves may be complete now, or can be tried again."""
+        """Process applied records: moves may be complete now, or can be tried again."""
         if BrokerFenced(self.active_id) not in records:  # its successor sends everything
             is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
             steps = messages_after(self._core.metadata, records, self._log.controller_epoch)
@@ -300,7 +300,7 @@ class ZooKeeperController:
                 self.on_messages(told)
 
     def _as_of_its_controller(self, step: PartitionMessage) -> PartitionMessage:
-        """A message under the epoch of the controller that wrote the state of the partition: brokers get that state."""
+        """A message with the epoch of the controller that wrote the partition's state, as brokers get that state."""
         state = self._log.cache.states.get(TopicPartition(step.topic, step.partition))
         return step if state is None else replace(step, controller_epoch=state.controller_epoch)
 
@@ -316,30 +316,30 @@ class ZooKeeperController:
     # --- requests of clients ---------------------------------------------------------------------------------
 
     def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
-        """Create topics."""
+        """Create topics; return the outcome of each."""
         return self._core.commit(create_topics_in_zookeeper(self._core.context, command, self._core.random))
 
     def delete_topics(
         self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
     ) -> tuple[TopicDeletion, ...]:
-        """Delete topics."""
+        """Delete topics, each by name or id; return the outcome of each."""
         return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
 
     def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
-        """Add partitions."""
+        """Add partitions; return the outcome by topic."""
         return self._core.commit(create_partitions_in_zookeeper(self._core.context, command, self._core.random))
 
     def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
-        """Change dynamic configuration."""
+        """Change dynamic configuration; return the outcome of each resource."""
         return self._core.commit(alter_configs(self._core.context, command))
 
     def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
-        """Start, override and cancel moves."""
+        """Start, override and cancel moves; return the outcome of each partition."""
         try:
             outcomes = self._alter(targets_by_partition(command))
         except ControllerMoved:
             return ReassignmentsAltered(WRONG_CONTROLLER, ())
-        # Kafka responds with an empty text in place of none.
+        # Kafka responds with an empty text instead of none.
         return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
 
     def _alter(self, demands: Targets) -> dict[TopicPartition, Outcome]:
@@ -366,12 +366,12 @@ class ZooKeeperController:
         return refusal, None if refusal.is_failure else move_to(present.sources, target)
 
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
-        """Hold elections."""
+        """Elect leaders, preferred or unclean."""
         answer = self._core.commit(elect_leaders(self._core.context, command))
         return election_response(command, answer)
 
     def unregister_broker(self, broker_id: int) -> Outcome:
-        """Refused: with ZooKeeper a broker is registered as long as its session lasts, and no longer."""
+        """Refuse: with ZooKeeper a broker is registered exactly as long as its session lasts."""
         del broker_id
         return with_default_text(UNSUPPORTED_VERSION)
 
@@ -381,7 +381,7 @@ class ZooKeeperController:
     # --- requests in znodes ----------------------------------------------------------------------------------
 
     def _process_reassignments(self) -> set[TopicPartition]:
-        """Start the moves in the reassignment znode, once for each time that it is created."""
+        """Start the moves in the reassignment znode, once each time it is created."""
         found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None or found.created == self._done_reassignments:
             return set()
@@ -403,7 +403,7 @@ class ZooKeeperController:
         return {key for key, outcome in outcomes.items() if not outcome.is_failure}
 
     def _process_elections(self) -> None:
-        """Hold the elections in their znode, and delete it whatever their outcome."""
+        """Hold the elections in the election znode, and delete it whatever their outcome."""
         path = paths.PREFERRED_REPLICA_ELECTION
         found = self._log.znodes.get(path)
         if found is None:
@@ -454,14 +454,14 @@ class ZooKeeperController:
     # --- moves -----------------------------------------------------------------------------------------------
 
     def _start_move(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
-        """Begin a requested move."""
+        """Start a requested move."""
         if self._core.metadata.partition(key) is None:
             return NO_PARTITION
         self._move(key, wanted, ReassignmentsAltered(Outcome(), ()))
         return Outcome()
 
     def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
-        """Execute the phases that are due. `answer` is the response to the request, if there was one."""
+        """Execute the due phases. `answer` is the response to the request, if there was one."""
         partition = self._core.metadata.partition(key)
         assert partition is not None
         move = Move(partition, self._log.cache.lists(key), wanted)
@@ -499,7 +499,7 @@ class ZooKeeperController:
         return partition is not None and is_moving and Move(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
-        """Apply what another controller has written meanwhile."""
+        """Apply the writes of another controller."""
         metadata, cache = self._core.metadata, self._log.cache
         gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - cache.topics.keys()))
         self._core.apply(gone)
@@ -524,13 +524,13 @@ def _discard(steps: tuple[PartitionMessage, ...]) -> None:
     del steps
 
 
-# From the controller to the brokers of its twin: each batch becomes requests, each taken by the broker it is for.
+# From the controller to the brokers of its twin: each batch becomes requests, applied by their brokers.
 
 
 class Delivery:
-    """Sends the messages of a controller. `caches` is what each broker knows since it registered.
+    """Sends the messages of a controller. `caches` has each broker's cache since its registration.
 
-    `on_request` gets each request with the time in milliseconds at which it is sent, before its broker does.
+    `on_request` gets each request with its sending time in milliseconds, before the broker does.
     """
 
     def __init__(
@@ -542,7 +542,7 @@ class Delivery:
         self._on_request = on_request
 
     def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
-        """Build and send the requests of one batch; brokers that have just registered get everything first."""
+        """Build and send the requests of one batch; newly registered brokers get the full state first."""
         alive = tuple(
             LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
             for one in self._core.metadata.brokers.values()
@@ -563,7 +563,7 @@ class Delivery:
             self.caches[request.broker_id].take(request)
 
     def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
-        """The brokers that have registered since the last batch; they know nothing yet."""
+        """The brokers registered since the last batch; their caches are empty."""
         found = set()
         for broker in alive:
             known = self.caches.get(broker.broker_id)

@@ -1,6 +1,6 @@
-"""Decisions that Kafka 3.9 takes differently in ZooKeeper mode: refusals, new partitions, phases of a move.
+"""Decisions that differ in ZooKeeper mode of Kafka 3.9: refusals, new partitions, phases of a move.
 
-Pure: requests and metadata in; answers, records and effects out. The controller puts them into effect.
+Requests and metadata in; answers, records and effects out, which the controller puts into effect. Pure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SMALL_SET = 4
 
 
 def targets_by_partition(command: AlterReassignments) -> dict[TopicPartition, tuple[int, ...] | None]:
-    """The target of each partition; of two for one partition the last counts."""
+    """The target of each partition; of two targets of one partition the last counts."""
     return {
         TopicPartition(entry.topic, target.partition): target.replicas
         for entry in command.topics
@@ -72,7 +72,7 @@ def by_topic(outcomes: Iterable[tuple[TopicPartition, Outcome]]) -> tuple[TopicO
 
 
 def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterable[int]) -> Outcome:
-    """Whether a target can be taken: only brokers that were no replicas before the move must be alive."""
+    """Check a target: only brokers that were no replicas before the move must be alive."""
     if not target:
         return _badly_assigned("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
@@ -124,7 +124,7 @@ def _scala_buffer(brokers: Iterable[int]) -> str:
 
 
 def _scala_set(brokers: frozenset[int]) -> str:
-    """As Scala writes a set: up to four members are kept in a class of their own."""
+    """Format a set as Scala does: up to four members have a class of their own."""
     kind = "Set" if len(brokers) <= _SMALL_SET else "HashSet"
     return f"{kind}({_comma(sorted(brokers))})"
 
@@ -133,10 +133,10 @@ def _comma(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-# Topics and partitions that requests ask for: what Kafka 3.9 does differently in ZooKeeper mode.
+# Requests to create topics and partitions: the differences of Kafka 3.9 in ZooKeeper mode.
 #
-# There brokers write the znodes themselves: a request without time is executed all the same and only then answered
-# with REQUEST_TIMED_OUT, and new replicas go to brokers that are alive.
+# There brokers write the znodes themselves: a request with an expired time-out is executed all the same and only then
+# answered with REQUEST_TIMED_OUT, and new replicas go to live brokers.
 
 _ENOUGH_MS = 60_000
 
@@ -144,7 +144,7 @@ _ENOUGH_MS = 60_000
 def create_topics_in_zookeeper(
     context: ControllerContext, command: CreateTopics, random: Random
 ) -> Decision[tuple[TopicCreation, ...]]:
-    """Create what can be created, as `create_topics`."""
+    """Create the valid topics, like `create_topics`."""
     names = Counter(topic.name for topic in command.topics)
     refusals: dict[str, Outcome] = {
         name: Outcome(INVALID_REQUEST, "Found multiple entries for this topic.")
@@ -166,7 +166,7 @@ def create_topics_in_zookeeper(
 def create_partitions_in_zookeeper(
     context: ControllerContext, command: CreatePartitions, random: Random
 ) -> Decision[tuple[tuple[str, Outcome], ...]]:
-    """Add partitions where it can be done, as `create_partitions`."""
+    """Add partitions to the valid topics, like `create_partitions`."""
     counts = Counter(wanted.topic for wanted in command.topics)
     refusals: dict[str, Outcome] = {
         name: Outcome(INVALID_REQUEST, "Duplicate topic in request.") for name, count in counts.items() if count > 1
@@ -188,7 +188,7 @@ def _named(name: str, refusal: Outcome | None) -> dict[str, Outcome]:
 
 def _unfit_topic(context: ControllerContext, topic: WantedTopic) -> Outcome | None:
     if topic.name in context.metadata.topics:
-        return None  # Refused with the same message everywhere.
+        return None  # Refused with the same message in both modes.
     if topic.assignments:
         return _unfit_lists(topic)
     server = context.server
@@ -263,12 +263,12 @@ def _unfit_additions(
     )
 
 
-# The phases of a move in ZooKeeper mode (KIP-455): what the controller does, in which order.
+# Phases of a move in ZooKeeper mode (KIP-455), in the order of the controller.
 #
 # U writes the new lists and stops replicas that an override dropped. A, while replicas are missing in the ISR, sends
 # the lists to all brokers under a new leader epoch. B, once the whole target is in sync, moves the leader into the
-# target, takes the removed replicas out of the ISR and off their disks, and only then shortens the topic's znode: so a
-# successor that takes over in between still finds what is to be done, and can repeat any phase.
+# target, removes the removed replicas from the ISR and their disks, and only then shortens the topic's znode: so a
+# successor that takes over in between still finds the remaining work, and can repeat any phase.
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,21 +281,21 @@ class WriteLists:
 
 @dataclass(frozen=True, slots=True)
 class WriteState:
-    """Write leader and ISR into the state znode of a partition; then brokers know of the record."""
+    """Write leader and ISR into the state znode of a partition, then inform brokers of the record."""
 
     record: PartitionChanged
 
 
 @dataclass(frozen=True, slots=True)
 class SendMessages:
-    """Send messages about a partition, and stop replicas that are to be removed; all at once."""
+    """Send messages about a partition, and stop replicas to be removed, all at once."""
 
     steps: tuple[PartitionMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveEntry:
-    """Remove a partition from the reassignment znode, if it is there with these replicas."""
+    """Remove a partition from the reassignment znode, if its entry has these replicas."""
 
     topic_partition: TopicPartition
     replicas: tuple[int, ...]
@@ -314,7 +314,7 @@ class Move:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is to be moved, or the whole target is in sync."""
+        """Whether there is nothing to move, or the whole target is in sync."""
         is_idle = not self.wanted.adding and not self.wanted.removing
         return is_idle or set(self.wanted.target) <= set(self.partition.isr)
 
@@ -326,7 +326,7 @@ def move_to(sources: tuple[int, ...], target: tuple[int, ...]) -> OngoingReassig
 
 
 def effects_of(context: ControllerContext, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
-    """Everything to be done for a move now: U if the lists are new, and then A or B."""
+    """All effects that are due for a move: U if the lists are new, and then A or B."""
     work = _Work(context, move.partition, controller_epoch)
     unneeded = without(move.present.replicas, move.wanted.replicas)
     if move.present != move.wanted:
@@ -340,7 +340,7 @@ def effects_of(context: ControllerContext, move: Move, controller_epoch: int) ->
 
 
 def _begin(work: _Work, wanted: OngoingReassignment) -> None:
-    """Phase A."""
+    """Phase A: send the lists to the replicas under a new leader epoch."""
     work.change(PartitionUpdate(replicas=wanted.replicas, adding=wanted.adding, removing=wanted.removing))
     settled = work.step(wanted, without(wanted.replicas, wanted.adding))
     added = replace(work.step(wanted, wanted.adding), is_new=True)
@@ -350,7 +350,7 @@ def _begin(work: _Work, wanted: OngoingReassignment) -> None:
 
 
 def _finish(work: _Work, wanted: OngoingReassignment) -> None:
-    """Phase B."""
+    """Phase B: complete the move."""
     target = wanted.target
     final = OngoingReassignment(target, (), ())
     in_sync = tuple(broker for broker in wanted.removing if broker in work.partition.isr)
@@ -371,7 +371,7 @@ def _finish(work: _Work, wanted: OngoingReassignment) -> None:
 
 @dataclass(slots=True)
 class _Work:
-    """A partition while its effects are put together: each of them starts from what the one before has made."""
+    """A partition while its effects are collected; each effect starts from the state after the one before."""
 
     context: ControllerContext
     partition: PartitionState
@@ -385,7 +385,7 @@ class _Work:
         self.effects = []
 
     def change(self, update: PartitionUpdate) -> None:
-        """Apply an update under a new leader epoch, whether the leader changes or not."""
+        """Apply an update under a new leader epoch, even if the leader stays."""
         key = self.partition.topic_partition
         change = change_of(self.context, self.partition, update) or PartitionChanged(key)
         self._write(change)
@@ -396,7 +396,7 @@ class _Work:
         self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
 
     def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment) -> tuple[PartitionMessage, ...]:
-        """Take brokers out of the ISR one by one, each under a new leader epoch; how each of them is stopped before."""
+        """Remove brokers from the ISR one by one, each under a new leader epoch; return the messages that stop them before."""
         leaving = []
         for broker in brokers:
             leaving.append(self.stopping(lists, (broker,), delete=False))
@@ -425,7 +425,7 @@ class _Work:
         self.effects.append(SendMessages(steps))
 
     def step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionMessage:
-        """The partition as it is now, with these lists, for these brokers."""
+        """The message about the partition as it is now, with these lists, for these brokers."""
         step = message_of(self.context.metadata, self.partition, self.controller_epoch, told)
         return replace(step, replicas=lists.replicas, adding=lists.adding, removing=lists.removing)
 

@@ -1,7 +1,7 @@
-"""The znodes of a twin in ZooKeeper mode: read, cached with their versions, written together or not at all.
+"""Znodes of a twin in ZooKeeper mode: read, cached with their versions, written all or nothing.
 
-`Znodes` names the operations on ZooKeeper that a controller needs. `ZnodeCache` keeps values and versions, so that
-a controller changes only what it has seen. `ZooKeeperLog` takes the place of the metadata log: ZooKeeper has no
+`Znodes` has the operations on ZooKeeper that a controller needs. `ZnodeCache` keeps values and versions, so that
+a controller changes only what it has read. `ZooKeeperLog` takes the place of the metadata log: ZooKeeper has no
 log, only the current state.
 """
 
@@ -51,7 +51,7 @@ from kreassign.wire.control import base64_id
 
 
 class Znode(NamedTuple):
-    """A znode as it was read. `created` is the transaction that created it, another one each time."""
+    """A znode as it was read. `created` is the id of the transaction that created it, unique per creation."""
 
     content: bytes
     version: int
@@ -60,7 +60,7 @@ class Znode(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a znode below one that is there. A sequential one gets a number behind its path."""
+    """Create a child of an existing znode. A sequential one gets a number appended to its path."""
 
     path: str
     content: bytes = b""
@@ -70,7 +70,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Give a znode other content, if it is of this version."""
+    """Set the content of a znode, if it has this version."""
 
     path: str
     content: bytes
@@ -79,7 +79,7 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a znode that has none below it."""
+    """Delete a znode without children."""
 
     path: str
 
@@ -90,21 +90,21 @@ Write = Create | Set | Delete
 class Znodes(Protocol):
     """The tree below the chroot of a cluster, seen by one candidate for controller.
 
-    `on_news` is called, from any thread, when something that is waited for may have changed.
+    `on_news` is called, from any thread, when a watched znode may have changed.
     """
 
     on_news: Callable[[], None]
 
     def get(self, path: str) -> Znode | None:
-        """A znode; None if there is none."""
+        """The znode at a path; None if there is none."""
         ...
 
     def children(self, path: str) -> tuple[str, ...]:
-        """The names below a znode, sorted; none if there is no such znode."""
+        """The sorted names of a znode's children; empty if there is no such znode."""
         ...
 
     def elect(self, broker_id: int, now_ms: int) -> int | None:
-        """Become the controller with the next epoch, and return that; None if there is a controller."""
+        """Become the controller; return the next epoch, or None if there is a controller."""
         ...
 
     def resign(self) -> None:
@@ -112,22 +112,22 @@ class Znodes(Protocol):
         ...
 
     def write(self, writes: tuple[Write, ...]) -> None:
-        """Write as the controller elected here, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
+        """Write as the elected controller, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
         ...
 
     def watch(self, path: str) -> bool:
         """Call `on_news` once when a znode (of `paths.LISTS`: its children) changes.
 
-        False if it is watched already, so that there is no need to read it.
+        False if it is watched already, so there is no need to read it.
         """
         ...
 
     def has_new_session(self) -> bool:
-        """Whether, since this was last asked, the session ended with all that hung on it, and another began."""
+        """Whether the session and its ephemeral znodes were replaced by a new session since the last call."""
         ...
 
 
-# The cache of a controller: values and versions of znodes as they were last read or written.
+# The cache of a controller: values and versions of znodes as last read or written.
 
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
@@ -137,7 +137,7 @@ _OWNERS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
 
 @dataclass(slots=True)
 class ZnodeCache:
-    """Topics, partition states and configurations as they were last read or written, and versions by path."""
+    """Topics, partition states and configurations as last read or written, and versions by path."""
 
     topics: dict[str, TopicZnode] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionStateZnode] = field(default_factory=dict)
@@ -166,19 +166,19 @@ class ZnodeCache:
             self._note(path, found.content, found.version)
 
     def read_topic(self, znodes: Znodes, name: str) -> None:
-        """Read a topic again: its lists, its configuration, and whether it has a place for the states of partitions."""
+        """Read a topic again: its lists, its configuration, and whether it has the parent znode of partition states."""
         topic = paths.topic_path(name)
         for path in (topic, f"{topic}/partitions", paths.config_path(ConfigResource.topic(name))):
             self.read(znodes, path)
 
     def forget_topic(self, name: str) -> None:
-        """Take note that a topic's znodes are gone."""
+        """Drop the deleted znodes of a topic from the cache."""
         topic = paths.topic_path(name)
         for path in [one for one in self.versions if one == topic or one.startswith(f"{topic}/")]:
             self._forget(path)
 
     def lists(self, key: TopicPartition) -> OngoingReassignment:
-        """The lists of a partition; empty ones if it does not exist."""
+        """The lists of a partition; empty if it does not exist."""
         topic = self.topics.get(key.topic)
         if topic is None:
             return OngoingReassignment((), (), ())
@@ -194,7 +194,7 @@ class ZnodeCache:
         return tuple(TopicPartition(name, number) for name, numbers in every for number in sorted(numbers))
 
     def records(self) -> Iterator[Record]:
-        """What makes the metadata of a cluster that has these znodes; its brokers are left out."""
+        """Records that produce the metadata of a cluster with these znodes; its brokers are left out."""
         for resource, values in sorted(self.configs.items()):
             if resource.type is ResourceType.BROKER or resource.name in self.topics:
                 yield from (ConfigChanged(resource, name, value) for name, value in values.items())
@@ -204,11 +204,11 @@ class ZnodeCache:
             yield from (self.created(key) for key in keys if key in self.states)
 
     def topic_created(self, name: str) -> TopicCreated:
-        """A topic as its znode has it."""
+        """The record of a topic from its znode."""
         return TopicCreated(name, _uuid(name, self.topics[name].topic_id))
 
     def created(self, key: TopicPartition) -> PartitionCreated:
-        """A partition that has a state, as its znodes have it; its brokers know best in which directories it is."""
+        """The record of a partition from its znodes, without directories: its brokers know them best."""
         lists, state = self.lists(key), self.states[key]
         return PartitionCreated(
             key,
@@ -225,7 +225,7 @@ class ZnodeCache:
     # --- writing ----------------------------------------------------------------------------------------------
 
     def writes(self, records: Iterable[Record], controller_epoch: int) -> tuple[Write, ...]:
-        """What keeps records. Lists of partitions that exist are left as they are: see `lists_written`."""
+        """The writes that store records. Lists of existing partitions are left as they are: see `lists_written`."""
         writes: list[Write] = []
         configs: dict[ConfigResource, dict[str, str]] = {}
         topics: dict[str, TopicZnode] = {}
@@ -247,17 +247,17 @@ class ZnodeCache:
                     known = configs.setdefault(resource, dict(self.configs.get(resource, {})))
                     _configure(known, record)
                 case _:
-                    pass  # Brokers hang on sessions, not on what is written.
+                    pass  # Brokers depend on sessions, not on written znodes.
         changed = [self._config_written(resource, values) for resource, values in configs.items()]
         return (*self._topics_written(topics), *writes, *(write for pair in changed for write in pair))
 
     def lists_written(self, key: TopicPartition, lists: OngoingReassignment) -> tuple[Write, ...]:
-        """Other lists of a partition."""
+        """The writes that change the lists of a partition."""
         topic = self.topics[key.topic].with_partition(key.partition, lists)
         return self._topics_written({key.topic: topic})
 
     def note_written(self, writes: Iterable[Write]) -> None:
-        """Take note of what was written."""
+        """Apply completed writes to the cache."""
         for write in writes:
             match write:
                 case Create(path, content):
@@ -330,7 +330,7 @@ class ZnodeCache:
 
 
 def first_znodes() -> tuple[str, ...]:
-    """What every cluster has before anything else, from the root on."""
+    """Paths that every cluster has before anything else, from the root on."""
     return (
         "/brokers", paths.BROKER_IDS, paths.TOPICS, "/admin", paths.DELETE_TOPICS, paths.CONFIG,
         f"{paths.CONFIG}/topics", f"{paths.CONFIG}/brokers", paths.CONFIG_CHANGES, "/cluster",
@@ -369,7 +369,7 @@ def _resource(kind: str, name: str) -> ConfigResource:
 
 
 def _uuid(name: str, topic_id: str | None) -> str:
-    if topic_id is None:  # Written before Kafka 2.8. Everybody who reads it must come to the same id.
+    if topic_id is None:  # Written before Kafka 2.8. All readers must derive the same id.
         return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
     return str(uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))
 
@@ -378,7 +378,7 @@ def _uuid(name: str, topic_id: str | None) -> str:
 
 
 class ZooKeeperLog:
-    """Records as znodes, written by the active controller. Call `become_controller` before the twin is made."""
+    """Records as znodes, written by the active controller. Call `become_controller` before the twin is created."""
 
     def __init__(self, znodes: Znodes, blueprint: Blueprint) -> None:
         self.znodes = znodes
@@ -390,7 +390,7 @@ class ZooKeeperLog:
 
     def become_controller(self, broker_id: int, now_ms: int) -> bool:
         """Let a broker of this twin become the controller and read everything; False if there is another controller."""
-        self.znodes.has_new_session()  # Whatever session there was, this one counts from now on.
+        self.znodes.has_new_session()  # Reset: only a session after this one counts as new.
         self.znodes.resign()
         epoch = self.znodes.elect(broker_id, now_ms)
         self.is_active_controller = epoch is not None
@@ -402,16 +402,16 @@ class ZooKeeperLog:
         return True
 
     def check_epoch(self) -> None:
-        """Notice if another controller has been elected, or the znode of this one was deleted by hand."""
+        """Notice the election of another controller, or the deletion of this one's znode by hand."""
         has_new_session, epoch = self.znodes.has_new_session(), self.znodes.get(paths.CONTROLLER_EPOCH)
         is_latest = epoch is not None and parse_controller_epoch(epoch.content) == self.controller_epoch
         if has_new_session or not is_latest or self.znodes.get(paths.CONTROLLER) is None:
             self.is_active_controller = False
 
     def read(self) -> Iterator[Record]:
-        """What makes the metadata as it is; nothing if ZooKeeper has no topics or settings yet.
+        """Records that produce the present metadata; none if ZooKeeper has no topics or settings yet.
 
-        Brokers and their directories are those of the blueprint, which has them nowhere else.
+        Brokers and their directories come from the blueprint, their only source.
         """
         if not self.controller_epoch:
             raise InputError("this ZooKeeper has another active controller; end that twin first")
@@ -422,11 +422,11 @@ class ZooKeeperLog:
             yield from self.cache.records()
 
     def append(self, records: Iterable[Record]) -> None:
-        """Keep the records of one decision, all of them or none. Raises `ControllerMoved`."""
+        """Write the records of one decision, all of them or none. Raises `ControllerMoved`."""
         kept = tuple(records)
         try:
             self.write(self.cache.writes(kept, self.controller_epoch))
-        except StaleZnode:  # An operator or a tool wrote there, too; who writes last wins.
+        except StaleZnode:  # An operator or a tool wrote there, too; the last writer wins.
             self.cache.load(self.znodes)
             self.write(self.cache.writes(kept, self.controller_epoch))
 
@@ -444,7 +444,7 @@ class ZooKeeperLog:
         self.cache.note_written(writes)
 
     def write_lists(self, key: TopicPartition, lists: OngoingReassignment) -> None:
-        """Write other lists of a partition, if they are others. Raises `ControllerMoved`."""
+        """Write the lists of a partition, if they changed. Raises `ControllerMoved`."""
         if lists == self.cache.lists(key):
             return
         try:
@@ -459,7 +459,7 @@ class ZooKeeperLog:
         self.znodes.resign()
 
     def _prepare(self) -> None:
-        """Create what every cluster has and this one has not yet."""
+        """Create the znodes that every cluster has and this one lacks."""
         cluster_id = json.dumps({"version": "1", "id": self._blueprint.cluster_id}, separators=(",", ":"))
         contents = {**dict.fromkeys(first_znodes(), b""), paths.CLUSTER_ID: cluster_id.encode()}
         missing = tuple(Create(path, content) for path, content in contents.items() if self.znodes.get(path) is None)
@@ -467,11 +467,11 @@ class ZooKeeperLog:
             self.znodes.write(missing)
 
 
-# The brokers of a twin: each has a znode that lasts as long as its session.
+# Brokers of a twin: each has a znode that lasts as long as its session.
 
 
 class Registrations:
-    """`/brokers/ids`: brokers in service, with the address that clients can use."""
+    """`/brokers/ids`: brokers in service, with the address for clients."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
         self._core = core
@@ -487,12 +487,12 @@ class Registrations:
                 self.register(broker_id)
 
     def address_of(self, broker_id: int) -> Address:
-        """Where a broker is, or will be, registered to be reached."""
+        """The address at which a broker is, or will be, registered."""
         known = self._core.metadata.brokers[broker_id]
         return self._addresses.get(broker_id) or Address(known.host, known.port)
 
     def register(self, broker_id: int) -> None:
-        """A broker came into service."""
+        """Register a broker that came into service."""
         known = self._core.metadata.brokers[broker_id]
         host, port = self.address_of(broker_id)
         content = format_broker(BrokerZnode(broker_id, host, port, known.rack), self._core.now_ms)
@@ -501,7 +501,7 @@ class Registrations:
             self._log.znodes.write((Create(path, content, is_ephemeral=True),))
 
     def unregister(self, broker_id: int) -> None:
-        """A broker went out of service."""
+        """Unregister a broker that went out of service."""
         path = paths.broker_path(broker_id)
         if self._log.znodes.get(path) is not None:
             self._log.znodes.write((Delete(path),))
