@@ -1,1 +1,1 @@
-"""What a node answers, as functions of the request: one function per Kafka API, one module per subject."""
+"""Answers of a node, as functions of the request: one function per Kafka API, one module per subject."""

@@ -109,7 +109,7 @@ def _cluster_refused(code: int, text: str) -> Message:
     return _CLUSTER_RESPONSE(
         error_code=code,
         error_message=text,
-        endpoint_type=Endpoint.BROKER.value,  # Whatever was asked for: Kafka leaves the field as it is.
+        endpoint_type=Endpoint.BROKER.value,  # Whatever the request asked for: Kafka leaves the field as it is.
         cluster_id="",
         controller_id=-1,
         brokers=[],
@@ -238,7 +238,7 @@ def _unregister_broker(request: Request) -> Message:
         text = request.denial(Operation.ALTER)
         return response(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text)
     outcome = request.cluster.controller.unregister_broker(request.message.broker_id)
-    # Unlike in most answers the text of one that went well is empty, not null.
+    # Unlike in most answers the text of a success is empty, not null.
     return response(error_code=outcome.code, error_message=outcome.message or "")
 
 

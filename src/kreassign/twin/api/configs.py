@@ -1,6 +1,6 @@
 """Describe, change and list configuration: DescribeConfigs, IncrementalAlterConfigs, AlterConfigs, ListConfigResources.
 
-Values are judged, and where a value comes from is decided, in `twin/controller/`.
+Validation of values, and the choice among sources of a value, are in `twin/controller/`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kreassign.twin.controller.described_configs import DescribedConfig, Describ
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
-# What AlterConfigs and IncrementalAlterConfigs have in common: the way to the controller and back.
+# Shared by AlterConfigs and IncrementalAlterConfigs: the command to the controller and its response.
 
 
 def alter_configs(
     request: Request, resources: Iterable[ResourceChanges], *, replaces: bool
 ) -> tuple[ResourceOutcome, ...]:
-    """Have the controller change what the client may change."""
+    """Send the changes that the client is allowed to make to the controller; return the outcome of each resource."""
     command = AlterConfigs(
         tuple(resources),
         None if request.at_controller else request.node.id,
@@ -45,7 +45,7 @@ def alter_configs(
 
 
 def altered_resources(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:
-    """The entries of a response."""
+    """The entries of a response, one per outcome."""
     return [
         entry(
             error_code=one.outcome.code,

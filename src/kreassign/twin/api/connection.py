@@ -1,8 +1,8 @@
-"""A client's connection to a node: decode a request, call its handler, encode the response. Bytes in, bytes out.
+"""A client's connection to a node: decode a request, call its handler, encode the response. No input or output.
 
-The TCP server and the in-process transport both use this, so that they cannot differ. It is also the only place where
-requests and responses get lost, or are refused, delayed or duplicated by a fault: a request can be lost before it is
-executed, or be answered with an error, executed or not; a response can be lost, delayed or duplicated after its
+Shared by the TCP server and the in-process transport, so that they cannot differ. It is also the only place where
+faults affect requests and responses: a request can be lost before it is
+executed, or answered with an error, executed or not; a response can be lost, delayed or duplicated after its
 request has been executed.
 """
 
@@ -34,11 +34,11 @@ from kreassign.wire.codec import (
     request_head,
 )
 
-# Faults of requests on their way to a node, and of responses on their way back.
+# Faults of requests and responses in transit.
 
 
 class Reply(NamedTuple):
-    """What a node sends back: whole frames, or nothing; and whether it closes the connection after that.
+    """A node's answer: whole frames, or nothing; and whether it closes the connection after that.
 
     It is sent after `delay_ms`, and until then nothing else is read from the connection.
     """
@@ -50,12 +50,12 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The connection breaks before the request is executed."""
+    """Break the connection before the request is executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The request is answered with an error on everything in it; it is executed only if `is_executed`."""
+    """Answer the request with an error on every item; execute it only if `is_executed`."""
 
     code: int
     is_executed: bool = False
@@ -65,7 +65,7 @@ RequestFault = Dropped | Refused
 
 
 class FailsOver(Protocol):
-    """A controller, as far as faults of responses need it."""
+    """The part of a controller that response faults need."""
 
     def fail_over(self) -> None:
         """Let the next node become the active controller."""
@@ -73,7 +73,7 @@ class FailsOver(Protocol):
 
 
 class ResponseFault(Protocol):
-    """Something that changes responses."""
+    """A change to responses."""
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
         """The response as the client gets it."""
@@ -82,29 +82,29 @@ class ResponseFault(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The connection breaks instead of a response."""
+    """Break the connection instead of a response."""
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
-        """No response."""
+        """Return no response; close the connection."""
         del controller, reply
         return CLOSED
 
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """The response comes later."""
+    """Delay the response."""
 
     by_ms: int
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
-        """The same response, later."""
+        """The same response, `by_ms` later."""
         del controller
         return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicated:
-    """The response comes twice; the client takes the second for the response to its next request."""
+    """Send the response twice; the client takes the second for the response to its next request."""
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
         """The same response twice."""
@@ -114,22 +114,22 @@ class Duplicated:
 
 @dataclass(frozen=True, slots=True)
 class LostInFailover:
-    """The controller executes the request, then another one takes over, and the response never comes."""
+    """Let the controller execute the request, then fail over; the response never comes."""
 
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
-        """No response from a controller that is no longer active."""
+        """Fail over; return no response."""
         del reply
         controller.fail_over()
         return CLOSED
 
 
 CLOSED = Reply(b"", is_last=True)
-"""The node closes the connection."""
+"""No answer: the node closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedResponses:
-    """Which requests or responses are affected: those of one API or (None) any, to or from one node or any."""
+    """Affected requests or responses: those of one API or (None) any, to or from one node or any."""
 
     api_key: int | None = None
     node_id: int | None = None
@@ -146,21 +146,21 @@ class _ActiveFault(NamedTuple):
 
 
 class ResponseFaults:
-    """The faults that are active."""
+    """The active faults of requests and responses."""
 
     def __init__(self) -> None:
         self._active: list[_ActiveFault] = []
 
     def add(self, fault: ResponseFault | RequestFault, affected: AffectedResponses, *, hits_once: bool) -> None:
-        """Change the next such request or response (`hits_once`), or all of them until the fault is removed."""
+        """Affect the next matching request or response (`hits_once`), or all of them until the fault is removed."""
         self._active.append(_ActiveFault(fault, affected, hits_once))
 
     def remove(self, fault: ResponseFault | RequestFault, affected: AffectedResponses) -> None:
-        """Remove a fault. Nothing happens if it is not active, or has hit already."""
+        """Remove a fault. Does nothing if the fault is not active, or has hit already."""
         self._active = [one for one in self._active if one[:2] != (fault, affected)]
 
     def before(self, node_id: int, api: Api) -> RequestFault | None:
-        """What happens to a request that a node is about to get; of several faults the one that is oldest."""
+        """The fault that affects a request to a node; the oldest of several, None if there is none."""
         for one in self._active:
             if isinstance(one.fault, Dropped | Refused) and (api, node_id) in one.affected:
                 if one.hits_once:
@@ -169,7 +169,7 @@ class ResponseFaults:
         return None
 
     def apply(self, controller: FailsOver, node_id: int, api: Api, reply: Reply) -> Reply:
-        """The response of a node as the client gets it, after all faults that affect it."""
+        """The response as the client gets it, after all matching faults."""
         if not self._active:
             return reply
         hitting = [one for one in self._active if (api, node_id) in one.affected]
@@ -182,13 +182,13 @@ class ResponseFaults:
 
 
 class ConnectedCluster(ServedCluster, Protocol):
-    """A cluster whose requests and responses may be lost, and more, on their way."""
+    """A cluster with faults of requests and responses."""
 
     response_faults: ResponseFaults
 
 
 class _SaslStage(Enum):
-    """How far a client is with SASL."""
+    """Stage of a client's SASL authentication."""
 
     GREETING = auto()
     TOKENS_IN_MESSAGES = auto()
@@ -197,9 +197,9 @@ class _SaslStage(Enum):
 
 
 class Connection:
-    """The state that a node keeps for a connection. Requests are answered in the order in which they come.
+    """The state that a node keeps for a connection. Requests are answered in order of arrival.
 
-    `name` is how Kafka's messages show the connection.
+    `name` is the connection in Kafka's messages.
     """
 
     def __init__(self, cluster: ConnectedCluster, node: Node, name: str) -> None:
@@ -209,7 +209,7 @@ class Connection:
         self._stage = _SaslStage.DONE if node.listener.users is None else _SaslStage.GREETING
 
     def answer(self, payload: bytes) -> Reply:
-        """The response to a frame's payload; `ProtocolViolation` where a real node would close the connection."""
+        """Answer a frame's payload; `ProtocolViolation` if a real node would close the connection."""
         if self._stage is _SaslStage.BARE_TOKENS:
             return self._bare_token(payload)
         head = request_head(payload)
@@ -253,7 +253,7 @@ class Connection:
     def _executed(self, request: Request, handler: Handler) -> Message:
         try:
             return not_controller_refusal(request, handler.api) or handler.handle(request)
-        except ControllerMoved as moved:  # Another controller was elected, which this one finds out when it writes.
+        except ControllerMoved as moved:  # Another controller was elected; this one notices when it writes.
             refused = not_controller_refusal(request, handler.api)
             if refused is None:
                 raise ProtocolViolation(f"{handler.api} needs a controller, and there is none here") from moved
@@ -276,7 +276,7 @@ class Connection:
         response = api.SASL_HANDSHAKE.response(
             error_code=NONE if is_known else UNSUPPORTED_SASL_MECHANISM, mechanisms=[SASL_MECHANISM]
         )
-        # After a handshake in version 0 the tokens come as they are, after one in version 1 as messages (KIP-152).
+        # After a handshake in version 0 the tokens come bare, after one in version 1 as messages (KIP-152).
         self._stage = _SaslStage.BARE_TOKENS if received.version == 0 else _SaslStage.TOKENS_IN_MESSAGES
         return Reply(encode_response(received.version, response, received.correlation_id), is_last=not is_known)
 

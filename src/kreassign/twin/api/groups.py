@@ -1,7 +1,7 @@
 """Find, list, describe and delete consumer groups, and keep their offsets.
 
-FindCoordinator, ListGroups, DescribeGroups, DeleteGroups, OffsetCommit, OffsetFetch; how members join and leave is in
-`group_membership.py`. The broker that leads a group's partition of `__consumer_offsets` is its coordinator; other
+FindCoordinator, ListGroups, DescribeGroups, DeleteGroups, OffsetCommit, OffsetFetch; `group_membership.py` has how
+members join and leave. The broker that leads a group's partition of `__consumer_offsets` is its coordinator; other
 brokers answer NOT_COORDINATOR.
 """
 
@@ -32,7 +32,7 @@ from kreassign.twin.groups import NO_OFFSET, Claim, Group, GroupState, Member, O
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
-# Which broker coordinates a group, and whether this client may ask this broker about it.
+# Coordinator of a group, and whether this client may ask this broker about the group.
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _OFFSETS_PARTITIONS_KEY = "offsets.topic.num.partitions"
@@ -45,7 +45,7 @@ _OFFSETS_TOPIC_CONFIGS = (
 
 
 def group_refusal(request: Request, group_id: str, operation: Operation = Operation.READ) -> int:
-    """Why this node does not answer about a group; NONE if it does."""
+    """The error code if this node does not answer about a group; NONE if it does."""
     if not request.allows_group(operation, group_id):
         return GROUP_AUTHORIZATION_FAILED
     return NONE if coordinator_of(request, group_id) == request.node.id else NOT_COORDINATOR
@@ -62,7 +62,7 @@ def coordinator_of(request: Request, group_id: str) -> int | None:
 
 
 def create_offsets_topic(request: Request) -> None:
-    """Create the topic in which brokers keep groups, as they do when the first coordinator is looked for."""
+    """Create `__consumer_offsets`, as brokers do on the first lookup of a coordinator."""
     static = request.context.server.static
     live = sum(not broker.fenced for broker in request.metadata.brokers.values())
     factor = int(static.get(_OFFSETS_FACTOR_KEY, min(3, live)))
@@ -73,7 +73,7 @@ def create_offsets_topic(request: Request) -> None:
 
 
 def claim_of(message: Message) -> Claim:
-    """As whom a member asks."""
+    """The identity that a member claims in a message."""
     return Claim(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
 
 
@@ -111,7 +111,7 @@ def _find_coordinator(request: Request) -> Message:
 
 
 def _found_coordinator(request: Request, key: str) -> tuple[int, dict[str, object]]:
-    """The code, and the node."""
+    """The error code, and the fields of the coordinator's node."""
     kind = request.message.key_type if request.version >= 1 else _GROUP_KEY
     nobody: dict[str, object] = {"node_id": -1, "host": "", "port": -1}
     if kind not in (_GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY):
@@ -421,7 +421,7 @@ _FoundOffsets = tuple[str, UUID, list[tuple[TopicPartition, Offset, int]]]
 
 
 def _fetched_topics(request: Request, group_id: str, topics: Iterable[Message] | None) -> list[_FoundOffsets]:
-    """Name, id and offsets of the topics that are asked for, or (None) of all that the group has offsets of."""
+    """Name, id and offsets of the requested topics, or (None) of all topics with offsets of the group."""
     groups, now_ms = request.cluster.groups, request.cluster.now_ms
     if topics is None:
         return _all_offsets(request, groups.fetch(group_id, None, now_ms))
@@ -435,7 +435,7 @@ def _fetched_topics(request: Request, group_id: str, topics: Iterable[Message] |
 
 
 def _asked_offsets(request: Request, topic: Message) -> tuple[str, UUID, int]:
-    """Name and id of a topic, and why its offsets are not shown."""
+    """Name and id of a topic, and the error code if its offsets are not shown."""
     name, topic_id = "", _NO_ID
     if request.version < _FIRST_FETCH_WITH_TOPIC_IDS:
         name = topic.name

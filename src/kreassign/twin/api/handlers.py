@@ -1,6 +1,6 @@
-"""Every API that the twin answers: the handlers of all rooms. A room registers its own at its end.
+"""Handlers of every API that the twin answers. Each module registers its own at its end.
 
-Which versions a node offers depends on the release (`twin/version.py`).
+The versions that a node offers depend on the release (`twin/version.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROOMS = (
 )
 
 HANDLERS: tuple[Handler, ...] = tuple(handler for room in _ROOMS for handler in room.HANDLERS)
-"""One per API."""
+"""One handler per API."""
 
 HANDLERS_BY_KEY = {handler.api.key: handler for handler in HANDLERS}
-"""The handlers by the number of their API."""
+"""The handlers by API key."""

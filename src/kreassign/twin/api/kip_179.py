@@ -1,7 +1,7 @@
-"""Answer the APIs that KIP-179 proposed and no Kafka has, where the twin was started with them.
+"""Answer the APIs that KIP-179 proposed and no Kafka has, if the twin was started with them.
 
 AlterPartitionCounts, AlterReplicationFactors, ReassignPartitions, ReplicaStatus. `model/topic_changes.py` decides
-upon a view of this node's cluster; what is legal goes the way of Kafka's own APIs, with their refusals.
+from a view of this node's cluster; valid requests are executed by Kafka's own APIs, with their refusals.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from kreassign.twin.metadata import PartitionState, TopicState
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
-# The view of this node's cluster that decisions about topics are based on.
+# The view of this node's cluster for decisions about topics.
 
 
 def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
-    """These topics, if they exist, and all brokers with their copies; those of a broker that is down are unknown."""
+    """These topics, if they exist, and all brokers with their copies; copies of a broker that is down are unknown."""
     metadata, context = request.metadata, request.context
     found = {name: _seen_topic(metadata.topics[name]) for name in names if name in metadata.topics}
     brokers = [
@@ -156,7 +156,7 @@ def _factors_command(decided: Mapping[str, dict[TopicPartition, tuple[int, ...]]
 
 
 def _first_failure(topic: TopicOutcomes) -> Outcome:
-    """A topic fails with the first refusal, if the controller refuses any of its partitions after all."""
+    """The outcome of a topic: its first refused partition, if the controller refuses any."""
     return next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
 
 

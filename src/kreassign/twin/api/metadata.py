@@ -26,20 +26,20 @@ from kreassign.twin.metadata import BrokerState, ClusterMetadata, PartitionState
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
-# What brokers show of brokers, topics and partitions, whatever the API.
+# Brokers, topics and partitions as brokers show them in any API.
 
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 def live_brokers(metadata: ClusterMetadata) -> list[BrokerState]:
-    """The brokers that are registered and not fenced, by id."""
+    """The registered and unfenced brokers, by id."""
     return [
         metadata.brokers[broker_id] for broker_id in sorted(metadata.brokers) if not metadata.brokers[broker_id].fenced
     ]
 
 
 def metadata_brokers(request: Request) -> list[Message]:
-    """The live brokers as Metadata tells them."""
+    """The live brokers as Metadata lists them."""
     entry = api.METADATA.response.MetadataResponseBroker
     brokers = []
     for broker in live_brokers(request.metadata):
@@ -49,22 +49,22 @@ def metadata_brokers(request: Request) -> list[Message]:
 
 
 def shown_controller(request: Request) -> int:
-    """What a broker gives for the controller's id."""
+    """The controller id that a broker shows to clients."""
     return request.cluster.controller.advertised_id([one.broker_id for one in live_brokers(request.metadata)])
 
 
 def shown_leader(metadata: ClusterMetadata, partition: PartitionState) -> int:
-    """The leader's id, or -1 if nobody leads or the leader is not registered."""
+    """The leader's id; -1 if there is no leader, or the leader is not registered."""
     return partition.leader if partition.leader in metadata.brokers else NO_LEADER
 
 
 def healthy_brokers(metadata: ClusterMetadata) -> set[int]:
-    """The live brokers of which no log directory failed: all of their replicas are online."""
+    """The live brokers without a failed log directory: all of their replicas are online."""
     return {broker.broker_id for broker in metadata.brokers.values() if not (broker.fenced or broker.failed_dirs)}
 
 
 def offline_replicas(metadata: ClusterMetadata, partition: PartitionState, healthy: set[int]) -> list[int]:
-    """The replicas whose broker is not registered or fenced, or whose log directory failed."""
+    """The replicas on unregistered or fenced brokers, or in failed log directories."""
     if healthy.issuperset(partition.replicas):
         return []  # The usual case, which must be quick: there may be many partitions.
     return [
@@ -79,17 +79,17 @@ def _is_offline(broker: BrokerState | None, directory: str) -> bool:
 
 
 def is_internal(topic: str) -> bool:
-    """Whether Kafka itself keeps its state in this topic."""
+    """Whether Kafka keeps its own state in this topic."""
     return topic in _INTERNAL
 
 
 def unknown_topic_error(topic: str) -> int:
-    """The error code for a topic that is not there: an invalid name has another one."""
+    """The error code of a missing topic: an invalid name has another code."""
     return check_topic_name(topic).code or UNKNOWN_TOPIC_OR_PARTITION
 
 
 def topic_operations(request: Request, topic: str | None) -> set[int]:
-    """Kafka's numbers of what the client may do to a topic."""
+    """Kafka's numbers of the operations that the client may run on a topic."""
     return request.allowed_operations(TOPIC_OPERATIONS, topic or "")
 
 
@@ -208,7 +208,7 @@ def _metadata_partition(request: Request, partition: PartitionState, healthy: se
 
 
 def cluster_operations(request: Request) -> set[int] | None:
-    """Kafka's numbers of what the client may do to the cluster; None where it does not ask for them."""
+    """Kafka's numbers of the operations that the client may run on the cluster; None if it did not ask."""
     if not request.message.include_cluster_authorized_operations:
         return None
     return request.allowed_operations(CLUSTER_OPERATIONS) if request.allows(Operation.DESCRIBE) else set()
@@ -240,7 +240,7 @@ def _describe_topic_partitions(request: Request) -> Message:
     """
     cursor = request.message.cursor
     if any(not topic.name for topic in request.message.topics):
-        # Kafka fails on an empty name, and with it on the whole request.
+        # Kafka fails the whole request on an empty name.
         failed = [_topic_partitions_failed(topic.name, UNKNOWN_SERVER_ERROR) for topic in request.message.topics]
         return _TOPIC_PARTITIONS_RESPONSE(topics=failed, next_cursor=None)
     start = cursor.topic_name if cursor else ""
@@ -270,7 +270,7 @@ def _topic_partitions_page(request: Request, names: list[str]) -> Message:
             )
         topic = request.metadata.topics.get(name)
         if topic is None:
-            # Asked for by name; of all topics none is unknown.
+            # Requested by name; among all topics there is no unknown one.
             topics.append(
                 _topic_partitions_failed(name, unknown_topic_error(name), _topic_partitions_operations(request, name))
             )
@@ -294,7 +294,7 @@ def _topic_partitions_failed(name: str, code: int, operations: int = _NO_OPERATI
 
 
 def _topic_partitions_operations(request: Request, topic: str) -> int:
-    # kafka-python knows this field of other APIs as a set, here as the number that Kafka sends.
+    # kafka-python has this field as a set in other APIs, here as the number that Kafka sends.
     return sum(1 << operation for operation in topic_operations(request, topic))
 
 

@@ -1,7 +1,7 @@
-"""Answer what clients ask about records: Produce, Fetch, ListOffsets, ListTransactions.
+"""Answer requests about records: Produce, Fetch, ListOffsets, ListTransactions.
 
-The twin keeps no records: producing and fetching are refused, there are no transactions, and offsets are computed by
-replication.
+The twin has no records: producing and fetching are refused, there are no transactions, and replication
+computes the offsets.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _offset_at(request: Request, partition: PartitionState, timestamp: int) -> _
     if timestamp in {LATEST_TIERED, EARLIEST_PENDING}:
         return _FoundOffset() if _is_empty(request, partition) else _tiered_offset(request, key, timestamp)
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
-        # The epoch is that of the first record; without any it is the one in which the leader began to lead.
+        # The epoch is that of the first record; without records it is the epoch in which the leader began to lead.
         is_known = _is_empty(request, partition) or partition.leader_epoch == 0
         epoch = partition.leader_epoch if is_known else -1
         start = readings.log_start_offset if timestamp == EARLIEST else readings.local_log_start_offset

@@ -1,4 +1,4 @@
-"""Refuse all items of a request with the same error, item by item, as Kafka makes error responses.
+"""Refuse all items of a request with the same error, item by item, as Kafka builds error responses.
 
 `not_controller_refusal` is the answer of a node that is not the active controller: NOT_CONTROLLER on every item, and
 nothing is executed. In KRaft mode brokers forward requests to the active controller; in ZooKeeper mode the controller
@@ -18,15 +18,15 @@ from kreassign.wire import api
 from kreassign.wire.api import Message
 
 Refuse = Callable[[Request, dict[str, Any]], Message]
-"""Makes the answer; the second argument has `error_code` and `error_message` for every item."""
+"""Builds the answer; the second argument has `error_code` and `error_message` for every item."""
 _FIRST_DELETION_BY_ID = 6
 _NO_ID = UUID(int=0)
 _WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
-"""What fails on single items fails on these alone; only who is not the controller says so at the top, too."""
+"""APIs that put NOT_CONTROLLER at the top, too; other errors of single items appear only on these items."""
 
 
 def refuse_all(request: Request, code: int) -> Message | None:
-    """The answer with this error code, and Kafka's text for it, everywhere; None for an API that has no items."""
+    """The answer with this error code and Kafka's text for it everywhere; None for an API without items."""
     refuse = BY_KEY.get(request.called.key)
     if refuse is None:
         return None
@@ -113,11 +113,11 @@ def _each(entry: Callable[..., Message], number: str, numbers: Iterable[int], fa
     return [entry(**{number: one}, **failed) for one in numbers]
 
 
-# Of answers that only tell something, those about topics, which is where a permission may be missing.
+# Read-only APIs about topics, where a permission may be missing.
 
 
 def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
-    """Brokers are told all the same: without them a client could ask nobody."""
+    """Refuse the topics but list the brokers: without them a client could not connect to any."""
     response = api.METADATA.response
     wanted = request.message.topics
     names = list(request.metadata.topics) if wanted is None else [topic.name for topic in wanted]
@@ -167,14 +167,14 @@ BY_KEY: Mapping[int, Refuse] = {
     api.UNREGISTER_BROKER.key: _unregistered,
     **{known.key: _refused_as_a_whole(known) for known in api.KIP_179_CHANGES},
 }
-"""Every API whose requests can be refused so."""
+"""Every API whose requests can be refused this way."""
 
 
-# Requests for the active controller, at a node that is not it.
+# Requests for the active controller, at a node that is not the active one.
 
 
 def not_controller_refusal(request: Request, called: api.Api) -> Message | None:
-    """The refusal, if the request is for the active controller alone and this node does not pass it on."""
+    """The refusal, if only the active controller takes this request and this node does not forward it; else None."""
     controller = request.cluster.controller
     refuse = (_REFUSALS_OF_CONTROLLERS if request.at_controller else _REFUSALS_OF_BROKERS).get(called.key)
     if refuse is None or controller.takes_requests_at(request.node.id):
@@ -185,13 +185,13 @@ def not_controller_refusal(request: Request, called: api.Api) -> Message | None:
 
 
 def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
-    """In ZooKeeper mode nothing of the request is repeated."""
+    """In ZooKeeper mode the response repeats no item of the request."""
     del request
     return api.ALTER_PARTITION_REASSIGNMENTS.response(responses=[], **failed)
 
 
 def _each_elected(request: Request, failed: dict[str, Any]) -> Message:
-    """In ZooKeeper mode only partitions are refused, without a text, and the answer as a whole is fine."""
+    """In ZooKeeper mode only partitions are refused, without a text, and there is no error at the top."""
     response = BY_KEY[api.ELECT_LEADERS.key](request, {**failed, "error_message": None})
     response.error_code = NONE
     return response
@@ -201,13 +201,13 @@ def _refusals_of(*apis: api.Api) -> dict[int, Refuse]:
     return {known.key: BY_KEY[known.key] for known in apis}
 
 
-# ListPartitionReassignments is not among them: a controller that is not active answers from what it has read.
+# ListPartitionReassignments is not included: an inactive controller answers from what it has read.
 _REFUSALS_OF_CONTROLLERS: Mapping[int, Refuse] = _refusals_of(
     api.CREATE_TOPICS, api.DELETE_TOPICS, api.ALTER_CONFIGS, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
     api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER, *api.KIP_179_CHANGES,
 )  # fmt: skip
 
-# Configurations can be changed through any broker.
+# Any broker can change configurations.
 _REFUSALS_OF_BROKERS: Mapping[int, Refuse] = {
     **_refusals_of(
         api.CREATE_TOPICS,

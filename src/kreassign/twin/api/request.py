@@ -1,4 +1,4 @@
-"""A request as its handler sees it, what the handler may use of the cluster, and the shape of a handler.
+"""A request, the part of the cluster that its handler may use, and the type of a handler.
 
 Handlers read this node's view of the metadata, which may lag, and change the cluster only through its controller,
 its copies and its groups.
@@ -20,11 +20,11 @@ from kreassign.twin.replication.replication import Replication
 from kreassign.twin.version import Endpoint, KafkaVersion
 from kreassign.wire.api import Api, Message
 
-# A request as its handler sees it, and what the handler sees of the cluster.
+# A request and its cluster, as its handler sees them.
 
 
 class ServedCluster(Protocol):
-    """What handlers may use of a cluster. They change it through its controller and its copies, by no other way."""
+    """The part of a cluster that handlers may use. They change it only through its controller and its copies."""
 
     cluster_id: str
     metadata: ClusterMetadata
@@ -40,30 +40,30 @@ class ServedCluster(Protocol):
 
     @property
     def permissions(self) -> Permissions | None:
-        """Who may do what; None if every client may do everything."""
+        """Access rules; None if every client may do everything."""
         ...
 
     @property
     def context(self) -> ControllerContext:
-        """What the controller bases its decisions on."""
+        """The state on which the controller bases its decisions."""
         ...
 
     @property
     def now_ms(self) -> int:
-        """The virtual time."""
+        """The virtual time in milliseconds."""
         ...
 
     @property
     def wall_ms(self) -> int:
-        """The time as brokers tell it to clients."""
+        """The time in milliseconds that brokers report to clients."""
         ...
 
     def metadata_of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
-        """What a node knows, or answers requests of one API from: everything, unless it lags behind the log."""
+        """The metadata that a node knows, or answers requests of one API from: all of it, unless the node lags."""
         ...
 
     def forwarded_metadata_of(self, broker_id: int, api_key: int) -> ClusterMetadata:
-        """What the controller knows to which a broker forwards requests of one API."""
+        """The metadata from which requests of one API that a broker forwards to the controller are answered."""
         ...
 
     def is_running(self, node_id: int) -> bool:
@@ -71,13 +71,13 @@ class ServedCluster(Protocol):
         ...
 
     def address(self, node_id: int, listener: Listener) -> Address:
-        """Where a client finds a node."""
+        """The address of a node for clients of a listener."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks: the principal (`User:name`), and the connection's name as Kafka's messages show it."""
+    """The requesting client: its principal (`User:name`), and the name of its connection in Kafka's messages."""
 
     principal: str
     connection: str
@@ -85,9 +85,9 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A decoded request, the node that received it, and the cluster that the node is part of.
+    """A decoded request, the node that received it, and the cluster of the node.
 
-    `client_id` is what the client calls itself, "" where it does not.
+    `client_id` is the client's own name, "" if it gave none.
     """
 
     cluster: ServedCluster
@@ -100,19 +100,19 @@ class Request:
 
     @property
     def metadata(self) -> ClusterMetadata:
-        """What this node knows of the cluster, perhaps not the latest."""
+        """This node's view of the cluster, which may lag."""
         return self.cluster.metadata_of(self.node.id, self.called.key)
 
     @property
     def forwarded_metadata(self) -> ClusterMetadata:
-        """What the controller knows that answers: this node, or the one to which this broker forwards the request."""
+        """The view of the answering controller: this node, or the one to which this broker forwards the request."""
         if self.at_controller:
             return self.metadata
         return self.cluster.forwarded_metadata_of(self.node.id, self.called.key)
 
     @property
     def context(self) -> ControllerContext:
-        """What this node knows, with the rules and settings of the cluster."""
+        """This node's view, with the rules and settings of the cluster."""
         return replace(self.cluster.context, metadata=self.metadata)
 
     @property
@@ -121,16 +121,16 @@ class Request:
         return self.node.endpoint is Endpoint.CONTROLLER
 
     def address(self, node_id: int) -> Address:
-        """Where a client that uses this listener finds another node."""
+        """Address of another node for a client of this listener."""
         return self.cluster.address(node_id, self.node.listener)
 
     def allows(self, operation: Operation, topic: str | None = None) -> bool:
-        """Whether the client may do this to a topic, or (topic None) to the cluster."""
+        """Whether the client may run an operation on a topic, or (topic None) on the cluster."""
         permissions = self.cluster.permissions
         return permissions is None or permissions.allows(self.client.principal, operation, topic)
 
     def allows_group(self, operation: Operation, group: str) -> bool:
-        """Whether the client may do this to a group."""
+        """Whether the client may run an operation on a consumer group."""
         permissions = self.cluster.permissions
         return permissions is None or permissions.allows_group(self.client.principal, operation, group)
 
@@ -140,11 +140,11 @@ class Request:
         return self.client.connection.partition("-")[2].rpartition(":")[0] or "127.0.0.1"
 
     def allowed_operations(self, operations: frozenset[Operation], topic: str | None = None) -> set[int]:
-        """Kafka's numbers of those operations that the client may do."""
+        """Kafka's numbers of those operations that the client may run."""
         return {int(operation) for operation in operations if self.allows(operation, topic)}
 
     def denial(self, operation: Operation) -> str:
-        """Kafka's message for a request that lacks a permission on the cluster; it quotes the broker's own objects."""
+        """Kafka's message for a missing permission on the cluster; it quotes the broker's own objects."""
         listener = self.node.listener
         return (
             f"Request Request(processor=0, connectionId={self.client.connection}, "
@@ -156,7 +156,7 @@ class Request:
 
 
 class Handler(NamedTuple):
-    """An API, and the function that makes the answer to a request; whether the version is offered is checked before."""
+    """An API, and the function that answers its requests; the version was checked before."""
 
     api: Api
     handle: Callable[[Request], Message]

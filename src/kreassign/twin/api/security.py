@@ -1,6 +1,6 @@
-"""Answer about users: SASL logins, SCRAM credentials, ACLs and client quotas.
+"""Answer requests about users: SASL logins, SCRAM credentials, ACLs and client quotas.
 
-SaslHandshake, SaslAuthenticate, DescribeUserScramCredentials, DescribeAcls, DescribeClientQuotas. Logging in is part
+SaslHandshake, SaslAuthenticate, DescribeUserScramCredentials, DescribeAcls, DescribeClientQuotas. Login is part
 of the connection (`connection.py`); the SASL handlers here answer clients that are logged in or need not log in.
 """
 
@@ -38,7 +38,7 @@ def _sasl_handshake(request: Request) -> Message:
     Left out:
     - Mechanisms other than PLAIN; authenticating again on the same connection.
     """
-    # Reached only when nothing is to be authenticated; before that the connection answers.
+    # Reached only if nothing is to be authenticated; before that the connection answers.
     del request
     return api.SASL_HANDSHAKE.response(error_code=ILLEGAL_SASL_STATE, mechanisms=[])
 
@@ -58,7 +58,7 @@ def _sasl_authenticate(request: Request) -> Message:
     - Sessions that expire: the lifetime is always 0, which means for ever.
     - The pause that a real broker makes before it closes the connection of a client that failed.
     """
-    # Reached only when nothing is to be authenticated; before that the connection answers.
+    # Reached only if nothing is to be authenticated; before that the connection answers.
     del request
     return api.SASL_AUTHENTICATE.response(
         error_code=ILLEGAL_SASL_STATE,

@@ -1,6 +1,6 @@
-"""Create and delete topics, and give them more partitions: CreateTopics, DeleteTopics, CreatePartitions.
+"""Create and delete topics, and add partitions: CreateTopics, DeleteTopics, CreatePartitions.
 
-What is created, and where it is placed, is decided in `twin/controller/topics.py`.
+Validation and placement are in `twin/controller/topics.py`.
 """
 
 from __future__ import annotations

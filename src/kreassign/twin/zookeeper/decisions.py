@@ -396,7 +396,7 @@ class _Work:
         self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
 
     def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment) -> tuple[PartitionMessage, ...]:
-        """Remove brokers from the ISR one by one, each under a new leader epoch; return the messages that stop them before."""
+        """Remove brokers from the ISR one by one, each under a new leader epoch; return the messages that stop them."""
         leaving = []
         for broker in brokers:
             leaving.append(self.stopping(lists, (broker,), delete=False))
