@@ -293,9 +293,9 @@ TYPICAL = Speeds()
 def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
     """The twin of a cluster as its snapshot shows it, with its moves in progress.
 
-    Every log directory has a disk of its own, as large as its used plus its free bytes. Offline directories are
-    left out, so their copies, which are out of sync, are restored to other directories. A broker known only from
-    replica lists is down. Raises InputError if the snapshot contradicts itself.
+    Every log directory has a disk of its own, as large as its used plus its free bytes. Offline directories are left
+    out, so their copies, which are out of sync, are restored to other directories. A broker known only from replica
+    lists is down. Raises InputError if the snapshot contradicts itself.
     """
     held = _held(snapshot)
     known = {seen.broker.id for seen in snapshot.brokers}

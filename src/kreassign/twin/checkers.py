@@ -1,9 +1,8 @@
 """Invariants that hold for every twin after every step, and their checks.
 
-Each invariant is a function of the twin and the step, which yields a sentence for each violation; `CHECKERS`
-lists them. Most look only at what a step changed. Three look at the whole cluster,
-`bytes_add_up`, `throttles_are_kept` and `list_is_progress`: on clusters of more than `LARGE` partitions they do so
-only once in `SAMPLED` records.
+Each invariant is a function of the twin and the step, which yields a sentence for each violation; `CHECKERS` lists
+them. Most look only at what a step changed. Three look at the whole cluster, `bytes_add_up`, `throttles_are_kept` and
+`list_is_progress`: on clusters of more than `LARGE` partitions they do so only once in `SAMPLED` records.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ def leader_is_in_sync(twin: TwinCore, step: Step) -> Iterator[str]:
 
 # No partition loses its last in-sync copy to a reassignment (KIP-455: data is never left without an in-sync replica).
 #
-# Wherever a step changes what is being moved, a broker that was or has just come in sync remains, and the ISR still
-# has every record that all of its members had before. A topic that allows unclean elections has given that up.
+# Wherever a step changes what is being moved, a broker that was or has just come in sync remains, and the ISR still has
+# every record that all of its members had before. A topic that allows unclean elections has given that up.
 
 
 def last_copy_is_kept(twin: TwinCore, step: Step) -> Iterator[str]:
@@ -103,8 +102,8 @@ def _move_lists(partition: PartitionState) -> tuple[tuple[int, ...], ...]:
 
 # The lists of a move are consistent: adding and removing brokers are replicas, and a target remains (KIP-455).
 #
-# The same broker may be in both lists: real controllers write that when an unfinished move is overridden by its
-# former list, and such a move never ends.
+# The same broker may be in both lists: real controllers write that when an unfinished move is overridden by its former
+# list, and such a move never ends.
 
 
 def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
@@ -121,8 +120,8 @@ def adding_is_part_of_target(twin: TwinCore, step: Step) -> Iterator[str]:
 
 # Epochs never go back, and every change raises one, so that brokers and clients recognise outdated requests.
 #
-# Every change of a partition raises its partition epoch. A change of the leader raises the leader epoch, and so does
-# a replica that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows
+# Every change of a partition raises its partition epoch. A change of the leader raises the leader epoch, and so does a
+# replica that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows
 # (KIP-320, KIP-497, KIP-631).
 
 

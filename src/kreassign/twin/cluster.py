@@ -140,8 +140,8 @@ class Twin(TwinCore):
     """A simulated cluster. Not thread-safe: callers take turns.
 
     With a `log` that has records the twin continues from its end. If it begins with tiered topics its brokers have
-    remote storage, else where `settings.server` says so. `make_controller` is called with the core of the
-    twin; without it the controllers are a KRaft quorum.
+    remote storage, else where `settings.server` says so. `make_controller` is called with the core of the twin; without
+    it the controllers are a KRaft quorum.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The core of a twin: metadata and its log, copies on brokers, broker processes, the clock, and a controller.
 
-Every part of the twin depends on the core, the core on none of them. Metadata changes only by `commit`: the records
-of a decision are written to the log, applied, and followed by the brokers. Time passes only by `advance_to`:
-replication reports what happened to copies, and the brokers react.
+Every part of the twin depends on the core, the core on none of them. Metadata changes only by `commit`: the records of
+a decision are written to the log, applied, and followed by the brokers. Time passes only by `advance_to`: replication
+reports what happened to copies, and the brokers react.
 """
 
 from __future__ import annotations
@@ -123,8 +123,7 @@ class Step:
     """The last change: records just applied together, or events that brokers have not reacted to yet.
 
     `before` has the former state of every partition of the records, None if it did not exist; `was_held` has the high
-    watermark before the step of those that existed. `answer` is the response to the request that caused the
-    records.
+    watermark before the step of those that existed. `answer` is the response to the request that caused the records.
     """
 
     records: tuple[Record, ...] = ()
@@ -189,9 +188,9 @@ Observer = Callable[["TwinCore", Step], None]
 class TwinCore:
     """A cluster without its network. Not thread-safe: callers take turns.
 
-    `make_controller` is called last, with this core. `on_event` is the brokers' reaction to an event of
-    one of their copies, `on_record` their reaction to a record, given the former state of its partition;
-    the builder of the cluster sets both.
+    `make_controller` is called last, with this core. `on_event` is the brokers' reaction to an event of one of their
+    copies, `on_record` their reaction to a record, given the former state of its partition; the builder of the cluster
+    sets both.
     """
 
     on_event: Callable[[ReplicaEvent], None]

@@ -1,9 +1,8 @@
 """Consumer groups: which clients may join, the members, and whose commits are accepted.
 
-This is Kafka's classic protocol on a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0`:
-a group has at most one member, so that no member ever waits for others to rejoin. Sessions are checked only when a
-request names their group. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1
-and 3.9.1.
+This is Kafka's classic protocol on a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0`: a group
+has at most one member, so that no member ever waits for others to rejoin. Sessions are checked only when a request
+names their group. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1 and 3.9.1.
 """
 
 from __future__ import annotations

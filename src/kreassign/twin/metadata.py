@@ -192,8 +192,8 @@ class BrokerState:
 class PartitionState:
     """State of a partition at the controller (KIP-455, KIP-966).
 
-    `replicas` is the full list: the target in its order, then the removed ones. `directories` has one directory
-    id per replica. `elr` are eligible leaders outside the ISR, `last_known_elr` other brokers that led last.
+    `replicas` is the full list: the target in its order, then the removed ones. `directories` has one directory id per
+    replica. `elr` are eligible leaders outside the ISR, `last_known_elr` other brokers that led last.
     """
 
     topic_partition: TopicPartition
@@ -272,9 +272,9 @@ class TopicState:
 class ClusterMetadata:
     """Everything that the controller knows, with indices. Only `apply` changes it.
 
-    `offset` counts the records applied. `topic_names` maps topic ids to names. `reassigning` are the partitions
-    with a move in progress, `leaderless` those without a leader, `imbalanced` those not led by their first replica,
-    `hosted` those with a replica on a broker, whether it is registered or not.
+    `offset` counts the records applied. `topic_names` maps topic ids to names. `reassigning` are the partitions with a
+    move in progress, `leaderless` those without a leader, `imbalanced` those not led by their first replica, `hosted`
+    those with a replica on a broker, whether it is registered or not.
     """
 
     brokers: dict[int, BrokerState] = field(default_factory=dict)
@@ -442,8 +442,8 @@ def _changed(
             assert_never(record)
 
 
-# Metadata of nodes that have not read the latest records. A node that is up to date has no copy: it uses
-# the metadata itself. A node gets a copy only when it falls behind.
+# Metadata of nodes that have not read the latest records. A node that is up to date has no copy: it uses the metadata
+# itself. A node gets a copy only when it falls behind.
 
 
 class _StaleView:
@@ -464,8 +464,8 @@ class _StaleView:
 class StaleViews:
     """Metadata views of the nodes that are behind.
 
-    A view holds for a whole node, or for its answers to one API alone: then its other answers are up to date. In
-    place of a node, None stands for all nodes.
+    A view holds for a whole node, or for its answers to one API alone: then its other answers are up to date. In place
+    of a node, None stands for all nodes.
     """
 
     def __init__(self, metadata: ClusterMetadata) -> None:

@@ -1,7 +1,7 @@
 """Scenarios: a cluster described in a few lines of TOML.
 
-docs/reference/scenarios.md explains the language key by key. Partitions are placed at random and have random
-sizes: equal seeds give equal clusters. The table `[security]` names users and permissions. Pure.
+docs/reference/scenarios.md explains the language key by key. Partitions are placed at random and have random sizes:
+equal seeds give equal clusters. The table `[security]` names users and permissions. Pure.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Place:
 
 
 def shares(count: int, spread: float, rng: random.Random) -> Iterator[float]:
-    """Sizes of so many partitions, 1 on average: log-normal with the standard deviation `spread` of the logarithm.
+    """Relative sizes of so many partitions, with mean 1: log-normal; the logarithm has the standard deviation `spread`.
 
     0 makes all equal; with 1 the largest of a hundred partitions is usually about seven times the mean.
     """

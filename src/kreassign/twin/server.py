@@ -3,8 +3,8 @@
 Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
 harm only itself: if it sends no frame, half a frame or garbage, only its own connection waits or closes; if it reads
 slowly, the server stops reading from it until it has caught up; if it sends many requests at once, it takes turns with
-the others. If the process is out of descriptors, the connection of a new client is closed at once and the log says
-why, since in the queue it would wait forever.
+the others. If the process is out of descriptors, the connection of a new client is closed at once and the log says why,
+since in the queue it would wait forever.
 """
 
 from __future__ import annotations

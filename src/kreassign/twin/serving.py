@@ -1,8 +1,8 @@
 """Serve a scenario on ports of this machine.
 
-`serving_scenario` runs in a thread of its own, for programs and tests; `serve_scenario` runs in this thread until it
-is interrupted, for a process that does nothing else. While a twin is served, its control port accepts
-orders from this machine alone, one line each: see `faults.schedule.obey`.
+`serving_scenario` runs in a thread of its own, for programs and tests; `serve_scenario` runs in this thread until it is
+interrupted, for a process that does nothing else. While a twin is served, its control port accepts orders from this
+machine alone, one line each: see `faults.schedule.obey`.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ LOG_FILE = "metadata.log"
 class Serving:
     """Options for serving a scenario.
 
-    The first broker gets `port`, the other nodes the ports after it; 0 picks free ones. `speed` is twin seconds
-    per second; with None time leaps ahead while copies are in progress. `kafka_version` is a release, by default that
-    of the scenario. The metadata is stored in the folder `data_dir` and continued from there, or in `zookeeper`, a
-    connect string, as Kafka 3.9 does. `check` checks all invariants after every step. `trace` gets the requests of a
-    controller in ZooKeeper mode as JSON lines. `faults` are added to those of the scenario. On
-    `control_port` the twin accepts orders (`network.control`); 0 picks a free port. A taken port is an error if
-    `needs_control_port`, else the twin runs without one.
+    The first broker gets `port`, the other nodes the ports after it; 0 picks free ones. `speed` is twin seconds per
+    second; with None time leaps ahead while copies are in progress. `kafka_version` is a release, by default that of
+    the scenario. The metadata is stored in the folder `data_dir` and continued from there, or in `zookeeper`, a connect
+    string, as Kafka 3.9 does. `check` checks all invariants after every step. `trace` gets the requests of a controller
+    in ZooKeeper mode as JSON lines. `faults` are added to those of the scenario. On `control_port` the twin accepts
+    orders (`network.control`); 0 picks a free port. A taken port is an error if `needs_control_port`, else the twin
+    runs without one.
     """
 
     port: int = 0

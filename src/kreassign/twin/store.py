@@ -92,10 +92,10 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-# A metadata log in a file. After a signature come the records, each as a header (length of the body, its checksum,
-# and a checksum of those two) and a body: one byte that says whether the record is the last of its decision, and the
-# record as JSON. Numbers are big-endian. A decision whose last record is missing or cut off never happened; opening the
-# file drops it. Any other mismatch of a checksum is damage, and the file is refused.
+# A metadata log in a file. After a signature come the records, each as a header (length of the body, its checksum, and
+# a checksum of those two) and a body: one byte that says whether the record is the last of its decision, and the record
+# as JSON. Numbers are big-endian. A decision whose last record is missing or cut off never happened; opening the file
+# drops it. Any other mismatch of a checksum is damage, and the file is refused.
 
 SIGNATURE = b"kreassign twin metadata 1\n"
 _NUMBERS = struct.Struct(">II")

@@ -1,8 +1,8 @@
 """Properties of the Kafka release that a twin simulates.
 
-The ranges are those that brokers and controllers of these releases offer. An API that the twin lacks is not offered,
-so that clients do without it as they do with an older broker. Source: Kafka's published
-message definitions of each release, and the answers of real 3.9.1 and 4.3.1 nodes.
+The ranges are those that brokers and controllers of these releases offer. An API that the twin lacks is not offered, so
+that clients do without it as they do with an older broker. Source: Kafka's published message definitions of each
+release, and the answers of real 3.9.1 and 4.3.1 nodes.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any
 from kreassign.errors import ProtocolViolation
 from kreassign.wire.api import API_VERSIONS, Api, Message
 
-# Strictness: Kafka's decoder rejects nulls in non-nullable fields and strings of more than 32,767 bytes. Kafka
-# closes the connection of a client that sends them, and so must a twin. kafka-python's decoder lets every string and
-# list be null and, in flexible versions, of any length, so this is checked afterwards, by the same published message
+# Strictness: Kafka's decoder rejects nulls in non-nullable fields and strings of more than 32,767 bytes. Kafka closes
+# the connection of a client that sends them, and so must a twin. kafka-python's decoder lets every string and list be
+# null and, in flexible versions, of any length, so this is checked afterwards, by the same published message
 # definitions.
 
 MAX_STRING_BYTES = 32_767
@@ -97,8 +97,8 @@ def _snake(name: str) -> str:
 
 # Requests and responses.
 
-# All that kafka-python's decoder raises on malformed bytes, including assertions. A length that was
-# sent as a huge number may also ask for more memory than there is.
+# All that kafka-python's decoder raises on malformed bytes, including assertions. A length that was sent as a huge
+# number may also ask for more memory than there is.
 SENSELESS = (ValueError, IndexError, KeyError, TypeError, struct.error, AssertionError, OverflowError, MemoryError)
 _HEAD = struct.Struct(">hhi")
 _NUMBER_BYTES = 4

@@ -1,9 +1,8 @@
 """A client's connection to a node: decode a request, call its handler, encode the response. No input or output.
 
 Shared by the TCP server and the in-process transport, so that they cannot differ. It is also the only place where
-faults affect requests and responses: a request can be lost before it is
-executed, or answered with an error, executed or not; a response can be lost, delayed or duplicated after its
-request has been executed.
+faults affect requests and responses: a request can be lost before it is executed, or answered with an error, executed
+or not; a response can be lost, delayed or duplicated after its request has been executed.
 """
 
 from __future__ import annotations

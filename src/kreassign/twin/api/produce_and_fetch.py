@@ -1,7 +1,7 @@
 """Answer requests about records: Produce, Fetch, ListOffsets, ListTransactions.
 
-The twin has no records: producing and fetching are refused, there are no transactions, and replication
-computes the offsets.
+The twin has no records: producing and fetching are refused, there are no transactions, and replication computes the
+offsets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A request, the part of the cluster that its handler may use, and the type of a handler.
 
-Handlers read this node's view of the metadata, which may lag, and change the cluster only through its controller,
-its copies and its groups.
+Handlers read this node's view of the metadata, which may lag, and change the cluster only through its controller, its
+copies and its groups.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Answer requests about users: SASL logins, SCRAM credentials, ACLs and client quotas.
 
-SaslHandshake, SaslAuthenticate, DescribeUserScramCredentials, DescribeAcls, DescribeClientQuotas. Login is part
-of the connection (`connection.py`); the SASL handlers here answer clients that are logged in or need not log in.
+SaslHandshake, SaslAuthenticate, DescribeUserScramCredentials, DescribeAcls, DescribeClientQuotas. Login is part of the
+connection (`connection.py`); the SASL handlers here answer clients that are logged in or need not log in.
 """
 
 from __future__ import annotations

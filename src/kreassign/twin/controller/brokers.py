@@ -1,7 +1,7 @@
 """Register, fence and unregister brokers, take failed log directories out of service, store directory ids of replicas.
 
-Each of these changes partitions with a replica on the broker: when a broker goes, it leaves their ISRs and leads
-none of them.
+Each of these changes partitions with a replica on the broker: when a broker goes, it leaves their ISRs and leads none
+of them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ NO_EPOCH = -1
 class Registration:
     """Registration of a broker after a start.
 
-    `previous_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not.
-    `has_live_session`: the broker of the former registration still sends heartbeats, or did until a moment ago.
+    `previous_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not. `has_live_session`:
+    the broker of the former registration still sends heartbeats, or did until a moment ago.
     """
 
     broker_id: int

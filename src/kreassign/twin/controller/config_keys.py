@@ -1,9 +1,8 @@
 """Configuration keys of topics and brokers, and validation of their values, in Kafka's words.
 
-Types, limits and defaults are from Kafka 4.3.1. Broker keys are those whose values are validated; the twin stores
-other keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys
-of a real broker, with their documentation, are in `documented_configs.json`, which
-`python scripts/broker_config_data.py` writes.
+Types, limits and defaults are from Kafka 4.3.1. Broker keys are those whose values are validated; the twin stores other
+keys that can be changed while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are. All keys of a real
+broker, with their documentation, are in `documented_configs.json`, which `python scripts/broker_config_data.py` writes.
 """
 
 from __future__ import annotations
@@ -71,9 +70,8 @@ class ReplicaPairs:
 class Key:
     """One configuration key. `default` is None if it has none.
 
-    `server_keys` are its names in brokers' settings, the most precise first. `fallback` is a broker key,
-    with its default, that replaces `default` in responses. `is_quota` marks keys that brokers do not
-    list until they are set.
+    `server_keys` are its names in brokers' settings, the most precise first. `fallback` is a broker key, with its
+    default, that replaces `default` in responses. `is_quota` marks keys that brokers do not list until they are set.
     """
 
     name: str

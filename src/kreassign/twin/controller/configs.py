@@ -1,8 +1,7 @@
 """Change the dynamic configuration of topics and brokers (IncrementalAlterConfigs and AlterConfigs).
 
-A request is checked twice, as on real clusters: by the broker that received it, which alone validates brokers'
-values, and by the controller, which alone validates topics' values. Requests to the controller's endpoint are checked
-once.
+A request is checked twice, as on real clusters: by the broker that received it, which alone validates brokers' values,
+and by the controller, which alone validates topics' values. Requests to the controller's endpoint are checked once.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ class ResourceChanges:
 class AlterConfigs:
     """A request to change configuration.
 
-    `broker_id` is the broker that received it, None for the controller's endpoint. `replaces` is AlterConfigs:
-    keys that are not named are deleted. `denied` are resources that the client may not change.
+    `broker_id` is the broker that received it, None for the controller's endpoint. `replaces` is AlterConfigs: keys
+    that are not named are deleted. `denied` are resources that the client may not change.
     """
 
     resources: tuple[ResourceChanges, ...]

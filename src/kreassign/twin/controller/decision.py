@@ -24,9 +24,9 @@ from kreassign.twin.metadata import UNASSIGNED, BrokerState, ClusterMetadata, Pa
 class CompletionRule(Enum):
     """Condition for a move to be complete, given the ISR without the removing replicas, which must not be empty.
 
-    `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3):
-    all adding replicas are in it, and if fewer are added than removed, the whole target. `BY_PHASES`: never completed
-    by the rule; a controller in ZooKeeper mode goes through phases of its own.
+    `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3): all
+    adding replicas are in it, and if fewer are added than removed, the whole target. `BY_PHASES`: never completed by
+    the rule; a controller in ZooKeeper mode goes through phases of its own.
     """
 
     V1 = 1
@@ -39,7 +39,7 @@ class CompletionRule(Enum):
 class Rules:
     """The rules of one release, for a freshly formatted cluster.
 
-    `has_eligible_leaders`: it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
+    `has_eligible_leaders`: the cluster keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
     `has_cordoning`: log directories can be cordoned (KIP-1066), which some messages mention.
     `raises_epoch_for_absent`: the leader epoch also rises when a follower that is gone leaves the ISR.
     `places_on_absent`: new replicas may go to brokers that are down, if there are too few others.

@@ -1,8 +1,7 @@
 """Change leaders and in-sync replicas.
 
-Elections on request (ElectLeaders, KIP-460), periodic elections of the controller, and
-AlterPartition, in which a leader proposes an ISR and the controller decides. `partition_change.py` chooses which
-replica becomes leader.
+Elections on request (ElectLeaders, KIP-460), periodic elections of the controller, and AlterPartition, in which a
+leader proposes an ISR and the controller decides. `partition_change.py` chooses which replica becomes leader.
 """
 
 from __future__ import annotations
@@ -249,7 +248,7 @@ def _decide_isr(
 
 
 def _stale_proposal(partition: PartitionState, broker_id: int, proposed: ProposedIsr) -> int:
-    """Error code of outdated epochs: newer ones mean a newer controller, older ones a late leader."""
+    """Error code of the proposed epochs: newer ones mean a newer controller, older ones a late leader; else NONE."""
     if proposed.leader_epoch > partition.leader_epoch or proposed.partition_epoch > partition.partition_epoch:
         return NOT_CONTROLLER
     if proposed.leader_epoch < partition.leader_epoch:

@@ -135,8 +135,8 @@ Item = TypeVar("Item")
 class PartitionUpdate:
     """The update of a partition; None leaves a field as it is.
 
-    `lost` is a broker that died without shutting down, so its data on disk is not trusted. `directory` is
-    a broker and the id of the directory of its replica.
+    `lost` is a broker that died without shutting down, so its data on disk is not trusted. `directory` is a broker and
+    the id of the directory of its replica.
     """
 
     replicas: tuple[int, ...] | None = None

@@ -1,7 +1,7 @@
 """The port to the controller: the calls of nodes, whether its metadata is in KRaft or in ZooKeeper.
 
-Handlers change the cluster only through this port, so that neither mode can be forgotten: a call that one
-mode does not implement is a type error.
+Handlers change the cluster only through this port, so that neither mode can be forgotten: a call that one mode does not
+implement is a type error.
 """
 
 from __future__ import annotations

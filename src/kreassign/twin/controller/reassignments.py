@@ -79,8 +79,8 @@ class TopicReassignments:
 def alter_reassignments(context: ControllerContext, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
     """Decide each entry separately, all of them by the state before the request.
 
-    Two entries about one partition are both answered, and the later record prevails. Once the record limit is
-    reached, entries that would write more fail.
+    Two entries about one partition are both answered, and the later record prevails. Once the record limit is reached,
+    entries that would write more fail.
     """
     if has_expired(command.timeout_ms):
         late = (
@@ -154,8 +154,8 @@ def _start(
 ) -> PartitionChanged | Outcome:
     """Start a move from all present replicas, those of an unfinished move included.
 
-    If nothing is added (or removed) the list of an unfinished move stays: that makes the same target a no-op,
-    but also keeps a replica in both lists if it was being added and is now removed.
+    If nothing is added (or removed) the list of an unfinished move stays: that makes the same target a no-op, but also
+    keeps a replica in both lists if it was being added and is now removed.
     """
     move = Reassignment(partition.replicas, target)
     if _stumbles(context, partition, move.replicas):

@@ -525,9 +525,9 @@ def _new_lists(
 def _model_for_new_ones(present: int) -> int:
     """The partition whose replicas are counted: the first in iteration order of Kafka's hash table of partitions.
 
-    The table has a power of two of slots, doubled when another partition would make it more than four on
-    three slots; the highest bits of a product choose the slot (Knuth's multiplicative hashing). Among the partitions in
-    one slot the last comes first. Partition 0 is in slot 0, so the answer is the last that shares it: 2 of three.
+    The table has a power of two of slots, doubled when another partition would make it more than four on three slots;
+    the highest bits of a product choose the slot (Knuth's multiplicative hashing). Among the partitions in one slot the
+    last comes first. Partition 0 is in slot 0, so the answer is the last that shares it: 2 of three.
     """
     slots = 2
     while 3 * (present + 1) > 4 * slots:

@@ -132,8 +132,8 @@ class Unregister:
 class Stale:
     """Let a node read no new records of the metadata log, so that it answers from its old state.
 
-    With `behind` it keeps reading, always so many records late. Of controllers, only the answers of inactive ones
-    show that.
+    With `behind` it keeps reading, always so many records late. Of controllers, only the answers of inactive ones show
+    that.
     """
 
     broker: int
@@ -354,8 +354,8 @@ class StaleAnswers:
 class EmptyLists:
     """ListPartitionReassignments returns an empty list, as before the metadata is loaded.
 
-    An inactive controller answers so, without an error. If `node` is a broker, it stands for
-    the controller to which it forwards; without a node, all answers are empty.
+    An inactive controller answers so, without an error. If `node` is a broker, it stands for the controller to which it
+    forwards; without a node, all answers are empty.
     """
 
     node: int | None = None

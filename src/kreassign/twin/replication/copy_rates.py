@@ -16,9 +16,9 @@ from kreassign.twin.replication.state import Copies, CopyKey
 # Throttles as brokers enforce them (KIP-73): the share of a rate that is reached, and the burst before it takes hold.
 #
 # A broker adds up what it counted in the samples of the last eleven seconds, divides by the time since the oldest one
-# began, and refuses while the result is above the rate. A refused follower retries after a pause. The first answer
-# of the oldest sample stands for the pause before it, which the divisor leaves out: so a pause's worth in every window
-# is never used.
+# began, and refuses while the result is above the rate. A refused follower retries after a pause. The first answer of
+# the oldest sample stands for the pause before it, which the divisor leaves out: so a pause's worth in every window is
+# never used.
 
 _FIRST_SAMPLE_MS = 1000
 """The shortest time that a quota divides by: one sample (`replication.quota.window.size.seconds`)."""
@@ -107,8 +107,8 @@ class InitialBursts:
     def first_answer(self, fleet: Fleet, logs: PartitionLogs, copies: Copies, key: CopyKey, now_ms: int) -> float:
         """Bytes that a copy gets at once when it begins to fetch, if the log has that many.
 
-        Every fetcher, a follower with one of its leaders, gets one answer of up to `response_bytes`, with at
-        most `fetch_bytes` of each partition. A leader answers until it has counted more than its limit of a second; a
+        Every fetcher, a follower with one of its leaders, gets one answer of up to `response_bytes`, with at most
+        `fetch_bytes` of each partition. A leader answers until it has counted more than its limit of a second; a
         follower counts only what has arrived, after it has asked all leaders.
         """
         entry, leader = copies.entry(key), int(logs.table["leader"][key.row])
@@ -182,8 +182,8 @@ class _Quotas:
 
 # Max-min fair sharing of many capacities among many flows, by progressive filling.
 #
-# All rates rise together until a capacity is used up; its flows stop there, the others go on rising. The
-# result is the only division in which no flow can get more without taking from a flow with the same rate or less.
+# All rates rise together until a capacity is used up; its flows stop there, the others go on rising. The result is the
+# only division in which no flow can get more without taking from a flow with the same rate or less.
 #
 # Rather than one capacity at a time, each round settles every capacity that is the scarcest of all of its flows.
 # Filling one by one would settle them later at the same rate, since settling others first never lowers the share that a
@@ -198,9 +198,9 @@ def max_min_rates(
 ) -> NDArray[np.float64]:
     """The rate of each flow, in the unit of the capacities.
 
-    `capacities` has shape (capacities,), none negative; infinity never binds. `uses` has shape
-    (flows, most capacities of a flow): indices into `capacities`, each row filled up with -1. `limits`, shape
-    (flows,), is the most that a flow wants. A flow without any finite capacity or limit has an infinite rate.
+    `capacities` has shape (capacities,), none negative; infinity never binds. `uses` has shape (flows, most capacities
+    of a flow): indices into `capacities`, each row filled up with -1. `limits`, shape (flows,), is the most that a flow
+    wants. A flow without any finite capacity or limit has an infinite rate.
     """
     if uses.shape[0] == 0:
         return np.zeros(0)

@@ -1,8 +1,8 @@
 """Hardware of brokers, the limits on it, and its use by the replicas in sync.
 
-`BrokerHardware` describes one broker: network and log directories, each as if it had a disk to itself. `Fleet` has
-all of them as arrays, with their present failures. Brokers and log directories have indices, assigned when they
-are installed and never reused. Rates are bytes per second.
+`BrokerHardware` describes one broker: network and log directories, each as if it had a disk to itself. `Fleet` has all
+of them as arrays, with their present failures. Brokers and log directories have indices, assigned when they are
+installed and never reused. Rates are bytes per second.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class ReplicationSettings:
 
     `quota_window_ms` is `replication.quota.window.num` × `replication.quota.window.size.seconds`: the window over which
     brokers measure a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
-    `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean
-    size of the batches in the logs, as long as producers' default `batch.size`. Their effect on throttles
-    is computed in `copy_rates.py`; `python -m bench twin-calibration` compares it with real brokers.
+    `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean size
+    of the batches in the logs, as long as producers' default `batch.size`. Their effect on throttles is computed in
+    `copy_rates.py`; `python -m bench twin-calibration` compares it with real brokers.
 
     `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for records of a leader asks for a new
     partition only when that wait is over. `fetch_start_ms` lies between the controller's decision and a follower's
@@ -34,8 +34,8 @@ class ReplicationSettings:
     which the quickest moves of an empty partition end. A request that is not granted is repeated every `fetch_wait_ms`.
 
     `lag_time_max_ms` is `replica.lag.time.max.ms`, checked every half of it. `deletion_delay_ms` is
-    `file.delete.delay.ms`: the bytes of a removed copy take room for that long. `full_slack_bytes` must become free
-    on a full log directory before its writes continue.
+    `file.delete.delay.ms`: the bytes of a removed copy take room for that long. `full_slack_bytes` must become free on
+    a full log directory before its writes continue.
     """
 
     quota_window_ms: int = 11_000
@@ -94,7 +94,7 @@ NOBODY = ThrottledReplicas()
 
 @dataclass(frozen=True, slots=True)
 class TopicThrottle:
-    """The two throttle lists of a topic: the leaders and the followers whose replication is limited."""
+    """The two throttle lists of a topic: replicas limited in sending (leaders) and in receiving (followers)."""
 
     leaders: ThrottledReplicas = NOBODY
     followers: ThrottledReplicas = NOBODY
@@ -300,8 +300,7 @@ class Follower:
 class PartitionTraffic:
     """The present usage of a partition. `leader` and `leader_dir` are -1 when it has no leader.
 
-    `rate` is written bytes per second, `growth` the bytes per second that each copy gains, `size` its length
-    in bytes.
+    `rate` is written bytes per second, `growth` the bytes per second that each copy gains, `size` its length in bytes.
     """
 
     leader: int
@@ -316,11 +315,10 @@ class PartitionTraffic:
 class InSyncTraffic:
     """Sums of the traffic of replicas in sync.
 
-    By broker, bytes per second: `net_in`, `net_out`, and `leader_counted`, `follower_counted` for the part that
-    counts against a throttle. Kafka counts all traffic of a throttled partition, though it slows
-    only followers that are behind. By log directory: `write` (bytes per second), `size` (bytes), `growth` (bytes per
-    second). By leader and follower: `followed`, the number of partitions in sync, and `sent`, the bytes per second
-    written to these.
+    By broker, bytes per second: `net_in`, `net_out`, and `leader_counted`, `follower_counted` for the part that counts
+    against a throttle. Kafka counts all traffic of a throttled partition, though it slows only followers that are
+    behind. By log directory: `write` (bytes per second), `size` (bytes), `growth` (bytes per second). By leader and
+    follower: `followed`, the number of partitions in sync, and `sent`, the bytes per second written to these.
     """
 
     def __init__(self) -> None:

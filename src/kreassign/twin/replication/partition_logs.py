@@ -1,9 +1,9 @@
 """Logs of all partitions with their length and growth, as arrays, so that a million replicas fit.
 
-A log is a range of bytes since its partition was created: from `start` to `end`, both linear in time. A
-replica in sync has exactly this range, so it needs no entry of its own but a log directory. Offsets are bytes
-divided by the mean size of a record. The remote part of a tiered topic (KIP-405) lies before `start`, from
-`first` on at the most, and takes no room here.
+A log is a range of bytes since its partition was created: from `start` to `end`, both linear in time. A replica in sync
+has exactly this range, so it needs no entry of its own but a log directory. Offsets are bytes divided by the mean size
+of a record. The remote part of a tiered topic (KIP-405) lies before `start`, from `first` on at the most, and takes no
+room here.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ _LOG = np.dtype([
 class Traffic:
     """Bytes that a partition holds and that producers add, per copy.
 
-    Compacted topics and consumers are not modelled. Once `retention_bytes` are reached the log loses at its start
-    what it gains at its end; without it the log only grows. With `tiering` it is the local retention of each broker;
-    older segments are in remote storage, from the first offset of the partition on.
+    Compacted topics and consumers are not modelled. Once `retention_bytes` are reached the log loses at its start what
+    it gains at its end; without it the log only grows. With `tiering` it is the local retention of each broker; older
+    segments are in remote storage, from the first offset of the partition on.
     """
 
     size_bytes: int = 0

@@ -215,7 +215,7 @@ class ReplicaReadings:
         return None if key is None or span is None else self._replicas.state.logs.offset(key.row, span[side])
 
     def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
-        """First and last byte of the range of the log that a copy has."""
+        """First byte and end of the part of its log that a copy has."""
         if key is None:
             return None
         replicas = self._replicas

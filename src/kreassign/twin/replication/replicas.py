@@ -121,8 +121,8 @@ class IsrMembership:
 class LogDirUsage:
     """Usage of log directories.
 
-    `log_counts` is the number of logs in each directory, `to_be_deleted` the bytes that wait for deletion. `wanted`
-    are the directories for copies that brokers do not have yet (AlterReplicaLogDirs).
+    `log_counts` is the number of logs in each directory, `to_be_deleted` the bytes that wait for deletion. `wanted` are
+    the directories for copies that brokers do not have yet (AlterReplicaLogDirs).
     """
 
     def __init__(self, state: ReplicationState) -> None:
@@ -256,7 +256,7 @@ class Replicas:
         )
 
     def _conform_to_fleet(self, row: int) -> None:
-        """Stop writes to a leader without a writable directory; put followers that cannot follow out of sync."""
+        """Stop writes to a leader that is down or cannot write; put followers that cannot follow out of sync."""
         state, fleet = self.state, self.state.fleet
         entry = state.logs.table[row]
         leader = int(entry["leader"])
@@ -408,7 +408,7 @@ class Replicas:
         self.log_dirs.schedule_deletions()
 
     def fits(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of all copies could be marked in sync, if all those that arrived and run in the ISR were."""
+        """Copies that would fit within the capacities if all that arrived and run in the ISR were in sync."""
         logs, used, fleet = self.state.logs, self.state.in_sync_traffic, self.state.fleet
         live = self.state.copies.live
         rates, leader = logs.growths(live["row"]), logs.table["leader"][live["row"]]

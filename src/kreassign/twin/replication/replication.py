@@ -1,7 +1,7 @@
 """Brokers in time: bytes are copied, fall behind, catch up and are deleted, in virtual milliseconds.
 
-A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are linear in time. Copies
-out of sync are flows, each with its fair share of the disks, networks and throttles on its path.
+A fluid model that goes from event to event. Copies in sync cost nothing: their sizes are linear in time. Copies out of
+sync are flows, each with its fair share of the disks, networks and throttles on its path.
 
 Not modelled: producers are never slowed down and do not wait for acknowledgements (acks=1); consumers read nothing;
 records have one size; logs have no segments, so that sizes are smooth. Real brokers hand out whole answers in turn
@@ -249,8 +249,7 @@ def load_cluster(
     """Load a whole cluster. Nothing may have been loaded before.
 
     Members of the ISR are complete. The others have the first `held_bytes`, by partition and broker, of the leader's
-    log; without an entry, adding replicas are empty and all others complete. A partition without
-    `traffic` is empty.
+    log; without an entry, adding replicas are empty and all others complete. A partition without `traffic` is empty.
     """
     replicas = applier.replicas
     if len(replicas.state.logs):
@@ -410,8 +409,8 @@ class Replication:
         """Load an existing cluster: all of its brokers, which must have hardware, and their copies.
 
         Members of the ISR are complete. The others have the first `held_bytes`, by partition and broker, of the
-        leader's log; without an entry, adding replicas are empty and all others complete. A partition
-        without `traffic` is empty. All brokers are assumed to be up; `crash` those that are not.
+        leader's log; without an entry, adding replicas are empty and all others complete. A partition without `traffic`
+        is empty. All brokers are assumed to be up; `crash` those that are not.
         """
         load_cluster(self._applier, metadata, traffic, held_bytes or {})
 
@@ -431,8 +430,8 @@ class Replication:
     def advance(self, to_ms: int) -> tuple[ReplicaEvent, ...]:
         """Let time pass until an event is reported, or until `to_ms`; `now_ms` tells which.
 
-        The events of one millisecond come together, sorted by kind and replica. React to them (with records, or
-        not at all) before more time passes.
+        The events of one millisecond come together, sorted by kind and replica. React to them (with records, or not at
+        all) before more time passes.
         """
         if to_ms < self.now_ms:
             raise InputError(f"time cannot go back from {self.now_ms} ms to {to_ms} ms")

@@ -43,7 +43,7 @@ class Copies:
     `begin` and `position` delimit the bytes of the log that the copy has, as of the last settling;
     `rate` is the bytes per second that it gains. `log_dir` is where it is written, `source_dir` where a future copy
     is read from. A copy that has not `started` waits for its first fetch or its turn; a copy that `runs` has
-    started and lacks nothing. `reviewed` is set while a review of its lag is scheduled, since `behind_since_ms`.
+    started and lacks nothing. `reviewed` is set while a check of its lag is scheduled, which reads `behind_since_ms`.
     """
 
     def __init__(self) -> None:
@@ -173,9 +173,8 @@ class EventQueue(Generic[Item]):
         return heapq.heappop(self._queue)[2]
 
 
-# Events of copies on brokers, each with its replica. Replication only reports; brokers and the controller decide on
-# the consequences (a change of the ISR, a new directory in the metadata), which
-# come back as records.
+# Events of copies on brokers, each with its replica. Replication only reports; brokers and the controller decide on the
+# consequences (a change of the ISR, a new directory in the metadata), which come back as records.
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -238,8 +237,8 @@ ReplicaEvent = ReplicaCaughtUp | ReplicaFellBehind | CopyDeleted | FutureCopyCau
 class ReplicationState:
     """State of replication. Brokers and log directories are indices into the fleet, partitions are rows of `logs`.
 
-    `throttles` are the lists of throttled replicas, by topic; topics without any are left out. `events` collects
-    events that were not reported yet. `must_share` is set when rates have to be recomputed.
+    `throttles` are the lists of throttled replicas, by topic; topics without any are left out. `events` collects events
+    that were not reported yet. `must_share` is set when rates have to be recomputed.
     """
 
     def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:

@@ -1,7 +1,7 @@
 """Step replication through time: copies catch up, directories fill up, tasks are due; find the time of the next event.
 
-Rates are recomputed only when their inputs have changed, once for all changes within a
-millisecond. Between two changes everything is linear in time.
+Rates are recomputed only when their inputs have changed, once for all changes within a millisecond. Between two changes
+everything is linear in time.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Progress:
                 replicas.state.events.append(LogDirFull(broker, fleet.paths[log_dir]))
         return bool(judged)
 
-    # Next crossing of the lines
+    # Time of the next event
 
     def _next_arrival_ms(self, lags: NDArray[np.float64]) -> int | None:
         soonest = min(self._next_catch_up_s(lags), self._next_watermark_s(), self._next_full_s())

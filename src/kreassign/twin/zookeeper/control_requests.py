@@ -1,7 +1,7 @@
 """Requests of a controller in ZooKeeper mode to brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-A change becomes messages about partitions; the messages of one batch become at most one request of each kind for
-each broker; the broker applies the requests to its cache.
+A change becomes messages about partitions; the messages of one batch become at most one request of each kind for each
+broker; the broker applies the requests to its cache.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ BEING_DELETED = -2
 class PartitionMessage:
     """A partition's state for the brokers in `recipients`, and the brokers that have to stop their replicas.
 
-    `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
-    are recipients that have no replica yet. `stopped` has brokers and whether they delete their
-    data. Without `recipients` there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
+    `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas` are
+    recipients that have no replica yet. `stopped` has brokers and whether they delete their data. Without `recipients`
+    there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
     """
 
     topic: str
@@ -144,9 +144,9 @@ def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:
     return partition
 
 
-# Requests. The messages of one batch are merged as in Kafka's controller: a broker gets at most one request of
-# each kind, in which the last message about a partition counts. Requests to brokers that are down are not sent. All
-# brokers concerned get LeaderAndIsr first, then all live brokers UpdateMetadata, then brokers that give up replicas
+# Requests. The messages of one batch are merged as in Kafka's controller: a broker gets at most one request of each
+# kind, in which the last message about a partition counts. Requests to brokers that are down are not sent. All brokers
+# concerned get LeaderAndIsr first, then all live brokers UpdateMetadata, then brokers that give up replicas
 # StopReplica.
 
 EPOCH_WHILE_DELETED = -2
@@ -401,9 +401,9 @@ def trace_line(time_ms: int, request: ControlRequest) -> str:
     return json.dumps(line, separators=(",", ":"))
 
 
-# The cache of a broker: its only source on partitions are requests of controllers. It refuses requests of a
-# controller with an older epoch than it has seen, requests for an earlier registration of its own, and
-# leaders of an older epoch than it follows (KIP-380, KIP-570).
+# The cache of a broker: its only source on partitions are requests of controllers. It refuses requests of a controller
+# with an older epoch than it has seen, requests for an earlier registration of its own, and leaders of an older epoch
+# than it follows (KIP-380, KIP-570).
 
 ANY_EPOCH = -1
 

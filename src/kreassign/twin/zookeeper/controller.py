@@ -1,7 +1,7 @@
 """The controller in ZooKeeper mode: executes requests of clients, requests in znodes, and reports of brokers.
 
-It moves partitions by the phases in `decisions`, writes only while its epoch is the latest, and takes over from
-the znodes alone. `Delivery` sends its messages to the brokers of the twin.
+It moves partitions by the phases in `decisions`, writes only while its epoch is the latest, and takes over from the
+znodes alone. `Delivery` sends its messages to the brokers of the twin.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class ZooKeeperController:
         return self._log.controller_epoch
 
     def takes_requests_at(self, node_id: int) -> bool:
-        """Only the controller: brokers do not forward requests but refuse them."""
+        """True for the controller only: other brokers refuse requests instead of forwarding them."""
         return node_id == self.active_id
 
     def advertised_id(self, live_brokers: Sequence[int]) -> int:

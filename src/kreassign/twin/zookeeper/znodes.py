@@ -1,8 +1,8 @@
 """Znodes of a twin in ZooKeeper mode: read, cached with their versions, written all or nothing.
 
-`Znodes` has the operations on ZooKeeper that a controller needs. `ZnodeCache` keeps values and versions, so that
-a controller changes only what it has read. `ZooKeeperLog` takes the place of the metadata log: ZooKeeper has no
-log, only the current state.
+`Znodes` has the operations on ZooKeeper that a controller needs. `ZnodeCache` keeps values and versions, so that a
+controller changes only what it has read. `ZooKeeperLog` takes the place of the metadata log: ZooKeeper has no log, only
+the current state.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class ZnodeCache:
         return TopicCreated(name, _uuid(name, self.topics[name].topic_id))
 
     def created(self, key: TopicPartition) -> PartitionCreated:
-        """The record of a partition from its znodes, without directories: its brokers know them best."""
+        """The record of a partition from its znodes, without directories, which only brokers know."""
         lists, state = self.lists(key), self.states[key]
         return PartitionCreated(
             key,
