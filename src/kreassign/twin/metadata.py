@@ -321,7 +321,7 @@ class ClusterMetadata:
             self.offset,
         )
 
-    # --- the one change ---------------------------------------------------------------------------------------
+    # --- applying records -------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:
         """Apply a record to the state."""

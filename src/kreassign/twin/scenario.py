@@ -123,7 +123,7 @@ def _read_rule(table: KeyedTable) -> Allow:
         return Allow(principal, Operation(operation), topic)
 
 
-# The scenario itself: brokers, topics, moves under way, throttles, and faults.
+# The scenario itself: brokers, topics, moves in progress, throttles, and faults.
 
 STEEPEST = 100.0
 MOST = 10_000_000
@@ -262,7 +262,7 @@ def _named_once(topics: list[TopicPlan]) -> tuple[TopicPlan, ...]:
     return tuple(topics)
 
 
-# --- moves under way, and their throttle ----------------------------------------------------------------------------
+# --- moves in progress, and their throttle --------------------------------------------------------------------------
 
 
 def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:

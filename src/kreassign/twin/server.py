@@ -404,7 +404,7 @@ class _Connection(asyncio.Protocol):
         self.resume()
 
     def resume(self) -> None:
-        """Answer what has arrived, unless that is scheduled already."""
+        """Answer the received frames, unless that is scheduled already."""
         if not self._is_waiting:
             self._answer_next()
 

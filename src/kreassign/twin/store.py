@@ -297,7 +297,7 @@ class ZooKeeperTree:
         return epoch
 
     def resign(self) -> None:
-        """Stop being the controller, if this session is."""
+        """Resign as controller, if this session is the controller."""
         stat = self._client.retry(self._client.exists, paths.CONTROLLER)
         if stat is not None and stat.ephemeralOwner == self._client.client_id[0]:
             self._client.retry(self._client.delete, paths.CONTROLLER)

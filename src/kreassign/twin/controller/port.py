@@ -27,7 +27,7 @@ from kreassign.twin.metadata import Record
 class ControllerPort(Protocol):
     """The controller of a cluster, in either mode."""
 
-    # --- which node it is -------------------------------------------------------------------------------------
+    # --- controller nodes -------------------------------------------------------------------------------------
 
     @property
     def active_id(self) -> int:

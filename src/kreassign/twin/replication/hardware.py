@@ -172,9 +172,8 @@ class Fleet:
 
     Arrays by broker: `net_in`, `net_out`, `leader_limit`, `follower_limit`, `dir_limit` (bytes per second; the limits
     are the configured throttles), `up`, `has_remote` (reaches remote storage), `cut` (both brokers: no traffic between
-    them). By log directory: `read`,
-    `write` (bytes per second), `capacity` (bytes), `failed`, `full`, `cordoned`, `owner` (its broker; one longer than
-    the others, so that no directory, -1, has no owner, -1).
+    them). By log directory: `read`, `write` (bytes per second), `capacity` (bytes), `failed`, `full`, `cordoned`,
+    `owner` (its broker; one entry longer than the others, so that no directory, -1, has no owner, -1).
     """
 
     def __init__(self) -> None:

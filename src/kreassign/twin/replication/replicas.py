@@ -408,7 +408,7 @@ class Replicas:
         self.log_dirs.schedule_deletions()
 
     def fits(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Copies that would fit within the capacities if all that arrived and run in the ISR were in sync."""
+        """Mask of the copies that fit within the capacities if all that arrived and run in the ISR were in sync."""
         logs, used, fleet = self.state.logs, self.state.in_sync_traffic, self.state.fleet
         live = self.state.copies.live
         rates, leader = logs.growths(live["row"]), logs.table["leader"][live["row"]]

@@ -168,7 +168,7 @@ class ZooKeeperController:
         self.notes: list[str] = []
         self._topics = TopicWatcher(core, log, self.notes)
 
-    # --- which node it is ------------------------------------------------------------------------------------
+    # --- controller nodes ------------------------------------------------------------------------------------
 
     @property
     def active_id(self) -> int:

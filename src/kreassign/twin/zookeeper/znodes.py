@@ -108,7 +108,7 @@ class Znodes(Protocol):
         ...
 
     def resign(self) -> None:
-        """Stop being the controller, if this candidate is."""
+        """Resign as controller, if this candidate is the controller."""
         ...
 
     def write(self, writes: tuple[Write, ...]) -> None:
