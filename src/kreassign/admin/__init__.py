@@ -1,4 +1,4 @@
-"""Talking to a cluster: `AdminClient`, its settings, and where the bytes go."""
+"""Talk to a cluster: `AdminClient`, its settings and its connections."""
 
 from kreassign.admin.client import AdminClient
 from kreassign.admin.properties import client_settings, read_properties

@@ -1,8 +1,8 @@
-"""Assertions: signed sentences of a client about itself, in place of a secret, for a token endpoint (RFC 7521, 7523).
+"""Assertions: signed claims of a client for a token endpoint, in place of a secret (RFC 7521, 7523).
 
-As Kafka's own client makes them (KIP-1139): claims of the properties, over them those of a template, over both the
-times and the algorithm; or read from a file, which somebody else signs and renews. Files are read again at each
-request. An ECDSA signature is two numbers side by side, as RFC 7518, section 3.4 has it.
+Made as Kafka's own client makes them (KIP-1139): claims of the properties, then those of a template, then times and
+algorithm; later ones win. Or read from a file that another program signs and renews. Files are read again at each
+request. An ECDSA signature is two numbers side by side (RFC 7518, section 3.4).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ES256_BYTES = 32
 
 
 def assertion(source: AssertionFile | SignedAssertion, clock: Clock) -> Secret:
-    """An assertion for one request. Unauthenticated, which names the file, if none can be made."""
+    """Return an assertion for one request. Raises Unauthenticated, which names the file, if none can be made."""
     return _read(source) if isinstance(source, AssertionFile) else _signed(source, clock)
 
 
@@ -63,7 +63,7 @@ def _segment(content: str | bytes) -> str:
 
 
 def _template(path: str) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """What a template has for the header and the claims, either of them perhaps nothing."""
+    """Header and claims of a template; either may be empty."""
     try:
         found = json.loads(_content(path, f"{_KEYS}template.file"))
         parts = [found.get(name, {}) for name in ("header", "payload")]
@@ -96,13 +96,13 @@ def _key(source: SignedAssertion) -> PrivateKeyTypes:
     content = _content(source.key_file, f"{_KEYS}private.key.file")
     password = None if source.passphrase is None else source.passphrase.reveal().encode()
     try:
-        # What looks like white space at the end of DER is a part of the key.
+        # What looks like white space at the end of DER is part of the key.
         if content.lstrip().startswith(b"-----BEGIN"):
             return load_pem_private_key(content.strip(), password)
         is_text = not set(content) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t\r\n")
         return load_der_private_key(base64.b64decode(content) if is_text else content, password)
     except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
-        # What a library says of bytes that it cannot read may show them.
+        # The library's error about unreadable bytes may show them.
         passphrase = "the passphrase fits" if password else "no passphrase is needed"
         raise Unauthenticated(
             f"SASL OAUTHBEARER: {_KEYS}private.key.file={source.key_file} cannot be read: check that it is a private "

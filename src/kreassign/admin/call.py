@@ -1,8 +1,8 @@
-"""One request to a cluster as a value: how to build it for a version, how to read its answer into a `Batch`.
+"""One request to a cluster as a value: builds the message for a version, reads the answer into a `Batch`.
 
 An item that was asked about and is missing from the answer fails: silence must never read as "nothing is set" or
-"nothing is there". So no translation makes a batch of an answer but by `outcomes` and `readings`, which take the
-items that were asked about; for a call without named items that is `NOT_NAMED`.
+"nothing is there". So every translation makes its batch by `outcomes` or `readings`, which take the items that were
+asked about; for a call without named items that is `NOT_NAMED`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 @contextmanager
 def reading_answer(asked: Api) -> Iterator[None]:
-    """Let an answer that can be decoded, and whose fields make no sense (null for a list …), be a ProtocolViolation."""
+    """Raise ProtocolViolation for an answer that decodes but makes no sense (null for a list …)."""
     try:
         yield
     except _SENSELESS as error:
@@ -65,7 +65,7 @@ def rejection(api: Api, code: int, message: str | None, item: object = None) -> 
 
 
 def failure(api: Api, code: int, message: str | None, item: object = None) -> ClusterError:
-    """What an error code says of a request. REQUEST_TIMED_OUT is no refusal: the broker stopped waiting, not doing."""
+    """The error for a code. REQUEST_TIMED_OUT is OutcomeUnknown: the broker stopped waiting, not working."""
     refused = rejection(api, code, message, item)
     if code == REQUEST_TIMED_OUT:
         return OutcomeUnknown(refused.message, item=item, api=api.name)
@@ -84,13 +84,13 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 NOT_NAMED = ()
-"""What was asked when all were asked for, or a page of what was named: nobody can say what is missing."""
+"""The items of a call about all items, or of one page: none can be missing."""
 
 
 def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: Iterable[Key]) -> Batch[Key, None]:
-    """A batch from (key, code, message); a key that was asked about and not answered is a broken answer.
+    """Make a batch from (key, code, message); a requested key without an answer is a ProtocolViolation.
 
-    What is answered beyond what was asked is left out; where nothing is named, all is asked about.
+    Answers about other keys are left out; with `NOT_NAMED` every answer counts.
     """
     ok: dict[Key, None] = {}
     failed: dict[Key, ClusterError] = {}
@@ -117,10 +117,10 @@ def readings(
     *,
     code: Callable[[Message], int] = _own_code,
 ) -> Batch[Key, Value]:
-    """A batch of what was read, from (key, entry).
+    """Make a batch of values from (key, entry).
 
-    Entries carry `error_code`, and some APIs' an `error_message`; `code` looks elsewhere in an entry, too. As in
-    `outcomes`, what nobody asked about is left out.
+    Entries have `error_code`, and with some APIs `error_message`; `code` looks elsewhere in an entry, too. As in
+    `outcomes`, answers about other keys are left out.
     """
     ok: dict[Key, Value] = {}
     failed: dict[Key, ClusterError] = {}
@@ -139,7 +139,7 @@ def readings(
 def _batch(
     api: Api, wanted: Iterable[Key], ok: Mapping[Key, Value], failed: Mapping[Key, ClusterError]
 ) -> Batch[Key, Value]:
-    """What was answered, but for what was answered both ways: then nobody knows."""
+    """Join both; a key answered with a value and with an error fails, as its state is unknown."""
     both = {
         key: ProtocolViolation(
             f"the answer to {api} says twice what became of {key}, and not the same", item=key, api=api.name
@@ -151,7 +151,7 @@ def _batch(
 
 
 def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> Message:
-    """The entry about the only item that was asked about; its error code is still to be looked at."""
+    """Return the entry for the only requested item; its error code is not checked here."""
     found = dict(answered)
     for error in unanswered(api, [asked], found).values():
         raise error
@@ -159,7 +159,7 @@ def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> M
 
 
 def unanswered(api: Api, asked: Iterable[Key], answered: Container[Key]) -> dict[Key, ClusterError]:
-    """A broken answer as the outcome of every key that was asked about and not answered."""
+    """A ProtocolViolation for every requested key without an answer."""
     return {
         key: ProtocolViolation(f"the answer to {api} says nothing about {key}", item=key, api=api.name)
         for key in asked

@@ -1,13 +1,13 @@
 """Java's key and trust stores, JKS and PKCS12, as PEM text. Pure: content in, text out.
 
-Java reads either form whatever the type says (`keystore.type.compat`), and since Java 9 keytool writes PKCS12 unless
-told otherwise; so the content decides here as well. Java keeps the integrity of a JKS store and its keys by SHA-1 and
+Java reads either format whatever the type says (`keystore.type.compat`), and keytool writes PKCS12 by default since
+Java 9; so the content decides here as well. Java protects the integrity of a JKS store and its keys by SHA-1 and
 the password (sun.security.provider.JavaKeyStore and KeyProtector); a trust store is read without a password, unchecked,
 as Java does. Certificates and keys themselves, and all of PKCS12, are read by `cryptography`.
 
 Kafka has no property that names one of several keys. Java's key manager (SunX509) takes the first, in the order of its
-hash table, of a kind and an issuer that the broker asks for; so that one is taken here where all are of one kind and
-issuer, and else nobody can tell before the broker has asked.
+hash table, of a type and an issuer that the broker asks for. The same key is taken here if all have one type and
+issuer; otherwise the choice depends on the broker's request, and the store is refused.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 _DER_SEQUENCE = 0x30
 _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
 _DIGEST_BYTES = 20
-# Object identifiers of RFC 7292, sections 4.2 and appendix D, and of RFC 2985, as they stand in DER.
+# Object identifiers of RFC 7292, sections 4.2 and appendix D, and of RFC 2985, in DER.
 _DATA = bytes.fromhex("06092a864886f70d010701")
 _KEY_BAG, _SHROUDED_KEY_BAG = bytes.fromhex("060b2a864886f70d010c0a0101"), bytes.fromhex("060b2a864886f70d010c0a0102")
 _FRIENDLY_NAME = bytes.fromhex("06092a864886f70d010914")
 _HASH_TABLE = 16
 _Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | dsa.DSAPrivateKey
-# What Java mixes into the digest of a store, besides its password.
+# Java mixes this into the digest of a store, besides the password.
 _WHITENER = b"Mighty Aphrodite"
 
 
@@ -63,7 +63,7 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True)
 class JavaStore:
-    """A store and its passwords; `name`, and the prefix `property` of its properties, are for errors."""
+    """A store and its passwords; `name` and `property` (the prefix of its properties) are for errors."""
 
     name: str
     property: str
@@ -72,9 +72,9 @@ class JavaStore:
     key_password: Secret | None = None
 
     def trusted_certificates(self) -> str:
-        """Every certificate of a trust store, as PEM text. InputError if there is none, or it cannot be read."""
+        """Every certificate of a trust store, as PEM text. Raises InputError if there is none or the store is unreadable."""
         with _explained(self):
-            # As Java, the first certificate of a key's chain is trusted, too, and no other of it.
+            # Like Java, trust the first certificate of a key's chain, and no other of it.
             found = [chain[0] for _, _, chain in _jks_entries(self)] if _is_jks(self) else _pkcs12_trusted(self)
             if not found:
                 how = "Import the authority of the brokers: keytool -importcert"
@@ -82,7 +82,7 @@ class JavaStore:
             return _pem(found)
 
     def key_entry(self) -> KeyEntry:
-        """The private key that Java would use, not encrypted any more. InputError if there is none, or it depends."""
+        """The private key that Java would use, decrypted. Raises InputError if there is none, or if the broker decides."""
         with _explained(self):
             alias, key, chain = _jks_key(self) if _is_jks(self) else _pkcs12_key(self)
             text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode().strip()
@@ -94,12 +94,12 @@ def _explained(store: JavaStore) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, struct.error, IndexError, UnicodeDecodeError):
-        # What a library says of bytes that it cannot read may show them.
+        # The library's error about unreadable bytes may show them.
         raise InputError(f"{store.name} is damaged or holds what cannot be read; look at it: keytool -list") from None
 
 
 def _is_jks(store: JavaStore) -> bool:
-    """Whether it is JKS and not PKCS12. InputError for anything else, with what to do."""
+    """True for JKS, False for PKCS12. Raises InputError for anything else, with what to do."""
     if store.content.startswith(_JKS):
         return True
     if store.content.startswith(_JCEKS):
@@ -115,12 +115,12 @@ def _is_jks(store: JavaStore) -> bool:
 
 
 def _pem(certificates: list[bytes]) -> str:
-    # Not read here, but by OpenSSL, which believes old authorities whose certificates are not quite by the rules.
+    # Not parsed here: OpenSSL accepts old authorities whose certificates break the rules a little.
     return "".join(map(ssl.DER_cert_to_PEM_cert, certificates)).strip()
 
 
 def subject_of(certificate_chain: str) -> str:
-    """The name of the first certificate of a chain in PEM, as Java writes it (RFC 2253). Raises ValueError."""
+    """The subject of the first certificate of a PEM chain, as Java writes it (RFC 2253). Raises ValueError."""
     return x509.load_pem_x509_certificate(certificate_chain.encode()).subject.rfc4514_string()
 
 
@@ -140,7 +140,7 @@ def _pkcs12(store: JavaStore) -> pkcs12.PKCS12KeyAndCertificates:
     password = None if store.password is None else store.password.reveal().encode()
     try:
         with warnings.catch_warnings():
-            # Stores of old tools are in BER, which is read as well, with a warning to programmers.
+            # Old tools write BER, which is read as well but with a warning to programmers.
             warnings.simplefilter("ignore", UserWarning)
             return pkcs12.load_pkcs12(store.content, password)
     except ValueError as error:
@@ -159,7 +159,7 @@ def _pkcs12_trusted(store: JavaStore) -> list[bytes]:
 
 
 def _chain(first: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
-    """A certificate and its issuers, in the order of TLS (RFC 8446, section 4.4.2): a store may have any, and more."""
+    """A certificate and its issuers in the order of TLS (RFC 8446, section 4.4.2); stores have any order, and extras."""
     chain = [first]
     while (issuer := next((one for one in others if one.subject == chain[-1].issuer), None)) and issuer not in chain:
         chain.append(issuer)
@@ -185,10 +185,10 @@ def _pkcs12_key(store: JavaStore) -> tuple[str, PrivateKeyTypes, list[bytes]]:
 
 
 def _pkcs12_keys(store: JavaStore) -> dict[str, _Key]:
-    """Every private key by its alias, in their order: `cryptography` gives the first only (RFC 7292, section 4)."""
+    """Every private key by alias, in store order: `cryptography` returns only the first (RFC 7292, section 4)."""
     password = None if store.password is None else store.password.reveal().encode()
     found: dict[str, _Key] = {}
-    # PFX: version, ContentInfo of AuthenticatedSafe, which is a sequence of ContentInfo; keys are in those of data.
+    # PFX: version, ContentInfo of AuthenticatedSafe, which is a sequence of ContentInfo; those of type data hold keys.
     for kind, content in map(_members, _members(_octets(_members(_members(store.content)[1])[1]))):
         for bag in _members(_octets(content)) if kind == _DATA else []:
             bag_kind, value, *attributes = _members(bag)
@@ -216,7 +216,7 @@ def _public(key: PublicKeyTypes) -> bytes:
 
 
 def _chosen(store: JavaStore, chains: Mapping[str, list[bytes]]) -> str:
-    """The alias of the key that Java takes. InputError where that depends on what the broker asks for."""
+    """The alias of the key that Java takes. Raises InputError if that depends on the broker's request."""
     kinds = {(type(first.public_key()), last.issuer) for first, last in map(_ends, chains.values())}
     if len(kinds) > 1:
         raise InputError(
@@ -234,7 +234,7 @@ def _ends(chain: list[bytes]) -> tuple[x509.Certificate, x509.Certificate]:
 
 
 def _bucket(alias: str, size: int) -> int:
-    """Where a name is in Java's HashMap of this size."""
+    """Index of the bucket of a name in Java's HashMap of this size."""
     value = string_hash(alias) % (1 << 32)
     return (value ^ value >> 16) & (size - 1)
 
@@ -273,7 +273,7 @@ def _jks_entries(store: JavaStore) -> Iterator[_Entry]:
     """Alias, protected key (None for a trusted certificate) and certificates of every entry."""
     body, digest = store.content[:-_DIGEST_BYTES], store.content[-_DIGEST_BYTES:]
     if store.password is not None:
-        # SHA-1 is what the format has; it guards against mistakes here, the file itself is trusted.
+        # The format prescribes SHA-1; it detects damage only, the file itself is trusted.
         expected = hashlib.sha1(_utf16(store.password.reveal()) + _WHITENER + body, usedforsecurity=False).digest()
         if not hmac.compare_digest(expected, digest):
             raise _wrong_password(store)
@@ -299,7 +299,7 @@ def _certificate(reader: _Reader, version: int) -> bytes:
 
 
 class _Reader:
-    """Java's DataInputStream."""
+    """Reads integers and strings like Java's DataInputStream."""
 
     def __init__(self, content: bytes, at: int) -> None:
         self._content = content
@@ -323,7 +323,7 @@ class _Reader:
 
 
 def _unprotected(protected: bytes, password: str) -> bytes | None:
-    """The key in PKCS#8 form, None if the password is wrong: salt, key ⊕ chain of SHA-1, SHA-1 of the key."""
+    """The key in PKCS#8 form, None if the password is wrong. Layout: salt, key ⊕ chain of SHA-1, SHA-1 of the key."""
     secret = _utf16(password)
     content = _octets_of_second(protected)
     salt, encrypted, check = (
@@ -341,13 +341,13 @@ def _unprotected(protected: bytes, password: str) -> bytes | None:
 
 
 def _octets_of_second(der: bytes) -> bytes:
-    """The second member of a DER sequence: of EncryptedPrivateKeyInfo the encrypted data (RFC 5208, section 6)."""
+    """The second member of a DER sequence: the encrypted data of EncryptedPrivateKeyInfo (RFC 5208, section 6)."""
     sequence = _value(der, 0)[0]
     return _value(sequence, _value(sequence, 0)[1])[0]
 
 
 def _members(der: bytes) -> list[bytes]:
-    """The members of a constructed DER value, each with its head."""
+    """The members of a constructed DER value, each with its header."""
     content, found, at = _value(der, 0)[0], [], 0
     while at < len(content):
         end = _value(content, at)[1]
@@ -357,12 +357,12 @@ def _members(der: bytes) -> list[bytes]:
 
 
 def _octets(content: bytes) -> bytes:
-    """What is in an explicit tag around an octet string."""
+    """The content of an octet string in an explicit tag."""
     return _value(_value(content, 0)[0], 0)[0]
 
 
 def _value(der: bytes, at: int) -> tuple[bytes, int]:
-    """The content of the member at an offset, and the offset behind it."""
+    """The content of the member at an offset, and the offset after it."""
     size, start = der[at + 1], at + 2
     if size >= 0x80:
         count = size - 0x80

@@ -1,7 +1,7 @@
-"""Mechanism GSSAPI (RFC 4752): Kerberos by the system's library. Loaded only where it is used: gssapi is an extra.
+"""Mechanism GSSAPI (RFC 4752): Kerberos by the system's library. Imported on use only: gssapi is an extra.
 
-Tickets are got from a keytab, or are those of kinit. Only the login is protected by it, as in Kafka: integrity and
-privacy of what follows are TLS's.
+Tickets come from a keytab or from kinit. Kerberos protects only the login, as in Kafka: integrity and privacy of
+later messages are up to TLS.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_LAYER = 1
 
 
 class Gssapi:
-    """One login at one broker. Unauthenticated if there is no ticket for it."""
+    """One login at one broker. Raises Unauthenticated without a ticket for it."""
 
     def __init__(self, settings: Kerberos, host: str) -> None:
         self._settings = settings
@@ -35,12 +35,12 @@ class Gssapi:
             raise self._failure(error) from None
 
     def auth_bytes(self) -> bytes:
-        """What to say next."""
+        """The next message to the broker."""
         self._is_done = self._is_authenticated
         return self._next
 
     def receive(self, auth_bytes: bytes) -> object:
-        """Take the answer."""
+        """Process the broker's answer."""
         try:
             if not self._context.complete:
                 self._next = self._context.step(bytes(auth_bytes)) or b""
@@ -52,15 +52,15 @@ class Gssapi:
         return None
 
     def is_done(self) -> bool:
-        """Whether nothing more is to be said."""
+        """True when no more messages are to be sent."""
         return self._is_done
 
     def is_authenticated(self) -> bool:
-        """Whether both sides believe each other."""
+        """True when both sides have authenticated each other."""
         return self._is_authenticated
 
     def _without_layer(self, offer: bytes) -> bytes:
-        """The answer to the layers that a broker offers: none, so messages of no length. The user is the ticket's."""
+        """Answer the offered security layers with none (maximum message size 0). The user is that of the ticket."""
         layers = self._context.unwrap(offer).message
         if len(layers) != 4 or not layers[0] & _NO_LAYER:
             raise ValueError("the broker insists on a security layer, which Kafka's protocol does not have")
@@ -78,7 +78,7 @@ def _tickets(settings: Kerberos) -> gssapi.Credentials:
     name = gssapi.Name(settings.principal, gssapi.NameType.kerberos_principal) if settings.principal else None
     store = {}
     if settings.keytab is not None:
-        # Tickets of a keytab are kept in this process, one cache for each: others' are neither used nor overwritten.
+        # Tickets of a keytab go to a private in-memory cache per principal; other caches are neither used nor overwritten.
         whose = hashlib.sha256(f"{settings.principal} {settings.keytab}".encode()).hexdigest()
         store = {"client_keytab": f"FILE:{settings.keytab}", "ccache": f"MEMORY:kreassign-{whose}"}
     elif settings.ticket_cache is not None:

@@ -1,7 +1,7 @@
-"""Tokens for Amazon MSK: a request signed by AWS's own library. Loaded only where it is used: that is an extra.
+"""Tokens for Amazon MSK: a request signed by AWS's own library. Imported on use only: the library is an extra.
 
-Brokers of MSK take it as a bearer token (OAUTHBEARER), also where properties name the mechanism AWS_MSK_IAM of AWS's
-Java library. The signature holds for 15 minutes by AWS's clock.
+MSK brokers take the token as a bearer token (OAUTHBEARER), also where properties name the mechanism AWS_MSK_IAM of
+AWS's Java library. The signature is valid for 15 minutes by AWS's clock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kreassign.errors import InputError, Unauthenticated
 _REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$")
 _LIFETIME_S = 900.0
 _SESSION = "kreassign"
-# At the level DEBUG, AWS's libraries log what they sign, a session token included.
+# At level DEBUG, AWS's libraries log what they sign, including a session token.
 _TALKATIVE = ("botocore", "boto3", "urllib3")
 
 
 def signed_tokens(settings: MskIam, host: str, clock: Clock) -> Fetch:
-    """Makes tokens for the region of a broker. InputError if that is neither configured nor in its name."""
-    del clock  # AWS's library looks at the machine's.
+    """Return a function that makes tokens for a broker's region. Raises InputError if no region is configured or in its name."""
+    del clock  # AWS's library reads the machine's clock.
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)
     region = settings.region or _region_of(host)
@@ -35,7 +35,7 @@ def signed_tokens(settings: MskIam, host: str, clock: Clock) -> Fetch:
         try:
             text = _signed(settings, region)
         except (BotoCoreError, ClientError, ValueError, AttributeError) as error:
-            # AttributeError is what the library makes of no credentials at all.
+            # The library raises AttributeError if it has no credentials at all.
             raise _failure(error) from None
         return Token.checked(text, settings, _LIFETIME_S)
 

@@ -1,9 +1,8 @@
 """Java-style client properties (`--command-config`) → `ClientSettings`.
 
-The keys are those of Kafka's AdminClient (`CLIENT_KEYS` has all). A key that no Kafka client knows is warned of once
-and otherwise ignored, as Kafka does; a key that Kafka knows and we cannot honour is refused where ignoring it would
-weaken security.
-"""
+The keys are those of Kafka's AdminClient (`CLIENT_KEYS` has all). A key that no Kafka client knows gets one warning
+and is ignored, as in Kafka; a key that Kafka knows and we cannot honour is refused where ignoring it would weaken
+security."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ from kreassign.errors import InputError
 from kreassign.model.documents import is_half
 from kreassign.model.text import parse_whole, shortened
 
-# The text of a Java property file → its values. The only home of javaproperties.
+# Parse the text of a Java property file. The only module that imports javaproperties.
 
 
 class MalformedPropertiesError(ValueError):
-    """The text holds a malformed escape, which is not shown: it may be part of a password."""
+    """The text has a malformed escape; it is not shown, as it may be part of a password."""
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values, the last of each key, as Java reads them. MalformedPropertiesError if the text is none."""
+    """Keys and values, the last value of each key, as Java reads them. Raises MalformedPropertiesError."""
     import javaproperties
 
     try:
@@ -43,10 +42,10 @@ def parse_properties(text: str) -> dict[str, str]:
 
 # References to values kept elsewhere (KIP-297): `${file:/path:key}` and its like.
 #
-# Providers are declared as for Kafka, and those of Kafka itself are known: environment variables, property files and
-# directories of one file per value. Kafka leaves a reference as it stands where it finds nothing or its provider is
-# not declared, and would log in with that as the password; here an error says what is missing. Values are not
-# searched for references again, as in Kafka. The values are secrets: no message shows one.
+# Providers are declared as for Kafka, and Kafka's own are supported: environment variables, property files and
+# directories of one file per value. Kafka keeps a reference as text if the value is missing or its provider is not
+# declared, and would log in with that as the password; here an error says what is missing. Values are not searched
+# for references again, as in Kafka. The values are secrets: no message shows one.
 
 # ConfigTransformer.DEFAULT_PATTERN
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
@@ -56,24 +55,24 @@ PROVIDER_CLASSES = {
     "file": f"{_PACKAGE}FileConfigProvider",
     "dir": f"{_PACKAGE}DirectoryConfigProvider",
 }
-"""Kafka's own providers by the names that its documentation gives them."""
+"""Kafka's own providers, by the names of its documentation."""
 PROVIDERS_KEY = "config.providers"
 _NO_SECRETS = re.compile(r"^bootstrap\.|\.location$|\.url$")
-# What is shorter is part of most words.
+# Shorter values are part of most words, so hiding them would garble messages.
 _SHORTEST_SECRET = 3
 
 Provider = Callable[[str, str, str], str]
-"""Finds a value by path and key; the text of the reference is for errors."""
+"""Returns a value by path and key; the text of the reference is for errors."""
 
 
 class ResolvedProperties(NamedTuple):
-    """Properties with their references replaced, and what was found for those that are no addresses and no paths."""
+    """Properties with references replaced, and the replaced values except addresses and paths."""
 
     properties: dict[str, str]
     secrets: frozenset[str]
 
     def without_secrets(self, text: str) -> str:
-        """The text, fit to be shown."""
+        """Return the text with the replaced values hidden."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(secret, "[hidden]")
         return text
@@ -82,7 +81,7 @@ class ResolvedProperties(NamedTuple):
 def resolve_references(
     properties: Mapping[str, str], environment: Mapping[str, str] | None = None, keys: Container[str] | None = None
 ) -> ResolvedProperties:
-    """Replace the references of all properties, or of some. InputError, which names the property, if one leads nowhere.
+    """Replace references in all properties, or in `keys`. Raises InputError, which names the property, for a dangling one.
 
     `environment` defaults to that of this process.
     """
@@ -111,7 +110,7 @@ def _referenced_value(key: str, reference: re.Match[str], providers: Mapping[str
     provider = providers.get(name)
     if provider is None:
         raise InputError(f"{key} has a reference, but {_how_to_declare(name, providers)}")
-    # Only now is it known that this is a reference, and not a password that looks like one.
+    # Only now is it certain that this is a reference, and not a password that looks like one.
     return provider(path, variable, f"{key} refers to {shortened(reference[0])}")
 
 
@@ -183,7 +182,7 @@ def _directory_provider(is_allowed: Callable[[Path, str], None]) -> Provider:
         if "/" in key:
             raise InputError(f"{where}: the last part is the name of a file in the directory, not a path")
         try:
-            # As Kafka does, all of it: a line end belongs to the value.
+            # Like Kafka, take the whole content: a line end belongs to the value.
             return _read(f"{path}/{key}" if path else "", is_allowed, where)
         except UnicodeDecodeError:
             raise InputError(f"{where}, which is not text in UTF-8") from None
@@ -205,7 +204,7 @@ def _read(path: str, is_allowed: Callable[[Path, str], None], where: str) -> str
 
 
 def _path_check(paths: str, prefix: str) -> Callable[[Path, str], None]:
-    """Checks a path against `allowed.paths`, which means all if empty; `..` is resolved before, as Kafka does."""
+    """Return a check of paths against `allowed.paths` (empty allows all); `..` is resolved first, as Kafka does."""
     folders = [Path(os.path.normpath(path)) for path in paths.split(",") if path]
 
     def check(path: Path, where: str) -> None:
@@ -216,16 +215,16 @@ def _path_check(paths: str, prefix: str) -> Callable[[Path, str], None]:
     return check
 
 
-# How each property of Kafka's AdminClient is treated: heard, without effect, or refused.
+# How each property of Kafka's AdminClient is treated: used, without effect, or refused.
 #
-# The one table of it: the reader of properties warns and refuses by it, and docs/reference/client-properties.md is
-# written from it (`python scripts/client_properties_page.py`). Keys are those of Kafka 4.3.1 and 3.9.1.
+# The reader of properties warns and refuses by this table, and docs/reference/client-properties.md is written from it
+# (`python scripts/client_properties_page.py`). Keys are those of Kafka 4.3.1 and 3.9.1.
 #
 # A key is refused where ignoring it could make a connection weaker than was asked for; its default is accepted.
 
 
 class Use(Enum):
-    """What is done with a property."""
+    """How a property is treated."""
 
     HEARD = "heard"
     IGNORED = "no effect"
@@ -234,7 +233,7 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """One property: its default in Kafka, empty for none, and what it means here or why it is not heard."""
+    """One property: its default in Kafka (empty for none), and what it does here or why it is not used."""
 
     name: str
     use: Use
@@ -384,7 +383,7 @@ def read_properties(path: str | Path) -> dict[str, str]:
     except MalformedPropertiesError:
         raise InputError(f"{path} is not a properties file: it holds a malformed \\u escape") from None
     for key, value in found.items():
-        # Its name is shown, its value is not: it may be a password.
+        # The message shows the key and not the value: that may be a password.
         if any(is_half(text) or "\0" in text for text in (key, value)):
             name = key if _NAME.fullmatch(key) else "a property"
             raise InputError(f"{path}: {name} has an escape that is no character: half of a surrogate pair, or \\u0000")
@@ -408,7 +407,7 @@ def client_settings(
     try:
         return _settings(resolved.properties, bootstrap_servers, bootstrap_controllers, client_id)
     except InputError as error:
-        # It shows the value that is wrong, which may be one that was kept elsewhere for a reason.
+        # The error shows the wrong value, which may be a replaced secret.
         raise InputError(resolved.without_secrets(str(error))) from None
 
 
@@ -459,7 +458,7 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
 
 
 def _shown(unknown: list[str], properties: Mapping[str, str]) -> list[str]:
-    """Names fit to be shown: the lines of a key or a password that was broken up without escapes look like keys too."""
+    """Keys that are safe to show: lines of a PEM key or password without escapes look like keys too."""
     names = [key for key in unknown if _NAME.fullmatch(key) and (properties[key] or "." in key)]
     others = len(unknown) - len(names)
     return [*names, f"{others} whose names are not those of properties"] if others else names

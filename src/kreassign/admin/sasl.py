@@ -1,6 +1,6 @@
-"""Log in by SASL (KIP-152) on a connection that is open; and the principal that brokers see.
+"""Log in by SASL (KIP-152) on an open connection; compute the principal that brokers see.
 
-The only home of kafka.net, of which it uses the mechanisms of passwords.
+The only module that imports kafka.net, for its password mechanisms.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
 
 LEAST_ITERATIONS = 4096
-"""What Kafka's own clients require of both SCRAM mechanisms (ScramMechanism.java), after RFC 7677, section 4."""
+"""Kafka's own clients require this of both SCRAM mechanisms (ScramMechanism.java), after RFC 7677, section 4."""
 
 Exchange = Callable[[bytes, float], bytes]
-"""Sends a frame and returns the payload of the answer, within so many seconds."""
+"""Sends a frame and returns the payload of the answer, with a timeout in seconds."""
 
 
 class Mechanism(Protocol):
-    """One login: what to say next, and what to make of the answer; ValueError or KeyError for one that is none."""
+    """One login: makes messages and processes answers; raises ValueError or KeyError for a malformed answer."""
 
     def auth_bytes(self) -> bytes:
-        """What to say next."""
+        """The next message to the broker."""
         ...
 
     def receive(self, auth_bytes: bytes) -> object:
-        """Take the answer."""
+        """Process the broker's answer."""
         ...
 
     def is_done(self) -> bool:
-        """Whether nothing more is to be said."""
+        """True when no more messages are to be sent."""
         ...
 
     def is_authenticated(self) -> bool:
-        """Whether both sides believe each other."""
+        """True when both sides have authenticated each other."""
         ...
 
 
 class Login:
-    """Logs the connections of one client in. Safe for use by several threads."""
+    """Logs in the connections of one client. Safe for use by several threads."""
 
     def __init__(self, credentials: Credentials, settings: ClientSettings, clock: Clock) -> None:
         self._credentials = credentials
@@ -70,12 +70,12 @@ class Login:
             fetch = _fetch(credentials, settings.bootstrap[0].host, clock)
             self._tokens = TokenSource(credentials, fetch, clock)
         elif isinstance(credentials, Kerberos):
-            _kerberos()  # What is not installed is said before anything is connected.
+            _kerberos()  # Fail on a missing extra before connecting.
 
     def log_in(self, exchange: Exchange, address: Address, timeout_s: float) -> float | None:
         """SaslHandshake, then as many SaslAuthenticate rounds as the mechanism needs, of `timeout_s` seconds each.
 
-        Returns for how many seconds the broker takes requests without another login (KIP-368); None for no limit.
+        Returns how many seconds the broker accepts requests without another login (KIP-368); None for no limit.
         Raises Unauthenticated, or Unreachable when an answer is missing: a login changes nothing on the broker.
         """
         mechanism = self._credentials.mechanism
@@ -168,7 +168,7 @@ def _agree_on(mechanism: str, answer: api.Message) -> None:
 
 
 class _Password:
-    """PLAIN and SCRAM, by kafka.net's mechanisms."""
+    """PLAIN and SCRAM by kafka.net."""
 
     def __init__(self, sasl: Sasl) -> None:
         from kafka.net.sasl import get_sasl_mechanism
@@ -191,9 +191,9 @@ class _Password:
 
 
 def _refuse_weak_proof(mechanism: str, answer: bytes) -> None:
-    """Before a proof is made: whoever chose few iterations could find the password from it by trying."""
+    """Refuse few iterations before sending a proof: a false broker could find the password from it by brute force."""
     try:
-        # Read as kafka.net reads it; what it cannot read, it refuses by itself.
+        # Parsed as kafka.net does it, which refuses malformed answers by itself.
         iterations = int(dict(pair.split("=", 1) for pair in bytes(answer).decode().split(","))["i"])
     except (ValueError, KeyError):
         return
@@ -206,12 +206,12 @@ def _refuse_weak_proof(mechanism: str, answer: bytes) -> None:
 
 
 def _name_in_scram(username: str) -> str:
-    """RFC 5802 separates by commas and equal signs, and so spells those of a name otherwise."""
+    """Escape commas and equal signs, which separate fields in RFC 5802."""
     return username.replace("=", "=3D").replace(",", "=2C")
 
 
 class _Bearer:
-    """OAUTHBEARER (RFC 7628): a token with extensions; a refusal is acknowledged, and then said again as an error."""
+    """OAUTHBEARER (RFC 7628): a token with extensions; a refusal is acknowledged, then the broker repeats it as an error."""
 
     def __init__(self, token: Token, oauth: OAuth) -> None:
         self._token = token
@@ -226,7 +226,7 @@ class _Bearer:
         return "n,,\x01{}\x01\x01".format("\x01".join(f"{name}={value}" for name, value in pairs)).encode()
 
     def receive(self, auth_bytes: bytes) -> object:
-        # Whatever a broker says after a refusal does not make it a success.
+        # No later answer turns a refusal into success.
         self._is_done = self._refusal is not None or not auth_bytes
         if not self._is_done:
             refusal = json.loads(bytes(auth_bytes))
@@ -241,17 +241,17 @@ class _Bearer:
 
     @property
     def advice(self) -> str:
-        """What to do about a refusal; the broker names a scope that it wants."""
+        """What to do about a refusal; the broker names the scope that it wants."""
         scope = (self._refusal or {}).get("scope")
         if isinstance(scope, str) and scope:
-            # Kafka writes it as Java does a list.
+            # Kafka writes the scope like a Java list.
             wanted = printable(scope[:80].strip("[]").replace(", ", " "))
             return f". The broker wants a token of the scope {wanted}: set scope in sasl.jaas.config"
         return ". Have the issuer, audience and expiry of the token compared with what the brokers expect"
 
 
 def _ask(exchange: Exchange, asked: api.Api, request: api.Message, client_id: str, timeout_s: float) -> api.Message:
-    # Version 1 of both has been there since Kafka 1.0 and 2.2; there is no asking before one is authenticated.
+    # Both versions 1 exist since Kafka 1.0 and 2.2; ApiVersions cannot be asked before authentication.
     frame = encode_request(1, request, correlation_id=0, client_id=client_id)
     try:
         return decode_response(asked, 1, exchange(frame, timeout_s), correlation_id=0)
@@ -259,7 +259,7 @@ def _ask(exchange: Exchange, asked: api.Api, request: api.Message, client_id: st
         raise Unreachable(str(error)) from error
 
 
-# The principal of a client by Kafka's own rules (`DefaultKafkaPrincipalBuilder`).
+# Compute a client's principal by Kafka's own rules (`DefaultKafkaPrincipalBuilder`).
 #
 # Brokers may have rules of their own (principal.builder.class, ssl.principal.mapping.rules,
 # sasl.kerberos.principal.to.local.rules); no client can know those.
@@ -268,7 +268,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 def principal_of(settings: ClientSettings) -> str | None:
-    """`User:name`; None where only the brokers know, such as the subject of a token that is fetched."""
+    """`User:name`; None if only the brokers know it, such as the subject of a fetched token."""
     if settings.security_protocol is SecurityProtocol.SSL:
         return _certificate_principal(settings.tls)
     if not settings.security_protocol.uses_sasl:
@@ -286,7 +286,7 @@ def principal_of(settings: ClientSettings) -> str | None:
 
 
 def _certificate_principal(tls: Tls) -> str | None:
-    """The name in the certificate that is shown, as Java writes it (RFC 2253); none is shown without a key store."""
+    """The subject of the client certificate, as Java writes it (RFC 2253); ANONYMOUS without a key store."""
     if tls.certificate_chain is None:
         return ANONYMOUS
     from kreassign.admin.java_stores import subject_of

@@ -1,6 +1,6 @@
-"""SASL of client properties, the keys `sasl.…` → credentials: login, and where tokens and tickets come from.
+"""Client properties `sasl.…` → credentials: the login, and the source of tokens and tickets.
 
-Java classes are accepted by name where the same is done here: the class that fetches a token decides where it comes
+Java classes are accepted by name if this client does the same: the class that fetches a token decides where it comes
 from (KIP-768). Other classes are refused. `sasl.jaas.config` is read as Java reads it.
 """
 
@@ -35,9 +35,9 @@ from kreassign.admin.tls import tls_settings
 from kreassign.errors import InputError
 from kreassign.model.text import parse_whole, shortened
 
-# The value of `sasl.jaas.config`: one login module with its options.
+# Parse `sasl.jaas.config`: one login module with its options.
 
-# Words are quoted by either quote, and a backslash takes its sign literally.
+# Words may be quoted by either quote; a backslash escapes the next character.
 _WORD = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'=;]+)"""
 _OPTION = rf"{_WORD}\s*=\s*{_WORD}"
 _LOGIN = re.compile(rf"\s*(?P<module>[\w.$]+)\s+\w+(?P<options>(?:\s+{_OPTION})*)\s*;?\s*", re.DOTALL)
@@ -51,12 +51,12 @@ class LoginModule(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The class without its package."""
+        """The class name without its package."""
         return self.class_name.rpartition(".")[2]
 
 
 def login_module(text: str) -> LoginModule | None:
-    """The one login module of a JAAS configuration, `module control-flag key="value" ...;`; None if it is not that."""
+    """The single login module of a JAAS configuration, `module control-flag key="value" ...;`; None if malformed."""
     login = _LOGIN.fullmatch(text)
     if login is None:
         return None
@@ -68,7 +68,7 @@ def _unquoted_option(word: str) -> str:
     return re.sub(r"\\(.)", r"\1", word[1:-1], flags=re.DOTALL) if word[0] in "\"'" else word
 
 
-# Properties → credentials.
+# Convert properties to credentials.
 
 _LOGIN_HANDLER, _CLIENT_HANDLER = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
 _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
@@ -78,7 +78,7 @@ _SECURITY = "org.apache.kafka.common.security."
 _OAUTH = f"{_SECURITY}oauthbearer."
 _MSK = "software.amazon.msk.auth.iam."
 FROM_ENDPOINT = (f"{_OAUTH}OAuthBearerLoginCallbackHandler", f"{_OAUTH}secured.OAuthBearerLoginCallbackHandler")
-"""Kafka's class that fetches tokens, by its name since 3.4 and the one before."""
+"""Kafka's class that fetches tokens: its name since 3.4, and the older name."""
 UNSECURED = f"{_OAUTH}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
 FROM_AWS = f"{_MSK}IAMOAuthBearerLoginCallbackHandler"
 _BY_ASSERTION = f"{_OAUTH}JwtBearerJwtRetriever"
@@ -86,7 +86,7 @@ _RETRIEVERS = (*(f"{_OAUTH}{name}JwtRetriever" for name in ("Default", "ClientCr
 _ASSERTION = "sasl.oauthbearer.assertion."
 _ASSERTION_ALGORITHMS = ("RS256", "ES256")
 _REFRESH_FACTOR = "sasl.login.refresh.window.factor"
-# What Kafka allows an extension to be (KIP-342).
+# Kafka's rules for extensions (KIP-342).
 _EXTENSION_NAME, _EXTENSION_VALUE = re.compile("[A-Za-z]+"), re.compile("[\x21-\x7e \t\r\n]+")
 _EXAMPLES = {
     "PlainLoginModule": f'{_SECURITY}plain.PlainLoginModule required username="alice" password="...";',
@@ -101,14 +101,14 @@ _Reader = Callable[[str, LoginModule, Mapping[str, str]], Credentials]
 
 
 def credentials(properties: Mapping[str, str]) -> Credentials:
-    """What a client says of itself. InputError, which names the property and shows no secret, if it is wrong."""
+    """Credentials from properties. Raises InputError, which names the property and shows no secret."""
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in _MECHANISMS:
         raise InputError(f"sasl.mechanism={mechanism} is not supported; use one of {', '.join(_MECHANISMS)}")
     module, read = _MECHANISMS[mechanism]
     login = login_module(properties.get("sasl.jaas.config", ""))
     if login is not None and login.name not in (module, *(_PASSWORDS if module in _PASSWORDS else ())):
-        # Who forgot the mechanism has Kafka's default, which is Kerberos.
+        # Without `sasl.mechanism`, Kafka's default applies, which is Kerberos.
         suited = " or ".join(name for name, (known, _) in _MECHANISMS.items() if known == login.name)
         raise InputError(
             f"the login module {login.class_name} of sasl.jaas.config is not supported with "
@@ -116,7 +116,7 @@ def credentials(properties: Mapping[str, str]) -> Credentials:
             f"{_EXAMPLES[module].split()[0]}{f', or set sasl.mechanism to {suited}' if suited else ''}"
         )
     if login is None:
-        # The text may hold a password: show how it should look, not how it does.
+        # The text may hold a password: show the expected form, not the text.
         what = " with username and password" if module in _PASSWORDS else ""
         raise InputError(f"sasl.jaas.config must be one login module{what}, for example {_EXAMPLES[module]}")
     return read(mechanism, login, properties)
@@ -128,7 +128,7 @@ def _no_handlers(properties: Mapping[str, str], mechanism: str) -> None:
 
 
 def _class(properties: Mapping[str, str], key: str, known: tuple[str, ...], mechanism: str) -> str:
-    """The class that a property names, empty for none. InputError if it is another than these."""
+    """The class that a property names, empty if unset. Raises InputError for a class not in `known`."""
     name = properties.get(key, "").strip()
     if name and name not in known:
         instead = f"use one of {', '.join(known)}" if known else "remove it"
@@ -199,14 +199,14 @@ def _fetched(login: LoginModule, properties: Mapping[str, str]) -> TokenEndpoint
         url,
         JwtBearer(_assertion(properties)) if retriever == _BY_ASSERTION else _client_credentials(login, properties),
         properties.get("sasl.oauthbearer.scope", login.options.get("scope", "")).strip() or None,
-        # As in Java, TLS to the endpoint is configured beside the secret, not by the brokers' stores.
+        # Like Java, configure TLS to the endpoint beside the secret, not by the brokers' stores.
         tls=tls_settings({key: value for key, value in login.options.items() if key.startswith("ssl.")}),
         timeout_ms=_timeout_ms(properties),
     )
 
 
 def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> Grant:
-    """As Kafka 4.3 chooses: the file of an assertion, one of our own where its issuer is told, else the secret."""
+    """Choose like Kafka 4.3: the assertion file, else a self-signed assertion if an issuer is set, else the secret."""
     if any(properties.get(f"{_ASSERTION}{key}", "").strip() for key in ("file", "claim.iss")):
         named = properties.get(_CLIENT_ID) or login.options.get("clientId", "")
         return ClientAssertion(_assertion(properties), named.strip() or None)
@@ -218,7 +218,7 @@ def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> Gr
 
 
 def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion:
-    """Of `sasl.oauthbearer.assertion.…` (KIP-1139). Where a file is named, the others are not looked at, as in Java."""
+    """The assertion of `sasl.oauthbearer.assertion.…` (KIP-1139). With a file set, the other keys are ignored, as in Java."""
     given = {key.removeprefix(_ASSERTION): value.strip() for key, value in properties.items() if value.strip()}
     if path := given.get("file"):
         return AssertionFile(_path(path))
@@ -300,7 +300,7 @@ _CLAIM = re.compile("unsecuredLogin(String|Number|List)Claim_(.+)", re.DOTALL)
 
 
 def _unsecured(login: LoginModule) -> UnsecuredToken:
-    """An unsigned token, for brokers that believe anyone: Kafka's default, for tests."""
+    """An unsigned token: Kafka's default, for tests against brokers that accept any token."""
     options = login.options
     claims: dict[str, str | float | tuple[str, ...]] = {}
     try:
@@ -335,14 +335,14 @@ def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
 
 
 def _msk_iam(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
-    """AWS_MSK_IAM is a mechanism of AWS's Java library; its brokers take the same signature as a token, too."""
+    """Tokens for AWS_MSK_IAM, a mechanism of AWS's Java library; MSK brokers take the same signature as a bearer token."""
     _class(properties, _CLIENT_HANDLER, (f"{_MSK}IAMClientCallbackHandler",), mechanism)
     _class(properties, _LOGIN_HANDLER, (), mechanism)
     return OAuth(_msk(login))
 
 
 _MSK_OPTIONS = {"awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion"}
-# They tune Java or debug; what they would add to a log is a secret.
+# These tune Java or add debug output, which would log a secret.
 _MSK_IGNORED = {"awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs"}
 
 
@@ -391,7 +391,7 @@ def _is_true(options: Mapping[str, str], name: str) -> bool:
 
 
 def _path(text: str) -> str:
-    """A file as Java names it, `file:` before it or not."""
+    """A file path as Java accepts it, with or without `file:`."""
     return re.sub(r"(?i)^file:(//(?=/))?", "", text)
 
 

@@ -1,16 +1,16 @@
-"""Which node gets a call, and what happens when that goes wrong.
+"""Choose the node for a call, and retry after failures.
 
-The rules of retrying live here and nowhere else:
+The rules of retrying live here only:
 
-- never sent (`Unreachable`): tried again until the deadline, at another node where any will do; a read gives up on
-  a broker that the cluster does not list;
-- sent, no answer (`OutcomeUnknown`): a read is asked again, elsewhere if possible; a write never;
-- NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
-- the controller cannot be reached or hangs: by the same two rules another broker is asked. With KRaft brokers name any
-  of them as the controller, also one that hangs, and all pass the call on; with ZooKeeper others say NOT_CONTROLLER;
-- a partition whose leader has just changed: it alone is asked about again;
-- a node of another cluster, at an address that was this one's: `Unreachable`, and nothing is sent to it;
-- NOT_COORDINATOR and its like: nothing was done, so the group's coordinator is looked up afresh and asked;
+- never sent (`Unreachable`): retry until the deadline, at another node where any will do; a read gives up on a
+  broker that the cluster does not list;
+- sent, no answer (`OutcomeUnknown`): retry a read, elsewhere if possible; never a write;
+- NOT_CONTROLLER: nothing was done, so look the controller up again and ask it;
+- the controller cannot be reached or hangs: by the same two rules ask another broker. With KRaft, brokers name any
+  broker as the controller, also one that hangs, and all forward the call; with ZooKeeper others say NOT_CONTROLLER;
+- a partition whose leader has just changed: ask again about it alone;
+- a node of another cluster at a known address: `Unreachable`, and nothing is sent to it;
+- NOT_COORDINATOR and similar codes: nothing was done, so look the group's coordinator up again and ask it;
 - anything else is the answer.
 """
 
@@ -47,18 +47,18 @@ Key = TypeVar("Key", bound=Hashable)
 Node = TypeVar("Node", bound=Hashable)
 
 _FAN_OUT_THREADS = 64
-# Long enough for a listener that is just starting; a cluster that is down should be said to be down.
+# Long enough for a listener that is just starting; a cluster that is down must be reported as down.
 _BOOTSTRAP_PATIENCE_S = 5.0
-# Brokers learn of a new leader one after the other, and it learns last how far its followers are (KIP-207).
+# Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
 _LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
-# A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before it answers.
+# A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before answering.
 _COORDINATOR_CHANGED = (COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)
-# A coordinator that hangs must leave time to find the one that takes its place.
+# A coordinator that hangs must leave time to find its successor.
 _LEAST_TRY_S = 1.0
 
 
 class To(Enum):
-    """Nodes that have no fixed id; a broker is addressed by its id."""
+    """Nodes without a fixed id; brokers are addressed by id."""
 
     ANY = "any node"
     CONTROLLER = "the controller"
@@ -83,23 +83,23 @@ class Session:
         self._is_closed = False
 
     def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
-        """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules above."""
+        """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules of this module."""
         deadline = self._deadline(timeout_ms)
         avoid: set[Address] = set()
         has_looked_afresh = False
         failure: ClusterError | None = None
-        self._known_cluster(deadline)  # A cluster that cannot be reached at all is reported at once.
+        self._known_cluster(deadline)  # Report a cluster that cannot be reached at once.
         while True:
             link: Link | None = None
             try:
                 link = self._route(target, avoid, deadline)
                 response = link.exchange(call, min(self._remaining_s(deadline), self._request_timeout_s))
             except (Unreachable, OutcomeUnknown) as error:
-                self._forget_nodes()  # Also for the next call: what was said of the cluster named who does not answer.
-                # A read at a broker that a fresh look does not show either is not worth the wait; a change may be.
+                self._forget_nodes()  # Also for the next call: the metadata named the node that does not answer.
+                # Stop reading from a broker that fresh metadata does not list either; keep trying a change.
                 is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
                 if is_absent or not self._may_ask_again(call, target, error, deadline):
-                    # A last try that ran out of time says less than the one before it.
+                    # A last try cut short by the deadline says less than the failure before it.
                     if failure is not None and isinstance(error, Unreachable) and not self._time_is_left(deadline):
                         raise failure from error
                     raise
@@ -112,7 +112,7 @@ class Session:
                         return call.read(response)
                     if not self._time_is_left(deadline):
                         if failure is not None:
-                            raise failure  # Of the controller itself, which nobody stands in for.
+                            raise failure  # Nothing can replace the controller itself.
                         return call.read(response)
                 self._forget_nodes()
                 avoid.clear()
@@ -122,7 +122,7 @@ class Session:
     def _may_ask_again(self, call: Call[Answer], target: Target, error: ClusterError, deadline: float) -> bool:
         if isinstance(error, OutcomeUnknown) and call.is_write:
             return False
-        # A broker that hangs costs one timeout, not one after the other until the deadline.
+        # A broker that hangs costs one timeout, not several in a row until the deadline.
         if isinstance(target, int) and _timed_out(error):
             return False
         return not self._is_closed and self._time_is_left(deadline)
@@ -130,7 +130,7 @@ class Session:
     def fan_out(
         self, keys: Iterable[Key], ask: Callable[[Key], Answer]
     ) -> tuple[dict[Key, Answer], dict[Key, ClusterError]]:
-        """Ask about every key at the same time; a key that fails does not keep the others from their answers."""
+        """Ask about all keys in parallel; a failed key does not affect the others."""
         wanted = list(dict.fromkeys(keys))
         answers: dict[Key, Answer] = {}
         errors: dict[Key, ClusterError] = {}
@@ -152,7 +152,7 @@ class Session:
     def fan_out_groups(
         self, groups: Mapping[Node, list[Key]], ask: Callable[[Node, list[Key]], Batch[Key, Answer]]
     ) -> Batch[Key, Answer]:
-        """Ask each node about the keys of its group; where it does not answer, they fail with its error."""
+        """Ask each node about its keys; if a node does not answer, its keys fail with its error."""
         answers, errors = self.fan_out(groups, lambda node: ask(node, groups[node]))
         silent = {key: error for node, error in errors.items() for key in groups[node]}
         return join([*answers.values(), Batch({}, silent)])
@@ -160,7 +160,7 @@ class Session:
     def ask_leaders(
         self, keys: Iterable[Key], ask: Callable[[Iterable[Key]], Batch[Key, Answer]], timeout_ms: int | None
     ) -> Batch[Key, Answer]:
-        """Ask about partitions at their leaders, and within the deadline again where these have just changed."""
+        """Ask leaders about partitions; within the deadline ask again about those whose leader has just changed."""
         deadline = self._deadline(timeout_ms)
         found = ask(keys)
         while (changed := _leader_changed(found)) and self._time_is_left(deadline):
@@ -170,9 +170,9 @@ class Session:
         return found
 
     def ask_coordinator(self, group_id: str, call: Call[Answer], timeout_ms: int | None = None) -> Answer:
-        """Make a call at the coordinator of a group, and within the deadline again where that has just changed.
+        """Make a call at a group's coordinator; within the deadline try again if the coordinator has just changed.
 
-        A try gets half of the time that is left.
+        Each try gets half of the time left.
         """
         deadline = self._deadline(timeout_ms)
         while True:
@@ -194,15 +194,15 @@ class Session:
 
     @property
     def talks_to_controllers(self) -> bool:
-        """Whether the client was given controllers, not brokers, to start from."""
+        """True if the client was given bootstrap controllers instead of brokers."""
         return bool(self.settings.bootstrap_controllers)
 
     def expect_cluster(self, cluster_id: str) -> None:
-        """Refuse every node that does not belong to this cluster. Raises InputError if one of another was used."""
+        """Refuse every node of another cluster. Raises InputError if the client already used one."""
         self._identity.expect(cluster_id)
 
     def close(self) -> None:
-        """Close all connections; calls under way in other threads fail, and so do later ones."""
+        """Close all connections; ongoing calls of other threads fail, and so do later ones."""
         with self._lock:
             self._is_closed = True
             links, self._links = list(self._links.values()), {}
@@ -213,7 +213,7 @@ class Session:
 
     def _route(self, target: Target, avoid: set[Address], deadline: float) -> Link:
         cluster = self._known_cluster(deadline)
-        # Controllers take every request at the active one; brokers take topic and cluster requests anywhere.
+        # With controllers, the active one takes every request; any broker takes topic and cluster requests.
         if self.talks_to_controllers:
             target = cluster.controller_id
         elif target is To.CONTROLLER:
@@ -230,12 +230,12 @@ class Session:
 
     def _any_link(self, brokers: tuple[Broker, ...], avoid: set[Address]) -> Link:
         addresses = [Address(broker.host, broker.port) for broker in brokers] or list(self.settings.bootstrap)
-        # Links that are open and free come first, those that just failed last.
+        # Idle open links come first, links that just failed last.
         addresses.sort(key=lambda address: (address in avoid, *self._delay(address)))
         return self._link(addresses[0])
 
     def _delay(self, address: Address) -> tuple[bool, bool]:
-        """What keeps a call to this address waiting, as a sort key: another call, or connecting first."""
+        """Sort key of the delay of a call to this address: another call in flight, or connecting first."""
         link = self._links.get(address)
         return (False, True) if link is None else (link.is_busy, not link.is_open)
 
@@ -260,7 +260,7 @@ class Session:
         self._cluster = None
 
     def _discover(self, deadline: float) -> Cluster:
-        """Ask the known addresses, bootstrap last, until one says who is in the cluster."""
+        """Ask the known addresses, bootstrap last, until one describes the cluster."""
         give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
         failures: dict[Address, str] = {}
         no_token: NoToken | None = None
@@ -282,7 +282,7 @@ class Session:
                     return found
             if self._is_closed or not self._time_is_left(give_up):
                 if no_token is not None:
-                    raise no_token  # The cluster is not to blame.
+                    raise no_token  # The token issuer failed, not the cluster.
                 raise Unreachable(
                     "no node of the cluster can be reached: " + "; ".join(failures.values()) + ". Check the addresses, "
                     "that the brokers are up, and that security.protocol fits the listener"
@@ -296,7 +296,7 @@ class Session:
                 found = self._look_up.read(response)
             self._identity.check(link.address, found.cluster_id)
         except ClusterError:
-            link.close()  # It was opened before the client knew its cluster: another one has to say whose it is.
+            link.close()  # Opened before the cluster was known: a new connection must report its cluster id.
             raise
         return found
 

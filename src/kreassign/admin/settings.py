@@ -1,4 +1,4 @@
-"""How to reach a cluster and who we are there."""
+"""Settings of a client: addresses, security and credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KAFKA_PORT = 9092
 LONGEST_HOST = 253
 _NO_HOST = re.compile(r"[\s/]")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-"""In Kafka's names, oldest first."""
+"""By Kafka's names, oldest first."""
 
 
 class Address(NamedTuple):
@@ -49,7 +49,7 @@ class Address(NamedTuple):
 
 
 def _host(text: str) -> str:
-    """The text. ValueError where no host can have that name."""
+    """Return the text. Raises ValueError if it cannot be a host name."""
     if not 0 < len(text) <= LONGEST_HOST or not text.isprintable() or _NO_HOST.search(text):
         raise ValueError(text)
     return text
@@ -70,12 +70,12 @@ class SecurityProtocol(Enum):
 
     @property
     def uses_sasl(self) -> bool:
-        """Whether the client says who it is by SASL."""
+        """True if the client logs in by SASL."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class Secret:
-    """A password that no log, error or repr shows; `reveal()` is called where it is used, and nowhere else."""
+    """A password that no log, error or repr shows; call `reveal()` only where the password is used."""
 
     __slots__ = ("_value",)
 
@@ -98,9 +98,9 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """What TLS trusts and presents, as PEM text.
+    """Certificates that TLS trusts and presents, as PEM text.
 
-    `trusted_certificates` None trusts what the system trusts. `certificate_chain` and `private_key` are given
+    With `trusted_certificates` None the system's are trusted. `certificate_chain` and `private_key` are given
     together when brokers ask clients for a certificate. `versions` are some of `TLS_VERSIONS`, in that order.
     """
 
@@ -135,16 +135,16 @@ class ClientSecret:
 
 @dataclass(frozen=True, slots=True)
 class AssertionFile:
-    """A file whose content is an assertion, which somebody else signs and renews; it is read at each request."""
+    """A file with an assertion that another program signs and renews; read at each request."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class SignedAssertion:
-    """An assertion that is signed for each request by the key of a file, with `claims`, and those of a template.
+    """An assertion signed for each request with the key of a file, with `claims` and those of a template.
 
-    It is valid from `valid_before_s` seconds before it is made until `valid_s` after, with a `jti` of its own if it
+    Valid from `valid_before_s` seconds before it is made until `valid_s` after, with a `jti` of its own if it
     `has_id`. `algorithm` is RS256 or ES256.
     """
 
@@ -160,7 +160,7 @@ class SignedAssertion:
 
 @dataclass(frozen=True, slots=True)
 class ClientAssertion:
-    """An assertion, and a client id if that is told, for the client credentials grant (RFC 7523, section 2.2)."""
+    """An assertion, and optionally a client id, for the client credentials grant (RFC 7523, section 2.2)."""
 
     assertion: AssertionFile | SignedAssertion
     client_id: str | None = None
@@ -180,27 +180,27 @@ class JwtBearer:
 
 
 Grant = ClientSecret | ClientAssertion | JwtBearer
-"""By what a token endpoint is asked for a token."""
+"""The grant by which a token endpoint is asked for a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """Where tokens are fetched, and by what. `timeout_ms` limits one request."""
+    """The endpoint that tokens are fetched from, and its grant. `timeout_ms` limits one request."""
 
-    url: str = field(repr=False)  # Its query may hold a key.
+    url: str = field(repr=False)  # The query may hold a key.
     grant: Grant
     scope: str | None = None
     tls: Tls = Tls()
     timeout_ms: int = 20_000
 
     def __str__(self) -> str:
-        # Without its query, which may hold a key.
+        # Without the query, which may hold a key.
         return f"the token endpoint {self.url.partition('?')[0]}"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file whose content is the token, which somebody else renews; it is read again at each login."""
+    """A file with a token that another program renews; read again at each login."""
 
     path: str
 
@@ -210,7 +210,7 @@ class TokenFile:
 
 @dataclass(frozen=True, slots=True)
 class UnsecuredToken:
-    """A token that nobody signed, for brokers that believe anyone; made again at each login."""
+    """An unsigned token, for brokers that accept any; made again at each login."""
 
     claims: tuple[tuple[str, str | float | tuple[str, ...]], ...]
     lifetime_s: int = 3600
@@ -221,7 +221,7 @@ class UnsecuredToken:
 
 @dataclass(frozen=True, slots=True)
 class MskIam:
-    """A signature of AWS as the token, for Amazon MSK; None is what AWS's own chain of defaults finds."""
+    """An AWS signature as the token, for Amazon MSK; None takes AWS's default chain."""
 
     region: str | None = None
     profile: str | None = None
@@ -233,14 +233,14 @@ class MskIam:
 
 
 Tokens = TokenEndpoint | TokenFile | UnsecuredToken | MskIam
-"""Where a bearer token comes from."""
+"""A source of bearer tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class OAuth:
     """Mechanism OAUTHBEARER: tokens with SASL extensions (KIP-342).
 
-    A token is renewed after so much of its lifetime (`refresh_factor`, 0.5 to 1).
+    A token is renewed after the fraction `refresh_factor` (0.5 to 1) of its lifetime.
     """
 
     tokens: Tokens
@@ -249,13 +249,13 @@ class OAuth:
 
     @property
     def mechanism(self) -> str:
-        """Kafka's name of it."""
+        """Kafka's name of the mechanism."""
         return "OAUTHBEARER"
 
 
 @dataclass(frozen=True, slots=True)
 class Kerberos:
-    """Mechanism GSSAPI: the brokers' service name, and our principal with its keytab, or else the tickets of kinit."""
+    """Mechanism GSSAPI: the brokers' service name, our principal and its keytab; without a keytab the tickets of kinit."""
 
     service_name: str
     principal: str | None = None
@@ -264,17 +264,17 @@ class Kerberos:
 
     @property
     def mechanism(self) -> str:
-        """Kafka's name of it."""
+        """Kafka's name of the mechanism."""
         return "GSSAPI"
 
 
 Credentials = Sasl | OAuth | Kerberos
-"""What a client says of itself by SASL."""
+"""Credentials of any SASL mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Everything an `AdminClient` needs to know.
+    """Addresses, security and timeouts of an `AdminClient`.
 
     Exactly one of `bootstrap_servers` and `bootstrap_controllers` is given; with the latter every call goes to the
     controller quorum (Kafka 4.0 and later) and what needs brokers is refused.

@@ -1,4 +1,4 @@
-"""TLS: client properties (`ssl.…`) → `Tls`, `Tls` → a context of OpenSSL, and advice on its errors.
+"""TLS: client properties (`ssl.…`) → `Tls`, `Tls` → an OpenSSL context, and advice on its errors.
 
 Key and trust stores are PEM text in the properties, or files: PEM, and Java's JKS and PKCS12 (`java_stores.py`,
 loaded only where such a store is used).
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from kreassign.admin.java_stores import JavaStore
 
 
-# PEM text: find certificates and keys, and put them into the form that OpenSSL reads.
+# PEM text: extract certificates and keys, in the form that OpenSSL reads.
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([\x00-\x7f]*?)-----END \1-----")
 _LINE_LENGTH = 64
 
 
 def pem_certificates(text: str) -> str:
-    """All certificates in their order, without anything else that stands between them; empty if there is none."""
+    """All certificates in their order, without any text in between; empty if there is none."""
     return _pem_blocks(text, "CERTIFICATE")
 
 
@@ -45,19 +45,19 @@ def _pem_blocks(text: str, kind: str) -> str:
 
 
 def _formatted_pem(label: str, body: str) -> str:
-    # Kafka also reads a body whose lines were joined by spaces, as a value in a properties file is (KIP-651).
-    # A body with headers (an old form of encrypted keys) cannot have been joined.
+    # Kafka also reads a body whose lines are joined by spaces, like a value in a properties file (KIP-651).
+    # A body with headers (an old format of encrypted keys) cannot have been joined.
     lines = body.strip() if ":" in body else textwrap.fill("".join(body.split()), _LINE_LENGTH)
     return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----"
 
 
-# Properties → `Tls`.
+# Convert properties to `Tls`.
 
 _JAVA_TYPES = ("JKS", "PKCS12")
 
 
 def tls_settings(properties: Mapping[str, str]) -> Tls:
-    """What TLS trusts and presents, as client properties say. InputError, which names the property, if it is wrong."""
+    """TLS settings from client properties. Raises InputError, which names the property."""
     chain, key, password = _key_store(properties)
     return Tls(
         trusted_certificates=_trust_store(properties),
@@ -92,7 +92,7 @@ def _trust_store(properties: Mapping[str, str]) -> str | None:
 
 
 def _key_store(properties: Mapping[str, str]) -> tuple[str | None, Secret | None, Secret | None]:
-    """Certificate chain, private key and the password of that."""
+    """Certificate chain, private key and key password."""
     chain, key = properties.get("ssl.keystore.certificate.chain"), properties.get("ssl.keystore.key")
     if (chain is None) != (key is None):
         raise InputError("ssl.keystore.certificate.chain and ssl.keystore.key go together; one of them is missing")
@@ -107,7 +107,7 @@ def _key_store(properties: Mapping[str, str]) -> tuple[str | None, Secret | None
             return entry.chain, entry.key, None
         chain = key = content.decode("iso-8859-1")
         where = f"ssl.keystore.location {properties['ssl.keystore.location']}"
-    # Split, so that the key is kept as a secret and the certificates alone are shown.
+    # Split the text, so that the key is kept as a secret and only the certificates are shown.
     return (
         _require_pem("certificate", where, pem_certificates(chain)),
         Secret(_require_pem("private key", where, pem_private_keys(key))),
@@ -158,17 +158,17 @@ def _secret(properties: Mapping[str, str], key: str) -> Secret | None:
     return None if value is None else Secret(value)
 
 
-# `Tls` → a context of OpenSSL; and what its errors mean in words.
+# Convert `Tls` to an OpenSSL context, and explain OpenSSL's errors.
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """What a client of these settings trusts and presents. InputError if OpenSSL cannot use them."""
+    """An OpenSSL context with these settings. Raises InputError if OpenSSL cannot use them."""
     context = ssl.create_default_context()
     context.check_hostname = tls.verifies_host_name
     if tls.trusted_certificates is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = tls.verifies_host_name
-        # As Java, all of the trust store is trusted, also what is no root: an intermediate, or the server's own.
+        # Like Java, trust every certificate of the store, also an intermediate or the server's own.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=tls.trusted_certificates)
@@ -183,14 +183,14 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
-    """Hand chain and key to OpenSSL, which takes them from a file only: one that nobody else can read, gone at once."""
+    """Hand chain and key to OpenSSL, which reads only files: use a private one and delete it at once."""
     assert tls.certificate_chain is not None
     assert tls.private_key is not None
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(f"{tls.private_key.reveal()}\n{tls.certificate_chain}\n")
-        # An empty password makes OpenSSL fail on an encrypted key instead of asking the terminal.
+        # With an empty password OpenSSL fails on an encrypted key instead of asking on the terminal.
         password = tls.key_password.reveal() if tls.key_password is not None else ""
         context.load_cert_chain(name, password=password)
     except (ssl.SSLError, ValueError, OSError) as error:
@@ -200,7 +200,7 @@ def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
         Path(name).unlink()
 
 
-# What OpenSSL found wrong with a certificate (X509_V_ERR_…), and what helps.
+# OpenSSL's complaints about a certificate (X509_V_ERR_…), with a remedy each.
 _ADVICE = {
     9: "It is not valid yet: compare the clocks",
     10: "Renew it on that server, or compare the clocks",
@@ -213,7 +213,7 @@ _ADVICE = {
 }
 
 
-# What a server says of us (RFC 8446, section 6.2), and what helps.
+# A server's alerts about our side (RFC 8446, section 6.2), with a remedy each.
 _ADVICE_ON_ALERTS = {
     "certificate expired": "Renew the certificate of this client (ssl.keystore.location)",
     "unknown ca": "Have the brokers trust who signed the certificate of this client (ssl.keystore.location)",
@@ -224,12 +224,12 @@ _ADVICE_ON_ALERTS = {
 
 
 def advice_on_alert(reason: str) -> str:
-    """What to do about the alert by which a server refused a connection; empty if it is not known."""
+    """What to do about the alert by which a server refused a connection; empty if the alert is unknown."""
     return next((f". {advice}" for alert, advice in _ADVICE_ON_ALERTS.items() if alert in reason), "")
 
 
 def distrust(who: object, error: ssl.SSLCertVerificationError) -> str:
-    """Why the certificate of a server is not believed, in words, and what to do."""
+    """Why the certificate of a server is not trusted, and what to do."""
     said = f"the certificate of {who} is not trusted: {error.verify_message or error.reason}"
     advice = _ADVICE.get(error.verify_code)
     return f"{said}. {advice}" if advice else said

@@ -1,14 +1,14 @@
-"""Bearer tokens of one client: fetched once for all its connections, renewed before they end.
+"""Bearer tokens of one client: fetched once for all its connections, renewed before they expire.
 
-- How long a token lasts is measured on the monotonic clock from before it was asked for, so that a wall clock that
-  jumps, or differs from the issuer's, ends none early and keeps none for too long.
-- After `refresh_factor` of its lifetime a token is renewed by the next login. While the issuer does not give a new
-  one, the old one is used to its end: an issuer that is away for a while stops no run.
-- A token that a broker refuses is dropped, and another one fetched, once: the issuer may have withdrawn it, and a
-  machine that slept did not see it end.
-- An issuer that is away or slow is `NoToken`, which is `Unreachable`: nothing was sent to a broker, and it is asked
-  again until the deadline. An issuer that refuses is `Unauthenticated`, at once.
-- A token and a secret appear in no message.
+- A token's age is measured on the monotonic clock from before the request, so that a wall clock that jumps, or
+  differs from the issuer's, neither ends a token early nor keeps it too long.
+- After `refresh_factor` of its lifetime the next login renews a token. While the issuer gives no new token, the old
+  one is used until it expires: an issuer that is down for a while stops no run.
+- A token that a broker refuses is dropped and replaced once: the issuer may have withdrawn it, and a machine that
+  slept did not see it expire.
+- An issuer that is down or slow is `NoToken`, a kind of `Unreachable`: nothing was sent to a broker, and the issuer is
+  asked again until the deadline. An issuer that refuses is `Unauthenticated`, at once.
+- No message shows a token or a secret.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ from kreassign.model.text import printable
 
 log = logging.getLogger(__name__)
 
-# While the issuer fails, and the last token is still good, it is left alone for so long.
+# After a failed renewal, wait this long before asking again while the last token is still valid.
 _PAUSE_S = 10.0
-# A renewal that can wait keeps no login waiting for longer.
+# Longest wait of a login for a renewal that is not urgent.
 _SHORT_S = 3.0
 _MOMENT_S = 1.0
-# What Kafka takes as a bearer token (RFC 6750, section 2.1).
+# Syntax of a bearer token in Kafka (RFC 6750, section 2.1).
 _SPELT = re.compile(r"[-_~+/.A-Za-z0-9]+=*")
 
 
 class NoToken(Unreachable):
-    """No token can be had now, so that no broker was asked; it may be tried again."""
+    """No token is available now, so no broker was asked; a retry may help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A bearer token, and for how many seconds from its request on it lasts; None if nobody says."""
+    """A bearer token, and its lifetime in seconds from its request on; None if unknown."""
 
     text: Secret
     lifetime_s: float | None = None
 
     @classmethod
     def checked(cls, text: str, who: object, lifetime_s: float | None) -> Token:
-        """A token that `who` gave. Unauthenticated if it is none, or has ended already; it is not shown."""
+        """Check a token from `who`. Raises Unauthenticated if it is malformed or expired; the token is not shown."""
         if not _SPELT.fullmatch(text):
             raise Unauthenticated(
                 f"SASL OAUTHBEARER: {who} gave what is no bearer token: a token has letters, digits and -_~+/. only"
@@ -83,17 +83,17 @@ class Token:
 
 
 class LateToken(NoToken):
-    """The issuer did not answer in the time that was left."""
+    """The issuer did not answer in the time left."""
 
 
 Fetch = Callable[[float], Token]
-"""Gets a new token within so many seconds. Raises NoToken or Unauthenticated."""
+"""Gets a new token, with a timeout in seconds. Raises NoToken or Unauthenticated."""
 
 
 class TokenSource:
     """The token of a client. Safe for use by several threads: one of them fetches.
 
-    The others wait for it only while there is no token that lasts.
+    The others wait for it only while there is no valid token.
     """
 
     def __init__(self, settings: OAuth, fetch: Fetch, clock: Clock) -> None:
@@ -106,7 +106,7 @@ class TokenSource:
         self._trouble: NoToken | None = None
 
     def get(self, timeout_s: float) -> Token:
-        """The token to log in with now. NoToken or Unauthenticated if there is none."""
+        """Return the token to log in with now. Raises NoToken or Unauthenticated."""
         if (token := self._unless_due()) is not None:
             return token
         lasting = self._while_it_lasts()
@@ -115,21 +115,21 @@ class TokenSource:
                 raise NoToken(f"another login still waits for {self._settings.tokens}")
             return lasting
         try:
-            # Another login may have fetched it just now.
+            # Another login may have fetched a token just now.
             return self._unless_due() or self._renewed(timeout_s)
         finally:
             self._fetching.release()
 
     def accepted(self, token: Token) -> None:
-        """A broker took this token."""
+        """Note that a broker accepted this token."""
         with self._state:
             if self._held is not None and self._held.token is token:
                 self._held = replace(self._held, is_accepted=True)
 
     def refused(self, token: Token) -> bool:
-        """A broker refused this token. Whether the next login gets another that may fare better.
+        """Note that a broker refused this token; True if the next login gets another that may be accepted.
 
-        A token that was good once, a while ago, may have been withdrawn. A new one that is refused is refused for good.
+        A token that was accepted before may have been withdrawn. The refusal of a new token is final.
         """
         with self._state:
             held = self._held
@@ -157,7 +157,7 @@ class TokenSource:
         return token
 
     def _told(self, error: ClusterError, timeout_s: float) -> ClusterError:
-        """What to tell of a failure: the last moment of a call says nothing of an issuer; what it said before does."""
+        """Choose the failure to report: prefer the issuer's last answer over a timeout at the end of a call."""
         with self._state:
             if self._trouble is not None and isinstance(error, LateToken) and timeout_s < _MOMENT_S:
                 return self._trouble
@@ -165,10 +165,10 @@ class TokenSource:
         return error
 
     def _unless_due(self) -> Token | None:
-        """The token, unless it is to be renewed; also while its issuer is left alone."""
+        """The token, or None if it is due for renewal; also the old token during the pause after a failed renewal."""
         with self._state:
             held = self._held
-        # Of a token whose end is unknown the issuer knows more: it is asked at each login.
+        # The issuer knows more about a token of unknown lifetime: ask at each login.
         if held is None or held.token.lifetime_s is None:
             return None
         is_young = self._age_s(held) < held.token.lifetime_s * self._settings.refresh_factor
@@ -189,7 +189,7 @@ class TokenSource:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A token since its request, whether a broker took it, and when its renewal last failed."""
+    """A token, the time of its request, whether a broker accepted it, and when its renewal last failed."""
 
     token: Token
     fetched_s: float
@@ -198,7 +198,7 @@ class _Held:
 
 
 def token_from_file(file: TokenFile, clock: Clock) -> Token:
-    """The token that a file holds now. Unauthenticated if it is missing, no text or has expired."""
+    """The token that a file holds now. Raises Unauthenticated if the file is missing or no text, or the token has expired."""
     try:
         text = Path(file.path).read_text(encoding="ascii").strip()
     except OSError as error:
@@ -207,7 +207,7 @@ def token_from_file(file: TokenFile, clock: Clock) -> Token:
         raise Unauthenticated(f"SASL OAUTHBEARER: {file} holds no bearer token: it is not ASCII text") from None
     lifetime_s = remaining_s(text, clock)
     if lifetime_s is not None and lifetime_s <= 0:
-        # Whose clock is right the broker decides; but most often nobody has renewed the file.
+        # The broker's clock decides, but most often the file was not renewed.
         log.warning("%s expired %.0f s ago by the clock of this machine; have it renewed", file, -lifetime_s)
     return Token.checked(text, file, None)
 
@@ -224,24 +224,24 @@ def _segment(content: object) -> str:
 
 
 def lifetime_s(text: str, expires_in: object, clock: Clock) -> float | None:
-    """For how long a token that was just issued lasts: what its issuer says of it, and what it says itself."""
+    """Lifetime of a token just issued, in seconds: the shorter of the issuer's `expires_in` and the token's own claims."""
     claims = _claims(text)
     end_s, begin_s, said_s = _number(claims.get("exp")), _number(claims.get("iat")), _number(expires_in)
     if end_s is not None:
-        # Both are of the issuer's clock. Without the second, ours has to do.
+        # Both claims are by the issuer's clock. Without the second, use ours.
         own_s = end_s - (clock.now_ms() / 1000 if begin_s is None else begin_s)
         return own_s if said_s is None else min(own_s, said_s)
     return said_s
 
 
 def remaining_s(text: str, clock: Clock) -> float | None:
-    """How long a token still lasts by the clock of this machine; None if it does not say."""
+    """Remaining lifetime of a token in seconds by the clock of this machine; None if it has no expiry."""
     end_s = _number(_claims(text).get("exp"))
     return None if end_s is None else end_s - clock.now_ms() / 1000
 
 
 def _number(value: object) -> float | None:
-    """A number of seconds; also as text, as some issuers write it."""
+    """A number of seconds, also as text, as some issuers write it."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -252,7 +252,7 @@ def _number(value: object) -> float | None:
 
 
 def _claims(text: str) -> dict[str, object]:
-    """What a JSON Web Token says, unchecked: that is for the broker. Empty for any other token."""
+    """Claims of a JSON Web Token, unverified: the broker verifies it. Empty for any other token."""
     parts = text.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -261,15 +261,15 @@ def _claims(text: str) -> dict[str, object]:
     return claims if isinstance(claims, dict) else {}
 
 
-# One request to a token endpoint: a secret or an assertion in, bearer token out (RFC 6749, 4.4 and 5; RFC 7523).
+# Ask a token endpoint once: a secret or an assertion in, a bearer token out (RFC 6749, 4.4 and 5; RFC 7523).
 #
-# The proof of identity goes to the configured address and nowhere else: no redirection is followed and no proxy
-# asked. The whole request ends by its deadline, however the answer drips. Of the endpoint's text only the error of
-# section 5.2 is shown, and never a secret that it repeats.
+# The proof of identity goes only to the configured address: redirects are not followed and proxies not used. The
+# whole request ends by its deadline, however slowly the answer drips. Of the endpoint's text only the error of
+# section 5.2 is shown, without a secret that it may repeat.
 
 _MOST_BYTES = 1 << 20
 _SHOWN = 200
-# A refusal by one of these may be over soon; by any other it is final (as in Kafka's own client).
+# Refusals with these codes may be temporary; others are final (as in Kafka's own client).
 _PASSING = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _BY_ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -288,7 +288,7 @@ class EndpointClient:
             log.warning("%s is asked without TLS: %s can be read on the way; use https", endpoint, endpoint.grant)
 
     def fetch(self, timeout_s: float) -> Token:
-        """A new token. NoToken if the endpoint is away, slow or in trouble; Unauthenticated if it says no."""
+        """Fetch a new token. Raises NoToken if the endpoint is down, slow or failing, Unauthenticated if it refuses."""
         timeout_s = min(timeout_s, self._endpoint.timeout_ms / 1000)
         if timeout_s <= 0:
             raise LateToken(f"no time is left to ask {self._endpoint}")
@@ -300,7 +300,7 @@ class EndpointClient:
 
     def _posted(self, timeout_s: float, proof: Secret) -> tuple[int, bytes]:
         connection = self._connection(timeout_s)
-        # Time-outs of sockets start again with each byte; this one does not.
+        # Socket timeouts restart with each byte; this one does not.
         late = threading.Event()
         opened: list[socket.socket] = []
         watch = threading.Timer(timeout_s, _shut, (opened, late))
@@ -308,10 +308,10 @@ class EndpointClient:
         watch.start()
         try:
             connection.connect()
-            # Kept, since the connection forgets its socket where the answer is the last on it.
+            # Kept, since the connection drops its socket if the answer is the last on it.
             opened.append(connection.sock)
             if late.is_set():
-                raise TimeoutError  # The watch found nothing to shut yet.
+                raise TimeoutError  # The timer fired before there was a socket to shut down.
             connection.request("POST", self._path, self._body(proof), self._headers(proof))
             with connection.getresponse() as answer:
                 content = answer.read(_MOST_BYTES + 1)
@@ -319,7 +319,7 @@ class EndpointClient:
         except ssl.SSLCertVerificationError as error:
             raise Unauthenticated(f"SASL OAUTHBEARER: {distrust(self._endpoint, error)}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            # ValueError is what a TLS socket makes of being read while it is shut down.
+            # A TLS socket raises ValueError when it is read while being shut down.
             raise self._away(error, timeout_s, is_late=late.is_set()) from None
         finally:
             watch.cancel()
@@ -329,7 +329,7 @@ class EndpointClient:
         return answer.status, content
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
-        # With a port, http.client does not look for one in the digits of an IPv6 address.
+        # Given a port, http.client does not search the digits of an IPv6 address for one.
         port = self._parts.port or (http.client.HTTP_PORT if self._tls is None else http.client.HTTPS_PORT)
         host = self._parts.hostname or ""
         if self._tls is None:
@@ -440,7 +440,7 @@ class EndpointClient:
 
 
 def _proof(endpoint: TokenEndpoint, clock: Clock) -> Secret:
-    """What proves to the endpoint who we are: id and secret as HTTP wants them (RFC 7617), or an assertion."""
+    """The client's proof of identity: id and secret for HTTP Basic (RFC 7617), or an assertion."""
     grant = endpoint.grant
     if not isinstance(grant, ClientSecret):
         return assertion(grant.assertion, clock)
@@ -461,5 +461,5 @@ def _json_object(content: bytes) -> Mapping[str, object] | None:
 def _shut(opened: Sequence[socket.socket], late: threading.Event) -> None:
     late.set()
     for one in opened:
-        with suppress(OSError):  # It may have ended just now.
+        with suppress(OSError):  # The connection may have ended just now.
             one.shutdown(socket.SHUT_RDWR)
