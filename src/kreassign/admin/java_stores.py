@@ -72,7 +72,7 @@ class JavaStore:
     key_password: Secret | None = None
 
     def trusted_certificates(self) -> str:
-        """Every certificate of a trust store, as PEM text. Raises InputError if there is none or the store is unreadable."""
+        """Every certificate of a trust store, as PEM text. Raises InputError if none can be read."""
         with _explained(self):
             # Like Java, trust the first certificate of a key's chain, and no other of it.
             found = [chain[0] for _, _, chain in _jks_entries(self)] if _is_jks(self) else _pkcs12_trusted(self)
@@ -82,7 +82,7 @@ class JavaStore:
             return _pem(found)
 
     def key_entry(self) -> KeyEntry:
-        """The private key that Java would use, decrypted. Raises InputError if there is none, or if the broker decides."""
+        """The private key that Java would use, decrypted. Raises InputError if there is none or the broker decides."""
         with _explained(self):
             alias, key, chain = _jks_key(self) if _is_jks(self) else _pkcs12_key(self)
             text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode().strip()
@@ -159,7 +159,7 @@ def _pkcs12_trusted(store: JavaStore) -> list[bytes]:
 
 
 def _chain(first: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
-    """A certificate and its issuers in the order of TLS (RFC 8446, section 4.4.2); stores have any order, and extras."""
+    """A certificate and its issuers in TLS order (RFC 8446, section 4.4.2); stores may have any order and extras."""
     chain = [first]
     while (issuer := next((one for one in others if one.subject == chain[-1].issuer), None)) and issuer not in chain:
         chain.append(issuer)

@@ -78,7 +78,7 @@ def _tickets(settings: Kerberos) -> gssapi.Credentials:
     name = gssapi.Name(settings.principal, gssapi.NameType.kerberos_principal) if settings.principal else None
     store = {}
     if settings.keytab is not None:
-        # Tickets of a keytab go to a private in-memory cache per principal; other caches are neither used nor overwritten.
+        # Tickets of a keytab go to a memory cache of this process, one per keytab; other caches stay untouched.
         whose = hashlib.sha256(f"{settings.principal} {settings.keytab}".encode()).hexdigest()
         store = {"client_keytab": f"FILE:{settings.keytab}", "ccache": f"MEMORY:kreassign-{whose}"}
     elif settings.ticket_cache is not None:

@@ -25,7 +25,7 @@ _TALKATIVE = ("botocore", "boto3", "urllib3")
 
 
 def signed_tokens(settings: MskIam, host: str, clock: Clock) -> Fetch:
-    """Return a function that makes tokens for a broker's region. Raises InputError if no region is configured or in its name."""
+    """Return a source of tokens for the broker's region. Raises InputError if no region is set or in its host name."""
     del clock  # AWS's library reads the machine's clock.
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.INFO)

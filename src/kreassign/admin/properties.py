@@ -81,7 +81,7 @@ class ResolvedProperties(NamedTuple):
 def resolve_references(
     properties: Mapping[str, str], environment: Mapping[str, str] | None = None, keys: Container[str] | None = None
 ) -> ResolvedProperties:
-    """Replace references in all properties, or in `keys`. Raises InputError, which names the property, for a dangling one.
+    """Replace references in all properties, or in `keys`. Raises InputError, which names the property, if one fails.
 
     `environment` defaults to that of this process.
     """

@@ -211,7 +211,7 @@ def _name_in_scram(username: str) -> str:
 
 
 class _Bearer:
-    """OAUTHBEARER (RFC 7628): a token with extensions; a refusal is acknowledged, then the broker repeats it as an error."""
+    """OAUTHBEARER (RFC 7628): a token with extensions; after a refusal is acknowledged, the broker repeats it."""
 
     def __init__(self, token: Token, oauth: OAuth) -> None:
         self._token = token

@@ -218,7 +218,7 @@ def _client_credentials(login: LoginModule, properties: Mapping[str, str]) -> Gr
 
 
 def _assertion(properties: Mapping[str, str]) -> AssertionFile | SignedAssertion:
-    """The assertion of `sasl.oauthbearer.assertion.…` (KIP-1139). With a file set, the other keys are ignored, as in Java."""
+    """The assertion of `sasl.oauthbearer.assertion.…` (KIP-1139). A set file disables the other keys, as in Java."""
     given = {key.removeprefix(_ASSERTION): value.strip() for key, value in properties.items() if value.strip()}
     if path := given.get("file"):
         return AssertionFile(_path(path))
@@ -335,7 +335,7 @@ def _claim(kind: str, text: str) -> str | float | tuple[str, ...]:
 
 
 def _msk_iam(mechanism: str, login: LoginModule, properties: Mapping[str, str]) -> OAuth:
-    """Tokens for AWS_MSK_IAM, a mechanism of AWS's Java library; MSK brokers take the same signature as a bearer token."""
+    """Tokens for AWS_MSK_IAM of AWS's Java library; MSK brokers take the same signature as a bearer token."""
     _class(properties, _CLIENT_HANDLER, (f"{_MSK}IAMClientCallbackHandler",), mechanism)
     _class(properties, _LOGIN_HANDLER, (), mechanism)
     return OAuth(_msk(login))

@@ -255,7 +255,7 @@ class OAuth:
 
 @dataclass(frozen=True, slots=True)
 class Kerberos:
-    """Mechanism GSSAPI: the brokers' service name, our principal and its keytab; without a keytab the tickets of kinit."""
+    """Mechanism GSSAPI: the brokers' service name, and our principal with its keytab, or the tickets of kinit."""
 
     service_name: str
     principal: str | None = None

@@ -198,7 +198,7 @@ class _Held:
 
 
 def token_from_file(file: TokenFile, clock: Clock) -> Token:
-    """The token that a file holds now. Raises Unauthenticated if the file is missing or no text, or the token has expired."""
+    """Read the token of a file. Raises Unauthenticated if the file is missing or no text, or the token has expired."""
     try:
         text = Path(file.path).read_text(encoding="ascii").strip()
     except OSError as error:
@@ -224,7 +224,7 @@ def _segment(content: object) -> str:
 
 
 def lifetime_s(text: str, expires_in: object, clock: Clock) -> float | None:
-    """Lifetime of a token just issued, in seconds: the shorter of the issuer's `expires_in` and the token's own claims."""
+    """Lifetime of a new token in seconds: the shorter of the issuer's `expires_in` and the token's own claims."""
     claims = _claims(text)
     end_s, begin_s, said_s = _number(claims.get("exp")), _number(claims.get("iat")), _number(expires_in)
     if end_s is not None:
