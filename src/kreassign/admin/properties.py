@@ -2,7 +2,8 @@
 
 The keys are those of Kafka's AdminClient (`CLIENT_KEYS` has all). A key that no Kafka client knows gets one warning
 and is ignored, as in Kafka; a key that Kafka knows and we cannot honour is refused where ignoring it would weaken
-security."""
+security.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The command line: `kreassign` and the drop-in tools. Joins all other packages; nothing imports it."""
+"""The command line: `kreassign` and the drop-in tools. Imports all other packages; none of them imports it."""

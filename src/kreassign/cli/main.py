@@ -1,6 +1,6 @@
-"""The `kreassign` command: finds the sub-command, turns errors into one line and an exit code, and formats help.
+"""The `kreassign` command: find the sub-command, turn errors into one line and an exit code, and format help.
 
-Nothing heavy is imported here. A sub-command's module is imported when that sub-command is used, so that
+Import nothing heavy here. A sub-command's module is imported when that sub-command is used, so that
 `kreassign status` does not pay for PySpark, pyarrow or the Kafka client.
 """
 
@@ -23,13 +23,13 @@ from kreassign.model.documents import is_half
 from kreassign.model.text import shortened
 from kreassign.startup import defer_kafka_clients
 
-# How help looks: what the command does, examples, and then its options, in groups where they are many.
+# Format help: what the command does, examples, then its options, in groups if there are many.
 #
-# click writes options in one list and examples at the end, where nobody scrolls to. Its formatter is ours to choose, so
-# that commands need not know.
+# click writes options in one list and examples at the end, where few scroll to. A formatter of our own changes that for
+# all commands.
 
 MANY = 12
-"""From so many options on they stand in groups."""
+"""From this many options on they are grouped."""
 
 OTHERS = "Options"
 GROUPS = {
@@ -60,20 +60,20 @@ Row = tuple[str, str]
 
 
 class Formatter(click.HelpFormatter):
-    """Writes options in groups, and examples before them."""
+    """Writes options in groups, below the examples."""
 
     def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
         super().__init__(indent_increment, width, max_width)
         self._heading = ""
 
     def write_heading(self, heading: str) -> None:
-        """Write a heading, but for that of options, which their groups have of their own."""
+        """Write a heading, except that of options: their groups have headings."""
         self._heading = heading
         if heading != OTHERS:
             super().write_heading(heading)
 
     def write_dl(self, rows: Iterable[Row], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write a list, of options by their groups."""
+        """Write a list, options by group."""
         rows = list(rows)
         if self._heading != OTHERS:
             super().write_dl(rows, col_max, col_spacing)
@@ -89,7 +89,7 @@ class Formatter(click.HelpFormatter):
             super().write_dl(members, col_max, col_spacing)
 
     def getvalue(self) -> str:
-        """All that was written, with the examples before the first list."""
+        """All text, with the examples moved before the first list."""
         text = super().getvalue()
         examples, lists = _EXAMPLES.search(text), _FIRST_LIST.search(text)
         if examples is None or lists is None or examples.start() < lists.start():
@@ -99,7 +99,7 @@ class Formatter(click.HelpFormatter):
 
 
 def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """The options of each group that has any, the groups in their order; those of none first."""
+    """Options by group, empty groups left out, in the order of the groups; options without a group first."""
     found: dict[str, list[Row]] = {group: [] for group in (OTHERS, *GROUPS)}
     for row in rows:
         names = re.findall(r"--[a-z-]+", row[0])
@@ -108,11 +108,11 @@ def by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 _OF_OTHERS = 0o077
-"""The rights of the group and of all others."""
+"""Permissions of group and others."""
 
 
 class LazyCommand(NamedTuple):
-    """Where a sub-command lives (`module:function`) and what the list of commands says of it."""
+    """Module and function of a sub-command (`module:function`), and its line in the list of commands."""
 
     target: str
     summary: str
@@ -127,10 +127,10 @@ class LazyCommand(NamedTuple):
 
 
 def _with_variables(command: click.Command) -> None:
-    """Let every option be given by a variable of the environment: that of `--throttle-broker` is named after it."""
+    """Read every option also from the environment: `--throttle-broker` from KREASSIGN_THROTTLE_BROKER."""
     for option in command.params:
         named = [name for name in option.opts if name.startswith("--")]
-        # That of --cluster chooses a profile.
+        # The variable of --cluster selects a profile.
         if isinstance(option, click.Option) and not option.envvar and named and named[0] != "--cluster":
             option.envvar = OUR_ENVIRONMENT + named[0].removeprefix("--").replace("-", "_").upper()
     for below in command.commands.values() if isinstance(command, click.Group) else ():
@@ -196,14 +196,14 @@ PURPOSES = {
     ),
     "Try it, and set it up": ("twin", "completion"),
 }  # fmt: skip
-"""What commands are for, in the order in which help lists them."""
+"""Groups of commands, in the order of the help."""
 
 ALIASES = {
     "drain": ("plan", "drain-brokers"),
     "rebalance": ("plan", "rebalance"),
     "repair": ("plan", "repair"),
 }
-"""What others call what we have: other words for the first words of a command."""
+"""Other names for commands: an alias, and the words that it stands for."""
 
 EXAMPLES = """\b
 Examples:
@@ -213,12 +213,12 @@ Examples:
   kreassign watch
   kreassign twin start --scenario skewed"""
 
-# For all commands: which class writes help is no matter of single ones.
+# For all commands: single commands cannot choose the formatter.
 click.Context.formatter_class = Formatter
 
 
 class LazyGroup(click.Group):
-    """A group whose sub-commands are imported on use, and whose errors become exit codes."""
+    """A group that imports sub-commands on use, and turns errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the sub-commands, in the order of the workflow."""
@@ -226,7 +226,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The sub-command of this name, imported now; None if there is none."""
+        """Import the sub-command of this name; None if there is none."""
         del ctx
         return COMMANDS[cmd_name].load() if cmd_name in COMMANDS else None
 
@@ -240,19 +240,19 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, " ".join(words)) for name, words in ALIASES.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run the command. What it says is printable, and what click says of its arguments too."""
+        """Run the command. Its output and click's messages are printable."""
         with printable_output():
             return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the sub-command; an error of ours becomes one line on stderr and its exit code.
+        """Run the sub-command; a KreassignError becomes one line on stderr and an exit code.
 
-        With `--debug` it keeps its traceback. A bug of ours always does.
+        With `--debug` the traceback is shown. Bugs always show theirs.
         """
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # whoever read our output has seen enough; click ends quietly
+            raise  # the reader of our output closed the pipe; click ends quietly
         except (KreassignError, OSError) as error:
             if ctx.params.get("debug"):
                 raise
@@ -262,7 +262,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The sub-command, with the profile of the cluster in force as its defaults; a near miss is named."""
+        """The sub-command, with the profile in force as its defaults; an unknown name gets a suggestion."""
         args = [*ALIASES.get(args[0], (args[0],)), *args[1:]]
         try:
             name, command, rest = super().resolve_command(ctx, args)
@@ -282,7 +282,7 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments. Raises UsageError for one that no option and no argument of any command can mean."""
+        """Parse the arguments. Raises UsageError for arguments that no command can take."""
         ctx.meta[WORDS] = tuple(args)
         for before, word in pairwise(["", *args]):
             if problem := _problem(word):
@@ -295,9 +295,9 @@ class LazyGroup(click.Group):
 
 
 def _chosen(ctx: click.Context, command: click.Command, words: list[str]) -> tuple[str | None, list[str]]:
-    """The profile that the words of a sub-command choose, and the other words.
+    """The profile selected after a sub-command's name, and the other words.
 
-    A command with an option `--cluster` of its own, for ids of clusters, keeps one that is no name of a profile.
+    A command with its own `--cluster`, for cluster ids, keeps a value that is no profile.
     """
     named: str | None = ctx.params.get("cluster")
     if "--" in words or not any(word.partition("=")[0] == "--cluster" for word in words):
@@ -325,7 +325,7 @@ def _parameters(command: click.Command) -> Iterator[click.Parameter]:
 
 
 def _problem(word: str) -> str:
-    """What is wrong with a word of any command line; "" if nothing is."""
+    """The error in an argument of any command; "" if there is none."""
     if is_half(word):
         return NO_TEXT
     if "\0" in word:
@@ -358,7 +358,7 @@ def kreassign(context: click.Context, /, debug: bool, cluster: str | None) -> No
 
 def main() -> None:
     """Entry point of the `kreassign` script."""
-    # What an umask takes from the owner would only be missed by us: folders of tables that cannot be entered.
+    # A umask that restricts the owner would only hurt us: directories of tables could not be entered.
     os.umask(os.umask(_OF_OTHERS) & _OF_OTHERS)
     defer_kafka_clients()
     kreassign.main(prog_name="kreassign")

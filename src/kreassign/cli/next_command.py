@@ -1,6 +1,6 @@
-"""The command to give next, with what it needs of the options of the present one: a line that can be pasted.
+"""The next command to suggest, with the options of the present one that it needs, as a line to paste.
 
-An option that was not typed came from the environment or a profile, where the next command finds it too.
+Options that were not typed came from the environment or a profile, where the next command finds them too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ADDRESS = "HOST:PORT"
 
 
 def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | None = None) -> str:
-    """`kreassign` with these words and the options that it takes, as they were given to the present command.
+    """`kreassign` with these words and the options in `takes`, as given to the present command.
 
-    What only the one who started the run `of` was told, such as the address of its cluster, is taken from the journal.
+    Options that only the process that started run `of` was given, such as its cluster's address, come from the journal.
     """
     context = click.get_current_context(silent=True)
     profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
@@ -37,12 +37,12 @@ def next_command(*words: object, takes: tuple[str, ...] = (), of: RunHistory | N
 
 
 def again(*, but: str = "") -> str:
-    """The present command once more, but for one of its flags."""
+    """The present command again, without the flag `but`."""
     return next_command(*(word for word in typed_words() if word != but))
 
 
 def print_next(*commands: str) -> None:
-    """Name the next command, on stderr: what programs read is on stdout."""
+    """Print the next command on stderr: stdout is for programs."""
     for number, command in enumerate(commands):
         click.echo(f"{'  or' if number else 'next'}: {command}", err=True)
 
@@ -67,7 +67,7 @@ def _given(name: str, of: RunHistory | None) -> Iterator[str]:
 
 
 def _typed(name: str, of: RunHistory | None) -> str | None:
-    """What whoever executed the run last gave for an option; a file only if it is there."""
+    """The value of an option in the command that executed the run last; None for a file that does not exist."""
     words = of.operators[-1].command if of is not None and of.operators else ()
     for word, following in pairwise((*words, "")):
         if word.startswith(f"{name}="):

@@ -1,4 +1,4 @@
-"""How results look on the command line: plain printable text for people; JSON, YAML or CSV for programs.
+"""Output of the command line: plain printable text for people; JSON, YAML or CSV for programs.
 
 CSV has the rows of the main table of a document.
 """
@@ -21,14 +21,14 @@ from kreassign.cli.streams import unwrapped
 from kreassign.model.text import printable
 
 FORM = "kreassign.form"
-"""Where the context of click has the form of documents, unless it is JSON."""
+"""Key in click's context for the format of documents, unless it is JSON."""
 
 ROWS = ("moves", "runs", "issues", "findings", "plans", "choices", "needs", "copies", "partitions", "brokers")
-"""The tables of documents, the main one first: a document has at most a few of them."""
+"""Tables of documents, the main one first: a document has at most a few of them."""
 
 
 def written(document: Mapping[str, Any], form: str | None) -> str:
-    """The document in this form, JSON if it is None."""
+    """The document in this format, JSON for None."""
     if form == "csv":
         return _csv(document)
     if form == "yaml":
@@ -40,7 +40,7 @@ def written(document: Mapping[str, Any], form: str | None) -> str:
 
 
 def _csv(document: Mapping[str, Any]) -> str:
-    """The rows of the main table, or the document as one row. What is nested in a field stays JSON."""
+    """Rows of the main table, or the document as one row. Nested fields stay JSON."""
     rows = next((document[name] for name in ROWS if _is_table(document.get(name))), [document])
     columns = list(dict.fromkeys(column for row in rows for column in row))
     text = io.StringIO()
@@ -71,18 +71,18 @@ def examples(*commands: str) -> str:
 
 
 class PlainConsole(Console):
-    """A console for text that is not markup, and that may come from a cluster: only the console itself draws."""
+    """A console for text without markup that may come from a cluster: only the console itself draws."""
 
     def __init__(self, file: TextIO, width: int | None = None) -> None:
         super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """The text, printable. Every string goes through here: lines, cells of tables, titles."""
+        """The text, made printable. Every string passes here: lines, table cells, titles."""
         return super().render_str(printable(text), **options)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console. Away from a terminal it is plain, and wide enough for our tables."""
+    """A console; without a terminal it is plain, and wide enough for our tables."""
     stream = unwrapped(sys.stderr if stderr else sys.stdout)
     plain = PlainConsole(stream)
     return plain if plain.is_terminal else PlainConsole(stream, width=160)
@@ -91,7 +91,7 @@ def console(*, stderr: bool = False) -> Console:
 def text_table(
     columns: Iterable[Column], rows: Iterable[Iterable[RenderableType]], *, has_titles: bool = True
 ) -> Table:
-    """Rows below the titles of their columns, without lines between them: every table of the command line."""
+    """Rows below their column titles, without rules: the style of every table of the command line."""
     table = Table(*columns, box=None, pad_edge=False, show_header=has_titles)
     for row in rows:
         table.add_row(*row)
@@ -99,17 +99,17 @@ def text_table(
 
 
 def names(*titles: str) -> list[Column]:
-    """Columns of names and words, which may take several lines."""
+    """Columns of names and words, which may wrap."""
     return [Column(title, overflow="fold") for title in titles]
 
 
 def figures(*titles: str) -> list[Column]:
-    """Columns of figures, which stay on one line and end at the right."""
+    """Columns of figures, right-aligned and never wrapped."""
     return [Column(title, justify="right", no_wrap=True) for title in titles]
 
 
 def warn(text: str) -> None:
-    """Print a warning on stderr; what follows its first line are details. The `Warn` of use cases."""
+    """Print a warning on stderr; lines after the first are details. The `Warn` of use cases."""
     click.echo(f"warning: {text}", err=True)
 
 
@@ -125,13 +125,13 @@ _FORMATS = ["text", "table", "json", "csv", "yaml"]
 def format_option(command: Command) -> Command:
     """Add `-o`, `--format`: parameter `output_format: str`, `text` for people and `json` for programs.
 
-    In which form programs get their document is the concern of `print_json` alone.
+    Only `print_json` knows the format of documents.
     """
     return _format_option(_FORMATS, "for people (`table` is the same), or a document for programs.")(command)
 
 
 def markdown_format_option(command: Command) -> Command:
-    """The same with `markdown`, for comments of pull requests."""
+    """Add the same option with `markdown`, for comments of pull requests."""
     words = "for people (`table` is the same), a document for programs, or a comment for pull requests."
     return _format_option([*_FORMATS, MARKDOWN], words)(command)
 
@@ -150,7 +150,7 @@ def _format_option(formats: list[str], words: str) -> Callable[[Command], Comman
 
 
 def _reader(context: click.Context, _: click.Parameter, chosen: str) -> str:
-    """For whom the output is; the form of documents is kept in the context."""
+    """Reader of the output, `text` or `json`; the format of documents is kept in the context."""
     if chosen in {"csv", "yaml"}:
         context.meta[FORM] = chosen
     if chosen == MARKDOWN:
@@ -159,11 +159,11 @@ def _reader(context: click.Context, _: click.Parameter, chosen: str) -> str:
 
 
 def form_of_documents() -> str | None:
-    """The form that the present command gives its document, None for JSON."""
+    """Document format of the present command, None for JSON."""
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(FORM)
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print one document, keys in the order given: JSON unless another form was asked for."""
+    """Print one document, keys in the given order: JSON unless another format was chosen."""
     click.echo(written(document, form_of_documents()))

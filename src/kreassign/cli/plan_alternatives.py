@@ -1,4 +1,4 @@
-"""The planning commands that give several answers: `pareto`, `brokers-needed` and `fleet`."""
+"""Planning commands with several answers: `pareto`, `brokers-needed` and `fleet`."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
 
 
 def _print_next(out_dir: Path | None, plans: list[str]) -> None:
-    """How one of these plans is executed, or how they are written first."""
+    """Suggest how to execute one of these plans, or how to write them first."""
     if out_dir is None:
         print_next(next_command(*typed_words(), "--out-dir", "plans"))
     elif plans:
@@ -170,7 +170,7 @@ def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
 
 
 def _uncounted(found: RightSize) -> Iterator[str]:
-    """What the answer does not rest on, and the floor below which it cannot fall."""
+    """What the answer does not include, and its lower bound."""
     yield f"never fewer than {found.factor}: the largest replication factor"
     if found.unlimited:
         yield f"not counted, no limit of every broker is known: {', '.join(found.unlimited)}"

@@ -1,6 +1,6 @@
-"""The planning commands about placement: `new-topic` and `partitions` place, `check` compares with declared files.
+"""Planning commands about placement: `new-topic` and `partitions` place, `check` compares with declared files.
 
-`kreassign plan check` says whether the cluster is as the files of a repository declare it.
+`kreassign plan check` compares the cluster with the placement files of a repository.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kreassign.operations.verify import (
 from kreassign.report.plan_page import drift_markdown
 from kreassign.report.text import format_bytes, format_rate
 
-# `new-topic` and `partitions`: place what does not exist yet.
+# `new-topic` and `partitions`: place partitions that do not exist yet.
 
 MOST_PARTITIONS = 100_000
 SHOWN_MISSES = 10
@@ -109,7 +109,7 @@ def partitions(options: PlanOptions, topic: str, total: int) -> None:
 
 
 def savings_text(savings: Savings, what: str) -> str:
-    """What a later rebalance saves, as a sentence."""
+    """One sentence about what a later rebalance saves."""
     if savings.saved is None:
         return "what a rebalance would copy is not known: there is no plan that keeps the rules"
     less = f"{format_bytes(abs(savings.saved))} {'less' if savings.saved >= 0 else 'more'}"
@@ -117,7 +117,7 @@ def savings_text(savings: Savings, what: str) -> str:
 
 
 def _refuse_ignored(options: PlanOptions) -> None:
-    """Nothing is copied and nothing that is there changes, so that these would have no meaning."""
+    """Refuse options about copies: placing new partitions copies and changes nothing."""
     given = {
         "--budget-bytes": options.budget_bytes, "--budget-moves": options.budget_moves,
         "--max-leader-changes": options.max_leader_changes, "--fit-in": options.fit_in_s, "--rate": options.rate,
@@ -140,7 +140,7 @@ def _show(found: Placement, options: PlanOptions, loads: LoadBasis) -> None:
         click.echo(format_plan(found.plan))
     terminal = console(stderr=options.out is None)
     _summary(terminal, found, loads, options.max_load_age_s, is_wide=options.is_wide)
-    # Whole, whatever the width of the terminal: it is there to be copied.
+    # Print it unwrapped at any terminal width, for copying.
     click.echo(f"create with: {found.command}", err=options.out is None)
     if options.out:
         terminal.print(f"where they go written to {options.out}, for a topic that was created otherwise and is empty")
@@ -189,7 +189,7 @@ def _document(found: Placement, loads: LoadBasis) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# `kreassign plan check`: is the cluster as the files of a repository declare it.
+# `kreassign plan check`: compare the cluster with the placement files of a repository.
 
 CHECK = "check"
 SHOWN = 200
@@ -316,7 +316,7 @@ def _tell(found: PlacementCheck, *, strict: bool) -> None:
 
 
 def _print_next(found: PlacementCheck, files: tuple[Path, ...]) -> None:
-    """Bring the cluster back, if all that is declared is there, or declare it as it is."""
+    """Suggest restoring the cluster if all declared partitions exist, or declaring its present state."""
     update = next_command("plan", CHECK, *files, "--update", takes=CLUSTER)
     if any(one.kind is DriftKind.MISSING for one in found.drifts):
         print_next(update)

@@ -1,4 +1,4 @@
-"""How a plan is shown: words and tables for people, a document for programs.
+"""Show plans: text and tables for people, a document for programs.
 
 Lines for people fit a terminal of 80 columns.
 """
@@ -40,7 +40,7 @@ from kreassign.report.text import (
     unheeded_sentences,
 )
 
-# Brokers before and after a plan: one row each that fits 80 columns, or every goal of every broker.
+# Brokers before and after a plan: one row each in 80 columns, or every goal of every broker.
 
 WIDTH = 80
 LONGEST_BAR, SHORTEST_BAR = 22, 6
@@ -51,7 +51,7 @@ _GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A broker: its loads by goal before and after, and what the plan copies, where it copies anything."""
+    """A broker: its load by goal before and after, and what the plan copies, if anything."""
 
     broker: int
     before: Mapping[str, float]
@@ -68,7 +68,7 @@ def plan_rows(facts: PlanFacts) -> list[Row]:
 
 
 def evaluated_rows(found: Evaluation) -> list[Row]:
-    """The brokers where nothing is copied."""
+    """The brokers of an evaluation that copies nothing."""
     loads = zip(found.broker_ids, found.before.tolist(), found.after.tolist(), strict=True)
     goals = found.goals
     return [
@@ -78,12 +78,12 @@ def evaluated_rows(found: Evaluation) -> list[Row]:
 
 
 def plan_tables(facts: PlanFacts, *, is_wide: bool) -> Iterator[RenderableType]:
-    """What to print of the brokers of a plan."""
+    """Tables about the brokers of a plan."""
     return _tables(plan_rows(facts), facts.means, is_wide=is_wide)
 
 
 def evaluated_tables(found: Evaluation, *, is_wide: bool) -> Iterator[RenderableType]:
-    """The same where nothing is copied."""
+    """Tables about the brokers of an evaluation that copies nothing."""
     return _tables(evaluated_rows(found), means_of(found), is_wide=is_wide)
 
 
@@ -107,9 +107,9 @@ def _most(row: Row, goal: str) -> float:
 
 
 def narrow_table(rows: Sequence[Row], mean: GoalMean) -> Table:
-    """One row per broker in 80 columns: one goal before and after, as figures and as a bar, and what it copies.
+    """One row per broker in 80 columns: one goal before and after, as figures and bar, and bytes copied.
 
-    Where figures leave no room for the bar, there is none.
+    Without room for the bar it is left out.
     """
     goal = mean.goal
     titles = ("broker", "before", "after", *(COPIED if rows and rows[0].copied else ()))
@@ -143,29 +143,29 @@ def _bar(before: float, after: float, most: float, longest: int) -> str:
 
 
 def _amount(mean: GoalMean, loads: Mapping[str, float]) -> str:
-    """A load with its unit; an estimate beside the mean before the plan."""
+    """A load with its unit; an estimate relative to the mean before the plan."""
     return format_load(loads[mean.goal], mean.unit, mean.before)
 
 
-# What the loads of plans rest on, for people: lines that fit a terminal of 80 columns.
+# The basis of a plan's loads as text, in lines of 80 columns.
 
 LOAD_WIDTH = 78
 _FROM = {"unknown": "as 0, unknown", "size": "by size", "topic": "topic's median", "measured": "as measured"}
-"""Priors in words, the weakest first: what does not fit is at the end."""
+"""Priors as text, the weakest first: the end of the line may be cut."""
 
 _LOAD = "`kreassign load`"
 _RENEW = {"snapshot": "`kreassign snapshot`"}
-"""How to get new ones."""
+"""The command that renews loads of a source."""
 
 
 def print_loads(terminal: Console, basis: LoadBasis, max_age_s: float | None = None) -> None:
-    """Print them, with the age that they have now, and first of all that they are too old."""
+    """Print the basis of loads with their present age; a warning about stale loads comes first."""
     for line in load_lines(basis, SystemClock().now_ms(), max_age_s):
         terminal.print(line)
 
 
 def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) -> Iterator[str]:
-    """Which loads, how old, how many are doubtful and why, what is planned with instead, and whom it concerns."""
+    """Lines: source and age of the loads, doubtful ones and why, their priors, and the brokers concerned."""
     since = f"{_moment(basis.measured_ms)} ({_age(now_ms - basis.measured_ms)})"
     end = "" if basis.doubtful_count or basis.is_glimpse else "; none doubtful"
     if basis.is_stale(now_ms, max_age_s):
@@ -222,7 +222,7 @@ def _forecast(basis: ForecastBasis) -> Iterator[str]:
 
 
 def _fit(title: str, parts: Sequence[str], total: int = 0) -> str:
-    """As many of the parts as fit, at least one, and how many more there are of all, or in `total`."""
+    """As many parts as fit, at least one, and how many more of `total` (or of all parts) there are."""
     total = max(total, len(parts))
     count = len(parts)
     while count > 1 and len(_joined(title, parts[:count], total)) > LOAD_WIDTH:
@@ -238,7 +238,7 @@ def _joined(title: str, parts: Sequence[str], total: int) -> str:
 def _moment(time_ms: int) -> str:
     try:
         return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M} UTC"
-    except (OverflowError, ValueError, OSError):  # a file may say any number
+    except (OverflowError, ValueError, OSError):  # a file may hold any number
         return f"{time_ms} ms"
 
 
@@ -252,13 +252,13 @@ def _age(age_ms: int) -> str:
     return f"{seconds:.0f} seconds ago"
 
 
-# What limits a plan, whence that is known, and what it could not heed, in lines of a terminal.
+# Limits of a plan and their sources, and goals that it could not regard, as lines.
 
 SHOWN_TOPICS = 3
 
 
 def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
-    """Each limit of brokers, and below it who says so."""
+    """Each limit of brokers, with its source below."""
     if not limits:
         yield "limits: none of the brokers is known"
     for one in limits:
@@ -267,7 +267,7 @@ def limit_lines(limits: Sequence[Limit]) -> Iterator[str]:
 
 
 def unheeded(facts: PlanFacts) -> Iterator[str]:
-    """Goals of which no load is known, and topics whose partitions are of unequal size."""
+    """Goals without known loads, and topics with partitions of unequal size."""
     yield from unheeded_sentences(facts.unknown_goals, ())
     for one in facts.uneven_topics[:SHOWN_TOPICS]:
         first, second = uneven_parts(one)
@@ -289,9 +289,9 @@ _BINDING = {
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """How much of a plan is shown: `is_wide` for every goal of every broker; loads older than `max_age_s` are stale.
+    """How to show a plan: `is_wide` shows every goal of every broker; loads older than `max_age_s` are stale.
 
-    A plan that `can_run` is not only the answer to a question.
+    A plan that `can_run` is for execution, not only the answer to a question.
     """
 
     is_wide: bool = False
@@ -300,18 +300,18 @@ class ShownPlan:
 
 
 def show_plan(outcome: Outcome, out: Path | None, explained: Sequence[str], output_format: str, how: ShownPlan) -> None:
-    """Print what a plan costs and brings, and the plan itself unless it went to a file."""
+    """Print cost and benefit of a plan, and the plan itself unless it was written to a file."""
     if output_format == "json":
         print_json(plan_document(outcome, out, explained))
         return
     if output_format == MARKDOWN:
         click.echo(plan_markdown(outcome.facts, outcome.plan.replicas))
         return
-    # The plan that answers a question is of use to programs only.
+    # A plan that only answers a question is of use to programs alone.
     is_printed = out is None and how.can_run
     if is_printed:
         click.echo(format_plan(outcome.plan))
-    # With the plan on stdout, the words about it go where they do not get into its way.
+    # With the plan on stdout, text about it goes to stderr.
     terminal = console(stderr=is_printed)
     plan_summary(terminal, outcome, how)
     for sentence in explained:
@@ -330,7 +330,7 @@ def _print_next(out: Path | None) -> None:
 
 
 def plan_document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> dict[str, Any]:
-    """The facts about a plan and its effect; with the plan unless it went to a file."""
+    """Facts and effect of a plan; with the plan itself unless it was written to a file."""
     facts = json.loads(format_facts(outcome.facts))
     return {
         **facts,
@@ -346,9 +346,9 @@ def plan_document(outcome: Outcome, out: Path | None, explained: Sequence[str]) 
 
 
 def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
-    """What its loads rest on, what it costs, how near that is to the least possible, how long it takes, each broker.
+    """Print the basis of loads, the cost and its lower bound, the duration, and each broker.
 
-    Lines wrap, and tables fit 80 columns unless they are to be wide.
+    Lines wrap; tables fit 80 columns unless they are wide.
     """
     facts = outcome.facts
     terminal.print(_cost(outcome))
@@ -395,7 +395,7 @@ def _cost(outcome: Outcome) -> str:
 
 
 def _nothing(outcome: Outcome) -> str:
-    """Why a plan changes nothing: there is nothing to do, or nothing helps."""
+    """Why a plan changes nothing: no need, or no change helps."""
     if outcome.problem.rules.only_forced or not outcome.evaluation.goals:
         return "nothing to do"
     if outcome.evaluation.misses():
@@ -414,7 +414,7 @@ def _bound(facts: PlanFacts) -> str:
 
 
 def racks_line(racks: Sequence[RackBytes]) -> str:
-    """What is copied between racks, of all that is copied, the most first; and what it costs, as far as it is known."""
+    """Bytes copied between racks and in all, largest first; with the cost as far as prices are known."""
     crossing = sorted((one for one in racks if one.crosses), key=lambda one: -one.size_bytes)
     pairs = [f"{one.source} to {one.target} {format_bytes(one.size_bytes)}" for one in crossing[:SHOWN_PAIRS]]
     pairs += [f"{len(crossing) - SHOWN_PAIRS} pairs more"] if len(crossing) > SHOWN_PAIRS else []
@@ -432,12 +432,12 @@ def racks_line(racks: Sequence[RackBytes]) -> str:
 
 
 def shown_gap(gap: float) -> str:
-    """By how much a plan exceeds a bound, in percent with a sign; what rounding takes below the bound is at it."""
+    """By how much a plan exceeds a bound, as a signed percentage; rounding below the bound gives +0.0%."""
     return f"{round(gap, 3) + 0.0:+.1%}"
 
 
 def _for_limits(facts: PlanFacts) -> str:
-    """What a plan copies although its task does not demand it, and for which limits."""
+    """Copies beyond the demands of the task, and the limits that require them."""
     found = [
         (fact.size_bytes, reason.limit)
         for fact in facts.partitions
@@ -476,7 +476,7 @@ def goals_table(found: Evaluation) -> Table:
 
 
 def _losses(facts: PlanFacts) -> Table:
-    """For each goal the worst that the loss of one more broker or rack would bring, before the plan and after it."""
+    """For each goal the worst loss of one more broker or rack, before and after the plan."""
     goals = dict.fromkeys(one.goal for one in facts.losses)
     rows = ((goal, *(_loss(one) for one in facts.losses if one.goal == goal)) for goal in goals)
     return text_table(names("one more loss", "worst before", "worst after"), rows)
@@ -489,13 +489,13 @@ def _loss(worst: WorstLoss) -> str:
 
 
 def spread_of(found: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
-    """The least and the most loaded broker that takes part, relative to its share."""
+    """Least and most loaded participating broker, relative to its share."""
     least, most = found.spread(goal, before=before)
     return {"least": round(least, 6), "most": round(most, 6)}
 
 
 def _print_directories(terminal: Console, outcome: Outcome) -> None:
-    """What log directories give and take within their brokers, those with most first; nothing if none does."""
+    """Print what log directories give and take within their brokers, most first; nothing if none does."""
     if not outcome.facts.totals.log_dir_moves:
         return
     facts = {fact.topic_partition: fact for fact in outcome.facts.partitions}

@@ -13,10 +13,10 @@
     [clusters.prod.run]                            # options of one command
     throttle = "50MB/s"
 
-What is typed wins over the environment, that over the profile, that over defaults. The cluster in force is that of
-`--cluster`, else of KREASSIGN_CLUSTER, else the default one; but the default one is not in force where an address is
-typed or in the environment, for its credentials are not meant for whoever is there. Secrets are not in the file but
-referred to: `${env:NAME}`, `${file:/path:key}` and `${dir:/path:name}` as Kafka's clients do, and `${command:…}`.
+The command line wins over the environment, that over the profile, that over defaults. The cluster in force is that of
+`--cluster`, else of KREASSIGN_CLUSTER, else the default; but the default is not in force if an address is
+typed or in the environment, as its credentials are not meant for another cluster. Secrets are not in the file but
+referenced: `${env:NAME}`, `${file:/path:key}` and `${dir:/path:name}` as in Kafka's clients, and `${command:…}`.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ CONFIG_ENVIRONMENT = "KREASSIGN_CONFIG"
 CLUSTER_ENVIRONMENT = "KREASSIGN_CLUSTER"
 ADDRESS_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
 IN_FORCE = "kreassign.profile"
-"""Where the context of click has the profile in force."""
+"""Key in click's context for the profile in force."""
 
 SHARED = (
     "bootstrap-server", "bootstrap-controller", "command-config", "data", "state-dir", "cluster", "format", "lease",
     "poll-interval", "time-zone",
 )  # fmt: skip
-"""Options of a cluster that mean the same to every command that has them."""
+"""Options about the cluster with the same meaning in all commands that have them."""
 
 _PROPERTIES = "properties"
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One cluster: values of shared options, of those of single commands (nested by name), and client properties.
+    """One cluster: values of shared options, of options of single commands (nested by name), and client properties.
 
-    `is_chosen` unless it is in force as the default.
+    `is_chosen` is False if it is in force as the default.
     """
 
     name: str
@@ -66,14 +66,14 @@ class Profile:
 
 
 def config_path() -> Path:
-    """The file; it need not be there."""
+    """Path of the configuration file, which may not exist."""
     named = os.environ.get(CONFIG_ENVIRONMENT)
     home = os.environ.get("XDG_CONFIG_HOME")
     return Path(named) if named else (Path(home) if home else Path.home() / ".config") / "kreassign" / "config.toml"
 
 
 def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_address: bool) -> Profile | None:
-    """The profile of this name, or the default one; None if there is none. Raises InputError, which names the file."""
+    """The profile of this name, else the default; None if there is none. Raises InputError, which names the file."""
     wanted = named or os.environ.get(CLUSTER_ENVIRONMENT)
     path = config_path()
     if not path.is_file():
@@ -94,12 +94,12 @@ def profile_in_force(named: str | None, commands: tuple[str, ...], *, has_addres
 
 
 def names_in(path: Path) -> frozenset[str]:
-    """The clusters of a file; none where there is no file. Raises InputError."""
+    """Names of the clusters of a file; empty if the file does not exist. Raises InputError."""
     return frozenset(_document(path).get("clusters", {})) if path.is_file() else frozenset()
 
 
 def shared_in(path: Path) -> dict[str, dict[str, str]]:
-    """What a file says of each of its clusters for all commands, by name, as it would be typed. Raises InputError."""
+    """Shared options of each cluster of a file, by name, as they would be typed. Raises InputError."""
     clusters = _document(path).get("clusters", {}) if path.is_file() else {}
     return {
         name: {key: str(_as_typed(value)) for key, value in table.items() if key in SHARED}
@@ -108,7 +108,7 @@ def shared_in(path: Path) -> dict[str, dict[str, str]]:
 
 
 def defaults_of(profile: Profile, name: str, command: click.Command) -> dict[str, Any]:
-    """What a profile says of a command and of those below it, as a `default_map` of click. Raises InputError."""
+    """Values of a profile for a command and its sub-commands, as a `default_map` of click. Raises InputError."""
     return {name: _of(profile, command, (name,), profile.commands.get(name, {}))}
 
 
@@ -119,7 +119,7 @@ def _of(
     own: Mapping[str, Any],
     above: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What is said of a group is for those of its commands that have such an option."""
+    """Build the `default_map`; values of a group apply to those of its commands that have the option."""
     options = _options(command)
     below = command.commands if isinstance(command, click.Group) else {}
     own_of_all = {key: value for key, value in own.items() if not isinstance(value, dict)}
@@ -141,13 +141,13 @@ def _options(command: click.Command) -> dict[str, click.Parameter]:
 
 
 def _options_below(command: click.Command) -> dict[str, click.Parameter]:
-    """The options of a command and of all below it, by name."""
+    """The options of a command and of all its sub-commands, by name."""
     below = command.commands.values() if isinstance(command, click.Group) else ()
     return {name: one for sub in below for name, one in _options_below(sub).items()} | _options(command)
 
 
 def _as_typed(value: Any) -> Any:
-    """As it would be typed: options read texts."""
+    """The value as typed: options parse text."""
     if isinstance(value, list):
         return [_as_typed(one) for one in value]
     if isinstance(value, bool):
@@ -190,20 +190,20 @@ def _near(word: str, known: Any) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-# What was typed: the present command line as words, and which of its options were given there.
+# The typed command line: its words, and the options that were given there.
 
 WORDS = "kreassign.typed"
-"""Where the context of click has the words of the command line."""
+"""Key in click's context for the words of the command line."""
 
 
 def typed_words() -> tuple[str, ...]:
-    """The present command line, from the name of the command on."""
+    """The present command line, starting with the name of the command."""
     found: tuple[str, ...] = click.get_current_context().meta[WORDS]
     return found
 
 
 def was_typed(name: str) -> bool:
-    """Whether an option of the present command was given on the command line, and not by the environment."""
+    """True if an option of the present command was given on the command line, not by the environment."""
     context = click.get_current_context(silent=True)
     key = name.removeprefix("--").replace("-", "_")
     return context is not None and context.get_parameter_source(key) is ParameterSource.COMMANDLINE

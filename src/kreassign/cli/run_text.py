@@ -1,6 +1,6 @@
-"""How a run is shown: live while it goes on, afterwards in words, and as a document.
+"""Show a run: live progress, the result as text, and a document for programs.
 
-Live are bars on a terminal, plain lines elsewhere.
+Live progress is bars on a terminal, plain lines elsewhere.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from kreassign.model import Reassignment
 from kreassign.model.text import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate, run_state
 
-# A run while it goes on: bars on a terminal, plain lines elsewhere.
+# Live progress: bars on a terminal, plain lines elsewhere.
 
 LINE_EVERY_MS = 5_000
-"""How often a plain line shows the progress; changes are printed at once."""
+"""Interval of progress lines; changes are printed at once."""
 
 OUTLOOK_EVERY_MS = 60_000
-"""How often a line says what will not fit into the hours of a run: its figures change with every poll."""
+"""Interval of lines about what will not fit into the hours of a run: its figures change with every poll."""
 
 LINES_AROUND_MOVES = 6
 LINES_OF_GUARDS = 3
 LINES_OF_EVENTS = 4
 LEAST_LINES_OF_MOVES = 3
 LINES_OF_A_LOW_TERMINAL = 16
-"""A terminal that is not higher shows only the whole and its moves."""
+"""A terminal of at most this height shows only the totals and the moves."""
 
 LONGEST_BAR, SHORTEST_BAR, SHORTEST_NAME = 30, 6, 8
 WIDTH_OF_FIGURES = 52
-"""Columns that percent, bytes, rate and remaining time take, with what is between columns."""
+"""Columns taken by percent, bytes, rate and remaining time, with gaps."""
 WIDTH_OF_BYTES = 18
 WIDTH_WITH_BYTES = 76
-"""On a narrower terminal the bytes of moves are left out: the bar and the percentage tell much the same."""
+"""On a narrower terminal the bytes of moves are left out: bar and percentage show much the same."""
 
 INTEREST = (
     MoveStatus.MOVING,
@@ -66,14 +66,14 @@ INTEREST = (
     MoveStatus.CANCELLED,
     MoveStatus.COMPLETE,
 )
-"""Moves of which status are shown first."""
+"""Move statuses that are shown first."""
 
 
 class View(Protocol):
-    """Shows the progress of a run, again and again."""
+    """Shows the progress of a run repeatedly."""
 
     def show(self, progress: Progress) -> None:
-        """Show how far the run is now."""
+        """Show the present progress."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -84,7 +84,7 @@ class View(Protocol):
 
 
 def view_for(console: Console) -> View:
-    """Bars where someone can see them move, else lines."""
+    """Bars on an interactive terminal, else lines."""
     return BarsView(console) if console.is_terminal else LinesView(console)
 
 
@@ -101,7 +101,7 @@ class LinesView:
         self._guards: set[str] = set()
 
     def show(self, progress: Progress) -> None:
-        """Print what is new."""
+        """Print changes."""
         for move in progress.moves:
             self._print_end(move)
         if live_state_text(progress, is_short=True) != self._state:
@@ -124,7 +124,7 @@ class LinesView:
             self._console.print(f"  {sentence}", soft_wrap=True)
 
     def _print_guards(self, progress: Progress) -> None:
-        """What a guard says, once per guard until it is content again: its figures change with every inspection."""
+        """Print each guard's message once, until the guard passes again: its figures change with every inspection."""
         said = {text.partition(":")[0]: text for text in progress.verdicts}
         for guard, text in said.items():
             if guard not in self._guards:
@@ -147,14 +147,14 @@ class LinesView:
 
 
 class JsonView:
-    """One JSON document per line, whenever something changed: for programs."""
+    """One JSON document per line on every change: for programs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._shown: dict[str, object] = {}
 
     def show(self, progress: Progress) -> None:
-        """Print how far the run is, if that is news."""
+        """Print the progress if it changed."""
         now = {
             "phase": progress.phase.value,
             "state": live_state_text(progress),
@@ -178,7 +178,7 @@ class JsonView:
 
 
 class BarsView:
-    """The whole, moves, brokers, guards and what happened last, redrawn in place; as much of it as fits."""
+    """Totals, moves, brokers, guards and latest events, redrawn in place; as much as fits."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -199,7 +199,7 @@ class BarsView:
 
 
 def screen(progress: Progress, width: int, height: int) -> Group:
-    """A run on a terminal of this size: whole and moves, then brokers, guards and events, as far as they fit."""
+    """A run on a terminal of this size: totals and moves, then brokers, guards and events, as far as they fit."""
     room = height - LINES_AROUND_MOVES
     if height <= LINES_OF_A_LOW_TERMINAL:
         return picture(progress, max(1, room), width)
@@ -220,7 +220,7 @@ def screen(progress: Progress, width: int, height: int) -> Group:
 
 
 def _one_line(text: str) -> Text:
-    """A line that is cut where the terminal ends, so that the height is known."""
+    """A line cut at the end of the terminal, so that the height is known."""
     return Text(printable(text), no_wrap=True, overflow="ellipsis")
 
 
@@ -230,13 +230,13 @@ def time_text(at_ms: int) -> str:
 
 
 def _busiest(brokers: Sequence[BrokerProgress]) -> list[BrokerProgress]:
-    """Those that have something to do, who has most left first."""
+    """Brokers with work left, most bytes first."""
     busy = (one for one in brokers if one.left_bytes or one.left_to_send_bytes)
     return sorted(busy, key=lambda one: (-max(one.left_bytes, one.left_to_send_bytes), one.broker))
 
 
 def _brokers(shown: Sequence[BrokerProgress], hidden: int) -> Table:
-    """What brokers receive and send, and of which throttle."""
+    """Table of what brokers receive and send, and of their throttles."""
     rows: list[tuple[RenderableType, ...]] = [
         (
             f"  {one.broker}", format_rate(one.written_bytes_per_s), _use(one.written_bytes_per_s, one),
@@ -254,13 +254,13 @@ def _brokers(shown: Sequence[BrokerProgress], hidden: int) -> Table:
 
 
 def _use(rate: float | None, broker: BrokerProgress) -> ProgressBar | str:
-    """How much of its throttle a broker uses, as a bar."""
+    """Used share of a broker's throttle, as a bar."""
     limit = broker.throttle_bytes_per_s
     return ProgressBar(total=float(limit), completed=min(rate or 0.0, limit), width=10) if limit else ""
 
 
 def picture(progress: Progress, lines: int, width: int = 120) -> Group:
-    """All bars of a run, the moves that go on first, with at most so many `lines` of moves.
+    """All bars of a run, moves in flight first, with at most `lines` lines of moves.
 
     On a narrow terminal bars get shorter, then bytes are left out, then names are cut.
     """
@@ -289,7 +289,7 @@ def picture(progress: Progress, lines: int, width: int = 120) -> Group:
 
 
 def live_state_text(progress: Progress, *, is_short: bool = False) -> str:
-    """How a run is that a process executes, in words; short, without what goes on meanwhile."""
+    """State of a run that a process executes, as text; short, without ongoing activity."""
     return run_state(
         progress.phase,
         is_active=True,
@@ -300,13 +300,13 @@ def live_state_text(progress: Progress, *, is_short: bool = False) -> str:
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:
-    """The whole run for programs; `end` is in seconds from now, None where that is unknown, with the reason."""
+    """Totals of a run as a document; `end` is in seconds from now, None if unknown, with the reason."""
     end = None if progress.end is None else asdict(progress.end)
     return asdict(progress.overall) | {"end": end, "why_no_end": progress.why_no_end}
 
 
 def overall_text(progress: Progress) -> str:
-    """The whole run in one line."""
+    """Totals of a run in one line."""
     overall = progress.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
     return (
@@ -316,7 +316,7 @@ def overall_text(progress: Progress) -> str:
 
 
 def eta_text(progress: Progress) -> str:
-    """When the run ends, or why nobody can say."""
+    """When the run ends, or why that is unknown."""
     if progress.end is not None:
         return f"ETA {format_duration(progress.end.expected_s)}{_between(progress.end)}"
     why = progress.why_no_end or CALCULATING
@@ -326,7 +326,7 @@ def eta_text(progress: Progress) -> str:
 
 
 def _between(end: Interval) -> str:
-    """How far the end may be off, where that is worth a word."""
+    """The uncertainty of the end, if large enough to mention."""
     if end.latest_s == 0:
         return ""
     return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
@@ -347,14 +347,14 @@ def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[
     return estimate, percent, size, format_rate(estimate.rate_bytes_per_s), format_duration(estimate.eta_s)
 
 
-# The result of a run, in words and as a document.
+# The result of a run, as text and as a document.
 
 SHOWN = 10
 INTERRUPTED_EXIT_CODE = 130
 
 
 def exit_code(found: RunHistory) -> int:
-    """0 when all is done, that of ExecutionError when it failed or was cancelled, 130 when it can be resumed."""
+    """0 if done, that of ExecutionError if failed or cancelled, 130 if the run can be resumed."""
     match found.state:
         case "done":
             return 0
@@ -365,7 +365,7 @@ def exit_code(found: RunHistory) -> int:
 
 
 def document(history: RunHistory, *, is_active: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """A run for programs: every field of its history, whether a process executes it, and its progress."""
+    """A run as a document: every field of its history, whether a process executes it, and its progress."""
     found = asdict(history) | {"bytes_copied": history.bytes_copied, "is_active": is_active}
     if progress is not None:
         found["progress"] = overall_fields(progress)
@@ -373,15 +373,15 @@ def document(history: RunHistory, *, is_active: bool = False, progress: Progress
 
 
 def print_summary(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
-    """A run for people: how it is or ended, what is wrong, and what to do next."""
+    """Print a run: its state or end, problems, and the next command."""
     print_state(console, history, is_active=is_active)
     print_ways(console, history, is_active=is_active)
 
 
 def print_state(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
-    """How a run is or ended, and what is wrong.
+    """Print the state or end of a run, and its problems.
 
-    What a run that goes on has set is in force, and only what one left that has ended is left behind.
+    The throttle of an unfinished run is in force; only that of an ended run is left behind.
     """
     moved = [move for move in history.moves if move.status == "complete"]
     console.print(
@@ -402,13 +402,13 @@ def print_state(console: Console, history: RunHistory, *, is_active: bool = Fals
 
 
 def print_ways(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
-    """The command to give next."""
+    """Print the next commands."""
     for number, command in enumerate(commands_after(history, is_active=is_active)):
         console.print(f"{'  or' if number else 'next'}: {command}", soft_wrap=True)
 
 
 def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
-    """The commands of which one comes next for a run as it is, or ended."""
+    """Alternatives for the next command after a run, by its state."""
     takes = (*CLUSTER, *STATE)
     if is_active:
         return (next_command("resume" if history.is_held else "watch", history.run_id, takes=STATE),)
@@ -422,7 +422,7 @@ def commands_after(history: RunHistory, *, is_active: bool) -> tuple[str, ...]:
 
 
 def state_text(found: RunHistory, *, is_active: bool) -> str:
-    """The state of a run in words."""
+    """State of a run as text."""
     return run_state(
         found.state,
         is_active=is_active,
@@ -433,7 +433,7 @@ def state_text(found: RunHistory, *, is_active: bool) -> str:
 
 
 def in_flight(found: RunHistory) -> int:
-    """How many moves were sent and have not ended."""
+    """Number of moves that were sent and have not ended."""
     return sum(move.status in IN_FLIGHT for move in found.moves)
 
 
@@ -445,7 +445,7 @@ def _throttle_in_force(found: RunHistory) -> str:
 
 
 def origin_lines(history: RunHistory) -> Iterator[str]:
-    """Which plan a run executes, who did so by which commands, and with which lease; nothing that nobody wrote down."""
+    """Plan, operators with their commands, and lease of a run, as far as they are recorded."""
     if history.plan_id:
         yield f"plan {history.plan_id}"
     for number, operator in enumerate(history.operators):
@@ -455,7 +455,7 @@ def origin_lines(history: RunHistory) -> Iterator[str]:
 
 
 def pace_text(pace: Pace) -> str:
-    """The order and the limits of a run, in one line."""
+    """Order and limits of a run, in one line."""
     caps = pace.caps
     ends = (
         ("in flight", caps.cluster),
@@ -497,7 +497,7 @@ def _print_list(console: Console, prefix: str, lines: list[str]) -> None:
 
 
 def print_end(found: RunHistory, *, is_quiet: bool) -> None:
-    """How a run ended: one document for programs, a summary for people."""
+    """Print how a run ended: a document for programs, a summary for people."""
     if is_quiet:
         print_json(document(found))
     else:
@@ -507,9 +507,9 @@ def print_end(found: RunHistory, *, is_quiet: bool) -> None:
 def print_accepted(
     path: Path, request: Request, sentence: str, output_format: str, then: tuple[object, ...] | None = None
 ) -> None:
-    """That the run of this journal accepted a request, what it does now, and the words of the command to give then.
+    """Print that the run of this journal accepted a request, what it does now, and the next command (words `then`).
 
-    Unless they are given, that is to watch it; with none, nothing is to be given yet.
+    By default the next command is `watch`; with empty `then` none is printed.
     """
     then = ("watch", path.stem) if then is None else then
     if output_format == "json":

@@ -1,7 +1,7 @@
-"""Standard output and error of a command, the line that says what it works on, and its garbage collection.
+"""Standard output and error of a command, the line about its present work, and its garbage collection.
 
-Only printable text is written. A run must not end because nobody reads it any more: `| head` has seen enough, the
-disk of its log is full, the terminal is closed. So while a command executes a run, what cannot be written is dropped.
+Only printable text is written. A run must not end because its output has no reader any more: `| head` has exited, the
+disk of its log is full, the terminal is closed. So while a command executes a run, failed output is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMES_BACK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EAGAIN})
 
 
 class LossyStream:
-    """A stream whose failures are nobody's concern. After a reader has gone it leads to /dev/null."""
+    """A stream that ignores failures. After the reader has gone it writes to /dev/null."""
 
     def __init__(self, inner: TextIO) -> None:
         self.inner = inner
@@ -38,19 +38,19 @@ class LossyStream:
         return len(text)
 
     def flush(self) -> None:
-        """Hand over what was written, or drop it."""
+        """Flush, or drop what cannot be written."""
         self._try(self.inner.flush)
 
     def isatty(self) -> bool:
-        """Whether a person may be looking."""
+        """True on a terminal."""
         return not self._is_lost and self.inner.isatty()
 
     def fileno(self) -> int:
-        """The descriptor of the stream below."""
+        """The file descriptor of the wrapped stream."""
         return self.inner.fileno()
 
     def give_up_rest(self) -> None:
-        """Hand over what is left now, for Python ends with an error if it fails to when the process exits."""
+        """Flush what is left now: Python exits with an error if it fails to do so at the end."""
         self.flush()
         if not self._is_lost:
             try:
@@ -79,14 +79,14 @@ class LossyStream:
 
 @contextmanager
 def printable_output() -> Iterator[None]:
-    """While it lasts, text from a cluster or a file cannot control the terminal."""
+    """Within the block, text from a cluster or file cannot control the terminal."""
     with _replaced(lambda stream: PrintableStream(unwrapped(stream))):
         yield
 
 
 @contextmanager
 def output_may_be_lost() -> Iterator[None]:
-    """While it lasts, output that cannot be written is dropped, and nothing fails for it."""
+    """Within the block, output that cannot be written is dropped without an error."""
     below: list[LossyStream] = []
 
     def lossy(stream: TextIO) -> PrintableStream:
@@ -102,7 +102,7 @@ def output_may_be_lost() -> Iterator[None]:
 
 
 def unwrapped(stream: TextIO) -> TextIO:
-    """The stream to draw on, for those who make their texts printable themselves."""
+    """The wrapped stream, for callers that make their own text printable."""
     return stream.inner if isinstance(stream, PrintableStream) else stream
 
 
@@ -114,7 +114,7 @@ def _replaced(wrap: Callable[[TextIO], PrintableStream]) -> Iterator[None]:
         yield
 
 
-# What a command is working on, while its results are still to come.
+# Show what a command is working on before its results.
 
 PLAIN_EVERY_S = 60.0
 _ERASE = "\r\x1b[2K"
@@ -122,7 +122,7 @@ _ERASE = "\r\x1b[2K"
 
 @contextmanager
 def working(first: str) -> Iterator[Callable[[str], None]]:
-    """A line that says what goes on while the block runs: `first` this, then what it is called with."""
+    """Show a line about the present work during the block: `first`, then each text passed to the yielded function."""
     line = WorkingLine()
     try:
         line.show(first)
@@ -132,9 +132,9 @@ def working(first: str) -> Iterator[Callable[[str], None]]:
 
 
 class WorkingLine:
-    """One line on the error stream, which the next one replaces; away from a terminal a plain one every minute.
+    """One line on stderr, replaced by the next; without a terminal a plain line every minute.
 
-    It may be shown from any thread. What else is printed meanwhile goes through `say`, or the two would mix.
+    Any thread may call it. Other output during that time must go through `say`, or both would mix.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -145,7 +145,7 @@ class WorkingLine:
         self._told_s = self._clock.monotonic_s()
 
     def show(self, text: str) -> None:
-        """Say what goes on now."""
+        """Show the present work."""
         with self._lock:
             if self._stream.isatty():
                 self._stream.write(f"{_ERASE}{text}")
@@ -156,13 +156,13 @@ class WorkingLine:
                 click.echo(f"working: {text}", err=True)
 
     def say(self, line: str) -> None:
-        """Print a line of the results, in place of what went on."""
+        """Print a line of results in place of the present one."""
         with self._lock:
             self._erase()
             click.echo(line)
 
     def end(self) -> None:
-        """Nothing goes on any more."""
+        """Remove the line."""
         with self._lock:
             self._erase()
 
@@ -173,15 +173,14 @@ class WorkingLine:
             self._is_shown = False
 
 
-# The search for garbage, which a process that does one thing and ends does not need.
+# Disable garbage collection in a process that does one thing and ends.
 #
-# All that it holds is in use until then, and looking through a million replicas takes a third of the time of
-# `snapshot`.
+# All its objects are in use until then, and traversing a million replicas takes a third of the time of `snapshot`.
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Search for no garbage within the block, unless somebody has turned that off already."""
+    """Disable the collector within the block, unless it is disabled already."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A run and its terminal: the question before it, progress and signals during it, and `--detach` to go on without."""
+"""A run and its terminal: the question before it, progress and signals during it, and `--detach`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kreassign.operations.run import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, 
 from kreassign.operations.run_journals import make_state_dir
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
-# The last look before a cluster is changed: what will happen, in words, and the question whether it shall.
+# Preview before a cluster is changed: what will happen, and the question whether to begin.
 
 NAMED = 8
 
@@ -38,7 +38,7 @@ yes_option = click.option(
 
 
 def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
-    """Raise InputError where the question has no answer yet and nobody is there to give one."""
+    """Raise InputError if the question is unanswered and stdin is no terminal."""
     if not (is_agreed or sys.stdin.isatty()):
         raise InputError(
             f"nobody can be asked whether {what} shall begin, for standard input is no terminal: --yes begins it, "
@@ -47,7 +47,7 @@ def refuse_unless_asked(what: str = "the run", *, is_agreed: bool) -> None:
 
 
 def ask(told: Iterable[str]) -> None:
-    """Print what will happen and ask whether it shall begin. Raises click.exceptions.Exit if not."""
+    """Print what will happen and ask whether to begin. Raises click.exceptions.Exit if refused."""
     show_preview(told)
     if not click.confirm("begin?", default=False, err=True):
         click.echo("nothing was sent", err=True)
@@ -55,13 +55,13 @@ def ask(told: Iterable[str]) -> None:
 
 
 def show_preview(told: Iterable[str]) -> None:
-    """Print what will happen, on stderr: stdout belongs to what was asked for."""
+    """Print what will happen on stderr: stdout is for the results."""
     for line in told:
         console(stderr=True).print(line, soft_wrap=True)
 
 
 def preview_lines(found: RunPreview) -> Iterator[str]:
-    """What a run will do, in lines with one fact each."""
+    """What a run will do, one fact per line."""
     copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
     yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
     yield f"  preferred leaders that change: {found.leader_changes}"
@@ -102,11 +102,11 @@ def _named(brokers: tuple[int, ...]) -> str:
     return f"{', '.join(map(str, brokers[:NAMED])) or 'none'}{more}"
 
 
-# A run on a terminal: its progress is shown, signals pause it, and the loss of the terminal does not end it.
+# A run on a terminal: progress is shown, signals pause it, and losing the terminal does not end it.
 #
 # SIGINT (Ctrl-C) and SIGTERM (service managers) pause, and so does SIGHUP, which a terminal sends when it is closed;
-# under `nohup`, which ignores that one, the run goes on. A second SIGINT or SIGTERM quits at once. While SIGTSTP
-# (Ctrl-Z) has the process stopped, nobody guards the moves in flight: that is said when it begins, and when it is over.
+# under `nohup`, which ignores that signal, the run goes on. A second SIGINT or SIGTERM quits at once. While SIGTSTP
+# (Ctrl-Z) stops the process, no guard watches the moves in flight: messages say so at the beginning and the end.
 
 PAUSING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Handler = Callable[[int, FrameType | None], None]
@@ -120,7 +120,7 @@ def on_terminal(
     is_quiet: bool,
     started: Callable[[str], None] = lambda _: None,
 ) -> Iterator[RunContext]:
-    """The context of runs that this process executes: shown unless `is_quiet`, stopped by signals.
+    """The context of runs that this process executes: shown unless `is_quiet`, paused by signals.
 
     `started` is called with the id of the run when it begins.
     """
@@ -129,12 +129,12 @@ def on_terminal(
 
 
 def _watch(*, is_quiet: bool, started: Callable[[str], None]) -> Watch:
-    """Show a run, and let signals pause it."""
+    """Show a run and let signals pause it."""
 
     @contextmanager
     def watch(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
         started(run_id)
-        if stop is None:  # another process executes it, which signals to this one shall not touch
+        if stop is None:  # another process executes the run; signals to this one must not affect it
             with view_for(console(stderr=is_quiet)) as view:
                 yield view.show
         elif is_quiet:
@@ -153,12 +153,12 @@ def _watch(*, is_quiet: bool, started: Callable[[str], None]) -> Watch:
 def _paused_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     def on_signal(number: int, _: FrameType | None) -> None:
         stop()
-        # Before the next signal may quit: one that came in between would leave the first unsaid.
+        # Print before the next signal may quit: a signal in between would suppress the message.
         _say("The terminal is gone: pausing." if number == signal.SIGHUP else "Pausing… Ctrl-C again to quit now.")
         for again in (signal.SIGINT, signal.SIGTERM):
             signal.signal(again, signal.default_int_handler)
 
-    # A process that was started with SIGHUP ignored shall outlive its terminal.
+    # A process started with SIGHUP ignored must outlive its terminal.
     heeded = [number for number in PAUSING if number != signal.SIGHUP or _is_default(number)]
     with suppress(KeyboardInterrupt), _handled(dict.fromkeys(heeded, on_signal)):
         yield
@@ -176,9 +176,9 @@ def _stops_are_said() -> Iterator[None]:
         )
         stopped_s.append(clock.monotonic_s())
         signal.signal(number, signal.SIG_DFL)
-        signal.raise_signal(number)  # what the terminal asked for, now that it is said; returns after SIGCONT
+        signal.raise_signal(number)  # stop as the terminal asked, after the message; returns after SIGCONT
         signal.signal(number, on_stop)
-        if stopped_s:  # no SIGCONT came: the kernel stops nobody whom no shell could continue
+        if stopped_s:  # no SIGCONT came: the kernel does not stop a process that no shell could continue
             stopped_s.pop()
             _say("Not stopped, because no shell is there to continue it.")
 
@@ -207,25 +207,25 @@ def _is_default(number: signal.Signals) -> bool:
 
 
 def _say(text: str) -> None:
-    # Past the stream: the signal may have come in the middle of a line that is being written to it. To a terminal that
-    # is gone nothing can be said.
+    # Bypass the stream: the signal may have come in the middle of a write to it. On a terminal that is gone, nothing
+    # can be printed.
     with suppress(OSError, ValueError):
         os.write(sys.stderr.fileno(), f"{text}\n".encode())
 
 
-# Going on without a terminal (`--detach`): the command continues in a process of its own, in a session of its own.
+# Continue without a terminal (`--detach`): in a new process with a session of its own.
 #
-# The first process waits until the run has begun, so that whatever is wrong with the command is said where it was
-# typed, with its exit code. Neither a terminal that is closed nor a login that ends reaches the second one.
+# The first process waits until the run has begun, so that errors in the command appear where it was typed, with their
+# exit code. Neither closing the terminal nor the end of the login reaches the second process.
 
 LOG_SUFFIX = ".log"
 _PRIVATE = 0o600
 
 
 def detach(state_dir: Path, output_format: str) -> Callable[[str], None]:
-    """Continue in the background. Returns only there: what to call with the id of the run once it has begun.
+    """Continue in the background. Returns only there: a function to call with the run's ID once it has begun.
 
-    In the first process click.exceptions.Exit is raised, when the run has begun or the second one has ended.
+    The first process raises click.exceptions.Exit when the run has begun or the second process has ended.
     """
     make_state_dir(state_dir)
     for stream in (sys.stdout, sys.stderr):
@@ -270,14 +270,14 @@ def _announce(run_id: str, process: int, log: Path, output_format: str) -> None:
 
 
 def _unnamed_log(state_dir: Path, process: int) -> Path:
-    """Where the second process writes until its run has an id."""
+    """Log file of the second process until its run has an ID."""
     return state_dir / f".detached-{process}{LOG_SUFFIX}"
 
 
 def _write_to(log: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
-    os.fchmod(written, _PRIVATE)  # whatever the umask left of it
+    os.fchmod(written, _PRIVATE)  # whatever the umask
     for descriptor, target in ((nothing, 0), (written, 1), (written, 2)):
         os.dup2(descriptor, target)
     for descriptor in (nothing, written):

@@ -1,1 +1,1 @@
-"""Drop-in replacements of the tools that come with Kafka: their options, texts, streams and exit codes."""
+"""Drop-in replacements of Kafka's tools: same options, texts, streams and exit codes."""

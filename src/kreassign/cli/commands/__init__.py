@@ -1,1 +1,1 @@
-"""The sub-commands of `kreassign`; imported by `cli/main.py` when they are used."""
+"""The sub-commands of `kreassign`; `cli/main.py` imports each on use."""

@@ -1,4 +1,4 @@
-"""Look at the cluster: `kreassign` alone, `doctor`, `verify` and `snapshot`."""
+"""Inspect the cluster: `kreassign` alone, `doctor`, `verify` and `snapshot`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
-# `kreassign` alone: the journey from a look at a cluster to a verified run, how the cluster is, and what is next.
+# `kreassign` alone: the steps from a first look to a verified run, the state of the cluster, and the next command.
 
 JOURNEY = (
     ("look", "kreassign doctor", "what is wrong, and what to do"),
@@ -44,7 +44,7 @@ JOURNEY = (
 
 
 def show_home_of(profile: Profile | None) -> None:
-    """The same for the cluster that the environment or a profile names."""
+    """`show_home` for the cluster of the environment or of a profile."""
 
     def value(variable: str, option: str) -> str | None:
         shared = {} if profile is None else profile.shared
@@ -59,7 +59,7 @@ def show_home_of(profile: Profile | None) -> None:
 
 
 def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
-    """Print the journey at once, and then what takes a look at the cluster."""
+    """Print the steps at once, then what needs a request to the cluster."""
     for number, (step, command, about) in enumerate(JOURNEY, start=1):
         click.echo(f"  {number}  {step:<11}{command:<34}{about}")
     click.echo()
@@ -73,7 +73,7 @@ def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
 
 
 def _cluster(cluster: ClusterOptions) -> Overview | None:
-    """Say how the cluster is."""
+    """Print the state of the cluster."""
     if cluster.bootstrap_server is None:
         click.echo(f"no cluster is named: set {ADDRESS_ENVIRONMENT},")
         click.echo("or give --bootstrap-server to a command")
@@ -101,7 +101,7 @@ def _figures(seen: Overview) -> Iterator[str]:
 
 
 def _latest(state_dir: Path) -> tuple[RunHistory, bool] | None:
-    """The run that is executed, or the latest, and whether a process executes it; None where that cannot be told."""
+    """The active run, or the latest, and whether a process executes it; None if there is none or it is unreadable."""
     try:
         path = find_journal(state_dir)
         return run_journals.status(path), is_active(path)
@@ -110,7 +110,7 @@ def _latest(state_dir: Path) -> tuple[RunHistory, bool] | None:
 
 
 def _next(seen: Overview | None, found: tuple[RunHistory, bool] | None) -> Iterator[str]:
-    """What to do: see to a run that is not at its end, then to the cluster, then plan."""
+    """Next commands: for an unfinished run first, then for the cluster, then for planning."""
     if found is not None and found[0].ended_ms is None:
         history, is_executed = found
         if is_executed:
@@ -127,11 +127,11 @@ def _next(seen: Overview | None, found: tuple[RunHistory, bool] | None) -> Itera
         yield next_command("plan", "--out", "plan.json", takes=CLUSTER)
 
 
-# What remedies a finding, as a line that can be pasted.
+# Format the remedy of a finding as a line to paste.
 
 
 def pasted(words: Words, cluster: ClusterOptions) -> str:
-    """The command with the options that reach this cluster: Kafka's own tools know nothing of our environment."""
+    """The command with the options that reach this cluster: Kafka's own tools do not read our environment."""
     if words[0] == "kreassign":
         return next_command(*words[1:], takes=_taken(words[1:]))
     reach = ["--bootstrap-server", str(cluster.bootstrap_server)]
@@ -142,7 +142,7 @@ def pasted(words: Words, cluster: ClusterOptions) -> str:
 
 
 def _taken(words: Words) -> tuple[str, ...]:
-    """Those of our options that the command takes: `forget`, say, asks no cluster."""
+    """The cluster options that the command takes: `forget`, for example, connects to no cluster."""
     context = click.get_current_context().find_root()
     command = context.command
     for word in words:
@@ -154,7 +154,7 @@ def _taken(words: Words) -> tuple[str, ...]:
     return tuple(name for name in (*CLUSTER, *STATE) if name in names or isinstance(command, click.Group))
 
 
-# `kreassign doctor`: finds what is wrong with a cluster as far as reassignments go, and says what to do.
+# `kreassign doctor`: find problems of the cluster that affect reassignments, with remedies.
 
 
 @click.command(
@@ -220,7 +220,7 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
     print_next(next_command("plan", "--out", "plan.json", takes=CLUSTER))
 
 
-# `kreassign verify`: does the cluster match a plan, or a run, and is no throttle left.
+# `kreassign verify`: check that the cluster matches a plan or a run, and that no throttle is left.
 
 
 @click.command(
@@ -273,7 +273,7 @@ def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_thro
 
 
 def _print_next(found: Verification, subject: str, state_dir: Path) -> None:
-    """The report of the run, or of the latest one; what is wrong with the cluster where it does not match."""
+    """Suggest the report of the run, or of the latest one; `doctor` if the cluster does not match."""
     if not found.is_ok:
         print_next(next_command("doctor", takes=CLUSTER))
     elif not _is_plan(subject):
@@ -306,7 +306,7 @@ def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
     console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))
 
 
-# `kreassign snapshot`: what the cluster looks like now, as tables.
+# `kreassign snapshot`: write the present state of the cluster as tables.
 
 
 @click.command(
@@ -333,7 +333,7 @@ def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None,
     its own files. FILE also has the configuration overrides (throttles, for example), offsets and write rates; with a
     name ending in .gz or .parquet it is compressed. Prints the id of the snapshot.
     """
-    if out is not None and out.parent != data:  # the tables' own directory is made with them
+    if out is not None and out.parent != data:  # creating the tables creates their directory
         Place.check_directory(out, "--out")
     if data is None and out is None:
         raise click.UsageError("specify --data DIR, --out FILE, or both")
@@ -347,7 +347,7 @@ def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None,
 
 
 def summary(seen: Observation, where: str) -> str:
-    """One line on what was written."""
+    """One line about the stored snapshot."""
     sizes = (replica.size_bytes for dirs in seen.log_dirs.ok.values() for dir_ in dirs for replica in dir_.replicas)
     partitions = sum(len(topic.partitions) for topic in seen.topics)
     return (

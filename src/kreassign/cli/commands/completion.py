@@ -1,4 +1,4 @@
-"""`kreassign completion`: what makes a shell complete commands, options and runs. click writes it."""
+"""`kreassign completion`: click's script that completes commands, options and run IDs in a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kreassign decommission`: takes brokers out of the cluster for good."""
+"""`kreassign decommission`: remove brokers from the cluster for good."""
 
 from __future__ import annotations
 
@@ -135,11 +135,11 @@ def command(
 
 
 def _silence(_: str) -> None:
-    """Programs get one document at the end, and what was said before somebody agreed is not said again."""
+    """Discard messages: JSON output is one document at the end, and warnings were shown before the question."""
 
 
 def _ask(seen: DecommissionPreview) -> None:
-    """Ask whether it shall begin; where nothing is to be done, or can be, nobody is asked."""
+    """Ask whether to begin; skip the question if nothing can or need be done."""
     if not isinstance(seen.next_step, Blocked | Finished):
         ask(_lines(seen))
 
@@ -190,6 +190,6 @@ def _print_cancelled(done: CancelledDecommission, *, is_quiet: bool) -> None:
 
 
 def _exit_code(done: DecommissionResult) -> int:
-    """0 when nothing is left to do; that of a run that did not end well, else that of one that cannot go on."""
+    """0 if finished; else the code of the first run that did not end well, or that of ExecutionError."""
     codes = (code for run in done.runs if (code := exit_code(run)))
     return 0 if done.is_finished else next(codes, ExecutionError.exit_code)

@@ -1,4 +1,4 @@
-"""`kreassign maintenance`: takes leading off brokers while they are restarted, and brings everything back."""
+"""`kreassign maintenance`: move leaders off brokers for their restart, and restore everything afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 
 @dataclass(frozen=True, slots=True)
 class HowFar:
-    """How long to wait, and whether anything is changed at all, or without asking."""
+    """Options: how long to wait, whether this is a dry run, and whether to skip the question."""
 
     wait_s: float
     is_dry: bool
@@ -119,7 +119,7 @@ def _go(
     context: RunContext,
     output_format: str,
 ) -> int:
-    """Go this way, print how far it went, and return the exit code."""
+    """Enter or leave maintenance, print the result, and return the exit code."""
     refuse_unless_asked("it", is_agreed=how_far.is_agreed or how_far.is_dry)
     is_quiet = output_format == "json"
     context = replace(context, warn=warn)
@@ -144,7 +144,7 @@ def _go(
 
 
 def _print_next(way: Way, brokers: tuple[int, ...], *, is_finished: bool) -> None:
-    """The way back, a look at the cluster once that is gone too, and the same again where something was in the way."""
+    """Suggest `exit` after entering, `doctor` after leaving, and the same command again if unfinished."""
     if not is_finished:
         print_next(again())
     elif way is Way.ENTER:

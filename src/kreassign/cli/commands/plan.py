@@ -44,13 +44,13 @@ from kreassign.operations.run_journals import find_journal, status
 from kreassign.planner.results import explain
 from kreassign.planner.tasks import TopicChoice
 
-# The end of every planning task: make the plan, write it where it is wanted, and show it.
+# Finish every planning task: make the plan, write and show it.
 
 
 def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
-    """Make the plan, write it where it is wanted, and show it; with what leaders alone would save.
+    """Make the plan, write it if asked to, and show it.
 
-    With `savings` a rebalance is searched without and with the plan, to tell what it saves.
+    With `savings` a rebalance is searched both without and with the plan, to show what the plan saves.
     """
     with uncollected():
         inputs = options.inputs()
@@ -74,7 +74,7 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
     )
 
 
-# `kreassign plan import`: a plan that another tool made, checked and priced as our own.
+# `kreassign plan import`: check and price another tool's plan like our own.
 
 
 @click.command(
@@ -103,13 +103,13 @@ DEFAULT_TASK = "rebalance"
 
 
 class TaskGroup(click.Group):
-    """Tasks by name; options alone mean the default task."""
+    """Commands by task; options without a task mean the default task."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the name of the default task in front where no task is named."""
-        if args and args[0].partition("=")[0] == f"--{CHECK}":  # as other tools have it
+        """Insert the default task if none is named."""
+        if args and args[0].partition("=")[0] == f"--{CHECK}":  # other tools have a flag for this
             args = [CHECK, *args[0].split("=", 1)[1:], *args[1:]]
-        is_completed = ctx.resilient_parsing and not args  # by a shell, which is to offer the tasks
+        is_completed = ctx.resilient_parsing and not args  # a shell asks for completions, and must be offered the tasks
         if not is_completed and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
             args = [DEFAULT_TASK, *args]
         return super().parse_args(ctx, args)

@@ -1,4 +1,4 @@
-"""`kreassign rehearse`: executes a plan on the twin of a cluster, and says what would happen."""
+"""`kreassign rehearse`: execute a plan on a twin of the cluster and report what would happen."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def rehearse(
 
 
 def lines(shown: Rehearsal) -> list[str]:
-    """A rehearsal for people."""
+    """A rehearsal as text."""
     history = shown.history
     made = sum(move.status == "complete" for move in history.moves)
     took = "left: no end is in sight" if shown.seconds is None else f"takes {format_duration(shown.seconds)}"

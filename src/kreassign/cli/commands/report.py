@@ -1,4 +1,4 @@
-"""`kreassign report` and `audit`: a page about a run or a plan; checks of a run, and that no record was lost."""
+"""`kreassign report` and `audit`: a page about a run or plan; audits of runs and of records."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan:
         print_next(*commands_after(found, is_active=is_active(journal)))
 
 
-# `kreassign audit`: what a run promised against what happened; and proof that a move lost no record.
+# `kreassign audit`: compare a run's promises with what happened, and prove that a move lost no record.
 
 Row = dict[str, Any]
 
@@ -214,7 +214,7 @@ def records(
 
 
 def _after_reading(label: str, data: Path | str) -> str:
-    """The comparison with the reading before this one; without one, the second reading, after the move."""
+    """Suggest comparing with the previous reading; after a first one, the second reading, after the move."""
     stored = labels_of_readings(data)
     earlier = stored[: stored.index(label)]
     if earlier:
@@ -258,7 +258,7 @@ def compare(
         for row in wrong:
             click.echo(_sentence(row))
         click.echo(_summary(rows, len(wrong)))
-        # What moved is undone by the run that moved it; of what is the same there is a report.
+        # If records differ, suggest undoing the run that moved them; if not, its report.
         print_next(
             next_command("rollback", "--dry-run", takes=CLUSTER) if wrong else next_command("report", takes=DATA)
         )
@@ -266,7 +266,7 @@ def compare(
 
 
 def lines(run: Row) -> Iterator[str]:
-    """A run as `audit_runs` returns it, for people."""
+    """A run as `audit_runs` returns it, as text."""
     moves = f"{run['complete_count']} of {run['move_count']} moves complete"
     yield f"run {run['run_id']} of cluster {run['cluster_id']}: {run['state']}, {moves}"
     if run.get("plan_id"):

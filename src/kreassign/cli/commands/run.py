@@ -72,7 +72,7 @@ from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_
 from kreassign.operations.run_journals import find_journal, is_active
 from kreassign.report.text import format_bytes
 
-# `kreassign rollback`: undoes what a run really did, by a run of its own.
+# `kreassign rollback`: undo what a run did, by a second run.
 
 
 @click.command(
@@ -135,7 +135,7 @@ def rollback(
 
 
 def _show_only(client: AdminClient, request: RollbackRequest, context: RunContext, *, is_quiet: bool) -> Rollback:
-    """Print what would be done."""
+    """Print what the rollback would do."""
     seen = preview_rollback(client, request.run_id, context)
     run = preview_rollback_run(client, seen, request, context)
     if is_quiet:
@@ -148,7 +148,7 @@ def _show_only(client: AdminClient, request: RollbackRequest, context: RunContex
 
 
 def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
-    """Show what will be done and ask whether it shall; where nothing is to be done, nobody is asked."""
+    """Show what the rollback will do and ask; skip the question if there is nothing to do."""
     seen = preview_rollback(client, request.run_id, context)
     run = preview_rollback_run(client, seen, request, replace(context, warn=_silent))
     if len(seen.plan.plan) or not is_settled(seen.undone):
@@ -157,7 +157,7 @@ def _ask(client: AdminClient, request: RollbackRequest, context: RunContext) -> 
 
 
 def _silent(_: str) -> None:
-    """The same warnings were given a moment ago."""
+    """Discard warnings that were shown a moment ago."""
 
 
 def undo(
@@ -180,7 +180,7 @@ def undo(
 
 
 def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, is_quiet: bool) -> int:
-    """Print how a run ended, and undo it if one of its guards wants that; the exit code of the run."""
+    """Print how a run ended, roll it back if a guard demands that, and return the exit code of the run."""
     if not is_quiet:
         print_summary(console(), found)
     is_to_be_undone = found.wants_rollback and found.ended_ms is not None
@@ -191,7 +191,7 @@ def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, i
 
 
 def _exit_code(found: Rollback) -> int:
-    """That of the run that undoes; where partitions were left alone, never 0."""
+    """The exit code of the rollback's run; not 0 if partitions were skipped."""
     code = 0 if found.run is None else exit_code(found.run)
     return code or (ExecutionError.exit_code if found.plan.skipped else 0)
 
@@ -309,7 +309,7 @@ def run(
 def _look_first(
     cluster: ClusterOptions, request: RunRequest, context: RunContext, *, is_dry: bool, output_format: str
 ) -> RunStarted:
-    """Show what the run would do, and ask whether it shall; a dry run ends here. Nothing is sent."""
+    """Show what the run would do and ask whether to begin; exit after a dry run. Sends nothing."""
     with cluster.connect() as client, cluster.connect_controllers() as controllers:
         if request.measure_for_s:
             click.echo(f"checking the plan, and measuring traffic for {request.measure_for_s:g} s", err=True)
@@ -327,7 +327,7 @@ def _look_first(
 
 
 def _next_commands(found: RunPreview) -> Iterator[str]:
-    """The run itself, with the throttle that is proposed where none was given."""
+    """Suggest the run itself, with the proposed throttle if none was given."""
     proposed = () if found.proposal is None else ("--throttle", found.proposal.text)
     yield next_command(*(word for word in typed_words() if word != "--dry-run"), *proposed)
 
@@ -335,7 +335,7 @@ def _next_commands(found: RunPreview) -> Iterator[str]:
 def _execute(
     client: AdminClient, request: RunRequest, context: RunContext, seen: RunStarted | None, *, shows: bool
 ) -> RunHistory:
-    """Check and begin. Of what was `seen` before somebody agreed only the write rates still hold: answers take time."""
+    """Check again and begin. Only the write rates of `seen` are reused: the question may have been open for long."""
     if seen is None:
         started = operation.prepare_run(client, request, context)
     else:
@@ -349,10 +349,10 @@ def _execute(
 
 
 def _run_silent(_: str) -> None:
-    """The same warnings were given before somebody agreed."""
+    """Discard warnings that were shown before the question."""
 
 
-# `kreassign resume`: continues a run that was paused, interrupted or killed.
+# `kreassign resume`: continue a paused, interrupted or killed run.
 
 
 @click.command(
@@ -403,7 +403,7 @@ def resume(
     context.exit(code)
 
 
-# `kreassign cancel`: ends a run before all its moves are made.
+# `kreassign cancel`: end a run before all its moves are done.
 
 
 @click.command(
@@ -459,10 +459,10 @@ def cancel(
     context.exit(exit_code(found))
 
 
-# `kreassign define-monitoring`: alert rules for Prometheus, and a dashboard for Grafana.
+# `kreassign define-monitoring`: alert rules for Prometheus, a dashboard for Grafana.
 
 PORT = 9464
-"""Where the example of `kreassign run` serves its metrics."""
+"""Port of the metrics in the examples of `kreassign run`."""
 
 
 @click.command(

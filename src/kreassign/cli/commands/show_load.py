@@ -1,6 +1,6 @@
-"""`kreassign show-load` and `define-tables`: what the tables say, and the tables for a catalog or dbt.
+"""`kreassign show-load` and `define-tables`: show the load tables, and define tables for a catalog or dbt.
 
-Neither takes a new load, Spark, or a cluster.
+Neither computes a load, or needs Spark or a cluster.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from kreassign.operations.tables import (
 )
 from kreassign.report.text import format_bytes, format_change, format_count, format_rate, format_time
 
-# How the load of a cluster is shown: words and tables for people, a document or rows for programs.
+# Show the load of a cluster: text and tables, or a document or rows for programs.
 
 _COLUMNS = ("cluster_id", *(field.name for field in fields(PartitionLoad)))
 
 
 def load_document(found: Iterable[LoadSummary]) -> dict[str, Any]:
-    """Every figure, for programs: names end in their units, what is not known is null."""
+    """All figures as a document: names end in their units, unknown figures are null."""
     return {"clusters": [asdict(one) for one in found]}
 
 
 def csv_lines(rows: Iterable[tuple[str, PartitionLoad]]) -> Iterator[str]:
-    """One line per partition after that of the names of the columns; what is not known is empty."""
+    """A header and one line per partition; unknown figures are empty."""
     yield _csv_line(_COLUMNS)
     for cluster_id, partition in rows:
         yield _csv_line([cluster_id, *asdict(partition).values()])
@@ -69,7 +69,7 @@ def _csv_line(values: Iterable[object]) -> str:
 
 
 def print_load(terminal: Console, found: LoadSummary) -> None:
-    """The load of one cluster; readable in 80 columns."""
+    """Print the load of one cluster, in 80 columns."""
     totals = found.totals
     terminal.print(
         f"cluster {found.cluster_id}, snapshot of {format_time(found.taken_ms)}: "
@@ -123,7 +123,7 @@ def _against(now: LoadTotals, before: LoadBefore) -> str:
 
 
 def _windows(windows: tuple[Window, ...]) -> str:
-    """How many hours of the last day are complete, and the one of which least is known."""
+    """Number of complete hours of the last day, and the hour with the least data."""
     complete, least = sum(one.is_complete for one in windows), min(windows, key=lambda one: one.measured_share)
     said = f"{complete} of the last {len(windows)} hours were measured"
     if complete == len(windows):
@@ -165,7 +165,7 @@ def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
 
 
 def _print_brokers(terminal: Console, found: LoadSummary) -> None:
-    """What brokers measured of themselves, where they did."""
+    """Print what brokers measured about themselves, if any did."""
     brokers = found.measured_brokers
     rows = (
         (
@@ -207,7 +207,7 @@ def _print_doubtful(terminal: Console, found: Doubtful) -> None:
         terminal.print(f"and {format_count(more)} more; --format csv has all")
 
 
-# `kreassign show-load`: what the tables of the last load say, without a new load and without Spark.
+# `kreassign show-load`: show the tables of the last load, without computing a load and without Spark.
 
 
 def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN, as_of: AsOf | None = None) -> None:
@@ -222,7 +222,7 @@ def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN, 
 def write_page(
     page: Path, data: Path | str, cluster: str | None = None, top: int = CHARTED, as_of: AsOf | None = None
 ) -> None:
-    """Write the page of each cluster, or of one, and say so."""
+    """Write a page per cluster, or for one, and print its path."""
     page.write_text(load_page(data, cluster, top, as_of=as_of), encoding="utf-8")
     click.echo(f"page of the load: {page}")
 
@@ -302,21 +302,21 @@ def show_load_command(
         print_next(next_command("plan", "--out", "plan.json", takes=DATA))
 
 
-# `kreassign define-tables`: the tables for a catalog, or for dbt.
+# `kreassign define-tables`: tables for a catalog or dbt.
 
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _LOCATION = re.compile(r"(/|[A-Za-z][A-Za-z0-9+.-]*:/)[^\x00-\x20]*")
 
 
 def schema_name(text: str) -> str:
-    """The name of a schema. Raises ValueError where it is none."""
+    """Check the name of a schema. Raises ValueError."""
     if not _SCHEMA.fullmatch(text):
         raise ValueError(f"{shortened(text)!r} is not a name of a schema; it has letters, digits and underscores")
     return text
 
 
 def address(text: str) -> str:
-    """An address or an absolute path. Raises ValueError: a catalog would take another one as below its warehouse."""
+    """Check an address or absolute path. Raises ValueError: a catalog would put a relative path below its warehouse."""
     if not _LOCATION.fullmatch(text):
         raise ValueError(f"{shortened(text)!r} is no address; write for example s3a://bucket/data or /srv/data")
     return text

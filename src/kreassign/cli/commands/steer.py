@@ -1,7 +1,7 @@
-"""Commands that ask no cluster: `status`, `watch`, `pause`, `throttle`, `pace`, `forget` and `approve`.
+"""Commands without a cluster: `status`, `watch`, `pause`, `throttle`, `pace`, `forget` and `approve`.
 
 They read the journal of a run, write requests into it, or write beside a plan; another process may execute the run.
-Nothing here loads the client of a cluster, so that they start quickly.
+Nothing here imports the Kafka client, so that they start quickly.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from kreassign.operations.run_journals import (
 )
 from kreassign.report.text import format_bytes, format_rate, format_time
 
-# `kreassign status`: how far a run is or how it ended, from its journal. Asks no cluster.
+# `kreassign status`: show the progress or the end of a run from its journal, without the cluster.
 
 
 @click.command(
@@ -140,7 +140,7 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
         console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
 
 
-# `kreassign watch`: follows a run live from its journal, from any terminal. Asks no cluster.
+# `kreassign watch`: follow a run live from its journal, from any terminal, without the cluster.
 
 
 @click.command(
@@ -174,7 +174,7 @@ def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
         print_summary(console(), found)
 
 
-# `kreassign pause`, `throttle` and `pace`: steer the moves, the throttle and the pace of a run.
+# `kreassign pause`, `throttle` and `pace`: steer moves, throttle and pace of a run.
 
 
 @click.command(
@@ -211,7 +211,7 @@ def pause(run_id: str | None, drains: bool, state_dir: Path, output_format: str)
 
 
 def _drain(path: Path, output_format: str) -> None:
-    """Follow the run until nothing is in flight."""
+    """Follow the run until no move is in flight."""
     is_quiet = output_format == "json"
     with view_for(console(stderr=is_quiet)) as view:
         for progress in run_journals.watch(path):
@@ -272,7 +272,7 @@ def throttle(
 
 
 def _only_argument(context: click.Context, word: str | None) -> int | str | None:
-    """The rate, where it is the only argument."""
+    """The rate, if it is the only argument."""
     limit = next(one for one in context.command.params if one.name == "limit")
     if word is None:
         raise click.MissingParameter(ctx=context, param=limit)
@@ -311,7 +311,7 @@ def pace(run_id: str | None, pace: PaceOptions, state_dir: Path, output_format: 
     print_accepted(path, accepted, f"continues with {pace_text(run_journals.status(path).pace)}", output_format)
 
 
-# `kreassign forget`: takes out of the way what an interrupted run can never settle.
+# `kreassign forget`: drop from an interrupted run what it can never restore.
 
 
 @click.command(
@@ -367,7 +367,7 @@ def _forget_journal(path: Path, output_format: str) -> None:
     print_next(next_command("doctor", takes=CLUSTER))
 
 
-# `kreassign approve`: agrees to a plan, so that `kreassign run --require-approval` executes it.
+# `kreassign approve`: approve a plan, so that `kreassign run --require-approval` executes it.
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""What fills and keeps the tables of a directory: samples of a cluster, measures from files and from a topic, loads.
+"""Fill and compact the tables of a directory: samples of a cluster, metrics from files and a topic, loads.
 
 `kreassign collect`, `import-metrics`, `import-samples`, `stream-metrics`, `compact` and `load`.
 """
@@ -31,11 +31,11 @@ from kreassign.operations.ingest import collect as collect_rounds
 
 MOST_DAYS = 36_600
 MOST_OFFSETS = 10_000_000
-"""A batch is in memory as a whole, with about half a kilobyte for each record."""
+"""A whole batch is in memory, at about half a kilobyte per record."""
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
-    """`HOST:PORT=ID` as instance → broker."""
+    """`HOST:PORT=ID` texts as broker by instance."""
     del context, option
     found = {}
     for text in given:
@@ -282,7 +282,7 @@ def load(
     print_next(next_command("plan", "--out", "plan.json", takes=DATA))
 
 
-# `kreassign collect`: samples of the cluster, round after round.
+# `kreassign collect`: sample the cluster, round after round.
 
 
 @click.command(
@@ -315,12 +315,12 @@ def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: 
             for done in collect_rounds(client, data, rounds=rounds, interval_s=interval, warn=warn):
                 click.echo(line(done, rounds, data))
                 stored += done.partitions is not None
-        finally:  # Ctrl-C is the usual end of it
+        finally:  # Ctrl-C usually ends the loop
             _print_next(stored)
 
 
 def _print_next(stored: int) -> None:
-    """The load model, or another round where this one alone has no rates."""
+    """Suggest the load model, or another round if one alone gives no rates."""
     if stored > 1:
         print_next(next_command("load", takes=DATA))
     elif stored:
@@ -328,7 +328,7 @@ def _print_next(stored: int) -> None:
 
 
 def line(done: Round, rounds: int | None, data: Path | str) -> str:
-    """What is printed of a round; warns of one without an answer."""
+    """The line to print for a round; warns if the cluster did not answer."""
     if done.problem is not None:
         warn(str(done.problem))
     stored = "nothing: the cluster did not answer;" if done.partitions is None else f"{done.partitions} partitions"

@@ -1,4 +1,4 @@
-"""`kreassign twin`: a simulated cluster that Kafka's tools and clients use as if it were a real one."""
+"""`kreassign twin`: a simulated cluster for Kafka's tools and clients."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from kreassign.operations.twin import (
     scenario_file,
 )
 
-# The faults that a twin injects, as options.
+# Options for the faults that a twin injects.
 
 _OPTIONS = (
     click.option(
@@ -94,10 +94,10 @@ def parse_speed(text: str) -> float | None:
 
 
 class ScenarioPath(click.Path):
-    """The file of a scenario, or the name of one that comes with kreassign; a file of that name wins."""
+    """A scenario file, or the name of a scenario that comes with kreassign; an existing file wins."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path. Raises click.BadParameter, which names the scenarios that there are."""
+        """The path. Raises click.BadParameter, which lists the scenarios."""
         try:
             is_name = isinstance(value, str) and not Path(value).exists() and value == value.removesuffix(".toml")
         except OSError as error:
@@ -157,7 +157,7 @@ _SERVING: tuple[Decorator, ...] = (
 
 
 def _serving(port: int, control_port: int | None, **options: Any) -> Serving:
-    """The default of the control port may be taken, as when there are several twins; one that was chosen may not."""
+    """A busy default control port is skipped, as with several twins; a busy explicit one is an error."""
     if control_port is not None:
         return Serving(port, control_port=control_port, **options)
     return Serving(port, control_port=port - 1 if port > 1 else 0, needs_control_port=False, **options)
@@ -177,8 +177,8 @@ def serving_options(command: Command) -> Command:
 )
 def twin() -> None:
     """Run a simulated cluster that speaks Kafka."""
-    # A cluster is made of up to millions of objects that all stay: looking for garbage among them takes a fifth of
-    # the time that it takes to build one. `_serve` turns the search on again.
+    # A cluster has up to millions of objects that all stay: collecting garbage among them takes a fifth of
+    # the time to build one. `_serve` enables the collector again.
     gc.disable()
 
 
@@ -269,7 +269,7 @@ def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults:
     _serve(read_snapshot(file), replace(serving, faults=faults), Speeds(disk, network))
 
 
-# --- by hand, while it runs ---------------------------------------------------------------------------------------
+# --- steer a running twin -----------------------------------------------------------------------------------------
 
 _control_option = click.option(
     "--control",
@@ -347,7 +347,7 @@ def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> No
 
 def _opened(server: TwinServer) -> None:
     def end(_: int, __: FrameType | None) -> None:
-        _on_signals(signal.default_int_handler)  # a second one ends it in the middle of a step
+        _on_signals(signal.default_int_handler)  # a second signal ends it in the middle of a step
         server.end()
 
     _on_signals(end)
@@ -358,6 +358,6 @@ def _opened(server: TwinServer) -> None:
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
-    """Service managers end it as Ctrl-C does, which is ignored in background jobs of a shell unless that is undone."""
+    """Treat SIGTERM of service managers like Ctrl-C, and undo that background jobs of a shell ignore Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)

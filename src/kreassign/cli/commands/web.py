@@ -1,4 +1,4 @@
-"""`kreassign web`: runs and plans on a page, with an HTTP API behind it."""
+"""`kreassign web`: runs and plans on a web page, with an HTTP API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def listen_address(text: str) -> Address:
-    """Where to serve: as an address of a broker, but that the port may be 0 for any that is free. Raises InputError."""
+    """Parse a listening address; port 0 takes any free port. Raises InputError."""
     host, colon, port = text.strip().rpartition(":")
     if colon and port == "0":
         return Address(Address.parse(f"{host}:1").host, 0)
@@ -94,7 +94,7 @@ def web(
 
 
 def _clusters() -> tuple[NamedCluster, ...]:
-    """The clusters that have names. Raises InputError."""
+    """The named clusters. Raises InputError."""
     return tuple(
         NamedCluster(
             name,
@@ -106,7 +106,7 @@ def _clusters() -> tuple[NamedCluster, ...]:
 
 
 def _token(file: Path | None) -> Token | None:
-    """The token, if there is one. Raises InputError."""
+    """The token of the file, None without a file. Raises InputError."""
     if file is not None:
         try:
             return Token(file.read_text(encoding="utf-8").strip())

@@ -1,1 +1,1 @@
-"""Options that several commands share, each group as one value."""
+"""Options shared by several commands, each group as one value."""

@@ -1,4 +1,4 @@
-"""How a command reaches its cluster, as one value: `cluster: ClusterOptions`."""
+"""Options to reach a cluster, as one value: `cluster: ClusterOptions`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from kreassign.errors import InputError
 from kreassign.model.load import MEASURED_S
 from kreassign.operations.connect import connect, connect_controllers
 
-# Client properties of a profile, with what commands print in place of `${command:…}`, and Kafka's providers declared.
+# Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
 #
-# Only the configuration of the user's own may name commands: a properties file may come from anybody.
+# Only the user's own configuration may name commands: a properties file may come from anywhere.
 
 _COMMAND = re.compile(r"\$\{command:([^}]*)\}")
 _PATIENCE_S = 60
 
 
 def with_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties as a client takes them. InputError, which names the property, where a command fails."""
+    """The properties with secrets inserted. Raises InputError, which names the property, if a command fails."""
     found = {key: _resolved(key, text) for key, text in properties.items()}
     if not found or PROVIDERS_KEY in found:
         return found
@@ -46,7 +46,7 @@ def _resolved(key: str, text: str) -> str:
 
 
 def _printed(key: str, command: str) -> str:
-    """The first line that a command prints; what it says of errors goes to the terminal, where it may ask, too."""
+    """The first line of a command's output; its stderr stays on the terminal, where it may also ask."""
     try:
         done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S, check=True)
         return done.stdout.splitlines()[0]
@@ -61,7 +61,7 @@ ADDRESSES = ReadBy("addresses", checked(Address.parse_list))
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Addresses and client properties, as they were given."""
+    """Addresses and client properties, as given."""
 
     bootstrap_server: str | None
     command_config: Path | None = None
@@ -74,7 +74,7 @@ class ClusterOptions:
         return connect(self.bootstrap_server, self._properties)
 
     def connect_to_resume(self, run_id: str) -> AdminClient:
-        """The same for a run that no process executes. Raises InputError without an address."""
+        """A client for resuming a run, to be used in a `with` statement. Raises InputError without an address."""
         if self.bootstrap_server is None:
             raise InputError(
                 f"no process executes run {run_id}; specify --bootstrap-server, so that this command can execute it"
@@ -82,14 +82,14 @@ class ClusterOptions:
         return self.connect()
 
     def connect_controllers(self) -> AbstractContextManager[AdminClient | None]:
-        """A client of the controllers, if their addresses were given. Nothing is sent yet. Raises InputError."""
+        """A client of the controllers, None without their addresses. Sends nothing yet. Raises InputError."""
         if self.bootstrap_controller is None:
             return nullcontext()
         return connect_controllers(self.bootstrap_controller, self._properties)
 
     @property
     def _properties(self) -> Path | Mapping[str, str] | None:
-        """The file that was named, or the properties of the profile in force."""
+        """The named file, or the properties of the profile in force."""
         context = click.get_current_context(silent=True)
         profile: Profile | None = None if context is None else context.meta.get(IN_FORCE)
         if self.command_config is not None or profile is None or not profile.properties:
@@ -116,14 +116,14 @@ _CONTROLLER = click.option(
 
 
 def measure_for_option(what: str) -> Decorator:
-    """Add `--measure-for`: parameter `measure_for: float`, for how many seconds to look. Its help is `what`."""
+    """Add `--measure-for`: parameter `measure_for: float`, seconds to measure. Its help text is `what`."""
     return click.option(
         "--measure-for", type=parse_duration, default=f"{MEASURED_S:g}s", show_default=True, metavar="TIME", help=what
     )
 
 
 def bootstrap_option(default: str = "") -> Decorator:
-    """Add `--bootstrap-server`, required unless something is said of what is done without it."""
+    """Add `--bootstrap-server`; required unless `default` describes what happens without it."""
     return click.option(
         "--bootstrap-server",
         required=not default,
@@ -138,7 +138,7 @@ cluster_options = option_group("cluster", (bootstrap_option(), config_option), C
 """Add `--bootstrap-server` and `--command-config`."""
 
 run_cluster_options = option_group("cluster", (bootstrap_option(), config_option, _CONTROLLER), ClusterOptions)
-"""The same for a command that executes runs, with `--bootstrap-controller`."""
+"""`cluster_options` for commands that execute runs, with `--bootstrap-controller`."""
 
 interrupted_run_cluster_options = option_group(
     "cluster",
@@ -149,4 +149,4 @@ interrupted_run_cluster_options = option_group(
     ),
     ClusterOptions,
 )
-"""The same for a command that needs a cluster only if no process executes the run."""
+"""`run_cluster_options` for commands that need a cluster only if no process executes the run."""

@@ -1,6 +1,6 @@
-"""Pace and throttle of a run as options: `pace: PaceOptions`, `throttle: ThrottleRates`.
+"""Options for pace and throttle of a run: `pace: PaceOptions`, `throttle: ThrottleRates`.
 
-The pace is order, hours and limits; the throttle one rate for all brokers and others for some.
+The pace is order, hours and limits; the throttle one rate for all brokers, and other rates for some.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _TIME_OF_DAY = re.compile(_TIME, re.ASCII)
 
 
 class _Where(NamedTuple):
-    """The end of an option's name, what it limits, and the words for it."""
+    """The suffix of an option's name, what the option limits, and the words for that."""
 
     suffix: str
     ends: tuple[EndpointKind, ...]
     words: str
 
 
-# The narrower ones come later and win.
+# Narrower limits come later and win.
 _WHERE = (
     _Where("", (EndpointKind.CLUSTER,), "in flight"),
     _Where("-per-broker", (EndpointKind.SOURCE, EndpointKind.DESTINATION), "in flight from each broker, and to each"),
@@ -70,7 +70,7 @@ _WHERE = (
 
 @dataclass(frozen=True, slots=True)
 class HoursOptions:
-    """The hours of a run, as they were given."""
+    """The hours of a run, as given."""
 
     windows: tuple[str, ...] = ()
     time_zone: str | None = None
@@ -78,9 +78,9 @@ class HoursOptions:
     at_window_end: str | None = None
 
     def hours(self, now_ms: int, before: Schedule | None = None) -> Schedule | None:
-        """The hours they make; None if nothing was given.
+        """The schedule of these options; None without any.
 
-        What is not given is as in the hours `before`. Raises click.BadParameter.
+        Hours not given are those of `before`. Raises click.BadParameter.
         """
         if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
             return None
@@ -97,7 +97,7 @@ class HoursOptions:
 
 @dataclass(frozen=True, slots=True)
 class PaceOptions:
-    """What of the pace of a run was given; a time of day becomes a time only with the time it is now."""
+    """The pace options, as given; a time of day becomes an instant only together with the present time."""
 
     order: Order | None = None
     limits: tuple[Limit, ...] = ()
@@ -108,12 +108,12 @@ class PaceOptions:
     is_stepwise: bool = False
 
     def change(self, now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
-        """What of the pace `before` is to be changed. Raises click.BadParameter."""
+        """The change of the pace `before`. Raises click.BadParameter."""
         hours = self.hours.hours(now_ms, before.hours)
         return PaceChange(self.order, self.limits, self.elections_per_step, hours, self.disk_reserve, self.is_eager)
 
     def pace(self, now_ms: int) -> Pace:
-        """The pace of a run that begins: what was not given is without limit. Raises click.BadParameter."""
+        """The pace of a new run, without limits by default. Raises click.BadParameter."""
         return replace(NO_LIMITS, is_stepwise=self.is_stepwise).changed(self.change(now_ms))
 
 
@@ -253,7 +253,7 @@ def read_pace(
     stepwise: bool = False,
     **limits: int | str | None,
 ) -> PaceOptions:
-    """The value of the options; `limits` are those of `--max-…`, by name."""
+    """Build PaceOptions; `limits` are the `--max-…` options, by name."""
     return PaceOptions(
         None if order is None else Order(order),
         tuple(_limits(limits)),
@@ -266,10 +266,10 @@ def read_pace(
 
 
 pace_options = option_group("pace", (*_OPTIONS, _STEPWISE), read_pace)
-"""Add order, limits and hours for a run that begins."""
+"""Add order, limits and hours for a new run."""
 
 pace_change_options = option_group("pace", _OPTIONS, read_pace)
-"""The same for a run that goes on, or for its rollback, without `--stepwise`, which a run cannot change."""
+"""Add the same for a running run or a rollback, without `--stepwise`, which a run cannot change."""
 
 
 def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
@@ -282,7 +282,7 @@ def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
 
 
 def _instant(text: str, zone: str, now_ms: int) -> int:
-    """A deadline in ms since the epoch: the next time of day like this, or a day and time."""
+    """A deadline in ms since the epoch: a date and time, or the next occurrence of a time of day."""
     now = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
     match = _TIME_OF_DAY.fullmatch(text.strip())
     if match is not None and int(match[1]) < 24:
@@ -296,13 +296,13 @@ def _instant(text: str, zone: str, now_ms: int) -> int:
     return round(found.timestamp() * 1000)
 
 
-# The throttle of a run as options: `throttle: ThrottleRates`, one rate for all brokers and others for some.
+# Options for the throttle: `throttle: ThrottleRates`, one rate for all brokers and other rates for some.
 
 AUTO = "auto"
 
 
 def rate(text: str) -> int | None:
-    """A rate in bytes per second, or None for no limit. For `click.option(type=…)`."""
+    """A rate in bytes per second, None for no limit. For `click.option(type=…)`."""
     found = None if text == NO_LIMIT else parse_quantity(text)
     if found is not None and found <= 0:
         raise click.BadParameter(f"with {text} no move would ever end; specify a rate above 0, or `{NO_LIMIT}`")
@@ -321,7 +321,7 @@ def broker_rate(text: str) -> BrokerRate:
 
 
 def rate_or_auto(text: str) -> int | str | None:
-    """The same as `rate`, or `auto`. For `click.option(type=…)`."""
+    """A rate as `rate` reads it, or `auto`. For `click.option(type=…)`."""
     return AUTO if text == AUTO else rate(text)
 
 
@@ -336,13 +336,13 @@ def capacity(text: str) -> BrokerCapacity | int:
 
 @dataclass(frozen=True, slots=True)
 class CapacityOptions:
-    """What an adaptive throttle needs to know, as it was given."""
+    """Options of an adaptive throttle, as given."""
 
     broker_capacity: tuple[BrokerCapacity | int, ...]
     throttle_floor: int | None
 
     def auto(self, *, is_wanted: bool) -> AdaptiveThrottle | None:
-        """The adaptive throttle, if it is wanted. Raises click.UsageError for too little or too much."""
+        """The adaptive throttle, if wanted. Raises click.UsageError for missing or surplus options."""
         if not is_wanted:
             if self.broker_capacity or self.throttle_floor is not None:
                 raise click.UsageError("--broker-capacity and --throttle-floor are only for the throttle `auto`")
@@ -381,7 +381,7 @@ capacity_options = option_group("capacity", _CAPACITY, CapacityOptions)
 
 
 def throttle_options(default: str) -> Decorator:
-    """Add `--throttle`, `--throttle-broker` and what `auto` needs: keyword `throttle: ThrottleRates`."""
+    """Add `--throttle`, `--throttle-broker` and the options of `auto`: keyword `throttle: ThrottleRates`."""
     general = click.option(
         "--throttle",
         type=rate_or_auto,
@@ -406,7 +406,7 @@ def read_throttle(
     broker_capacity: tuple[BrokerCapacity | int, ...] = (),
     throttle_floor: int | None = None,
 ) -> ThrottleRates:
-    """The throttle that the parameters of `throttle_options` make. Raises click.UsageError."""
+    """Build the throttle from the parameters of `throttle_options`. Raises click.UsageError."""
     brokers = [one.broker for one in throttle_broker]
     for broker in sorted({broker for broker in brokers if brokers.count(broker) > 1}):
         raise click.UsageError(f"--throttle-broker gives broker {broker} more than one rate; specify one")
@@ -416,7 +416,7 @@ def read_throttle(
 
 
 def rates_text(rates: ThrottleRates) -> str:
-    """A throttle in words; empty where there is none."""
+    """A throttle as text; empty without one."""
     if not rates.is_limited:
         return ""
     general = _general(rates)

@@ -1,6 +1,6 @@
-"""The options that every planning task takes, as one value: `options: PlanOptions`.
+"""Options of every planning task, as one value: `options: PlanOptions`.
 
-What may be different from now is another: `what_if: WhatIf`.
+Hypothetical changes are a second value: `what_if: WhatIf`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Names = TypeVar("Names")
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What is asked of a plan, whatever the task; None and empty where the option was not given."""
+    """Options of every plan; None or empty if not given."""
 
     bootstrap_server: str | None
     command_config: Path | None
@@ -94,7 +94,7 @@ class PlanOptions:
 
     @property
     def request(self) -> PlanRequest:
-        """Budget and search."""
+        """Budget and search limits."""
         if self.fit_in_s is not None and self.rate is None:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
@@ -104,7 +104,7 @@ class PlanOptions:
         return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load, self.max_load_age_s)
 
     def inputs(self) -> Inputs:
-        """The state to plan from: what was typed, else the tables if a load made them, else the cluster itself.
+        """The state to plan from: the given files, else the tables if they hold a load, else the cluster itself.
 
         Raises DataError, InputError, ClusterError.
         """
@@ -139,7 +139,7 @@ class PlanOptions:
             return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn)
 
     def policy(self) -> PlanPolicy:
-        """The goals file, with what the options say in its place. Raises InputError, which names the file."""
+        """The goals file, overridden by options. Raises InputError, which names the file."""
         found = read_policy(self.goals_file)
         if self.tolerance is not None:
             found = replace(found, bands=with_tolerance(found.bands, self.tolerance / PERCENT))
@@ -159,7 +159,7 @@ class PlanOptions:
 
 
 def _coordinated(options: PlanOptions) -> Coordinated:
-    """Who has a coordinator. Raises InputError, which names the file."""
+    """Groups and topics with a coordinator. Raises InputError, which names the file."""
     return Coordinated(
         _named(options.groups, parse_names) if options.groups else (),
         _named(options.transactional_ids, parse_names) if options.transactional_ids else (),
@@ -168,7 +168,7 @@ def _coordinated(options: PlanOptions) -> Coordinated:
 
 
 def read_policy(goals_file: Path | None) -> PlanPolicy:
-    """What a goals file says, or nothing. Raises InputError, which names the file."""
+    """The policy of a goals file, the default without one. Raises InputError, which names the file."""
     if goals_file is None:
         return PlanPolicy()
     try:
@@ -178,7 +178,7 @@ def read_policy(goals_file: Path | None) -> PlanPolicy:
 
 
 def _named(path: Path, parse: Callable[[str], Names]) -> Names:
-    """What a file has line by line. Raises InputError, which names the file."""
+    """Parse a file with one name per line. Raises InputError, which names the file."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except (InputError, UnicodeDecodeError) as error:
@@ -272,13 +272,13 @@ _OPTIONS: tuple[Decorator, ...] = (
 )  # fmt: skip
 
 planning_options = option_group("options", (*_OPTIONS, markdown_format_option), PlanOptions)
-"""Add the options of all tasks."""
+"""Add the options of all planning tasks."""
 
 comparing_options = option_group("options", (*_OPTIONS, format_option), PlanOptions)
-"""The same for what is no single plan of what is there."""
+"""Add the same for commands that make no single plan for the present cluster."""
 
 
-# What may be different from now, as options: `what_if: WhatIf`.
+# Options for hypothetical changes: `what_if: WhatIf`.
 
 MOST_ADDED = 10_000
 MOST_TIMES = 1_000_000
@@ -342,7 +342,7 @@ def read_circumstances(
     removed: tuple[int, ...] = (),
     replication_factor: int | None = None,
 ) -> WhatIf:
-    """The value of the options."""
+    """Build WhatIf."""
     if growth and at is None:
         raise InputError("--growth needs --at: the date to project growth to")
     day = None if at is None else at.date()
@@ -353,4 +353,4 @@ growth_options = option_group("what_if", _GROWTH, read_circumstances)
 """Add `--traffic`, `--growth` and `--at`."""
 
 circumstance_options = option_group("what_if", (*_CLUSTER, *_GROWTH), read_circumstances)
-"""Add brokers to add and to remove, and the replication factor, as well."""
+"""Add these, brokers to add and to remove, and the replication factor."""

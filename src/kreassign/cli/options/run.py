@@ -1,4 +1,4 @@
-"""Options of the commands that execute runs, and how a run is monitored: `monitoring: Monitoring`."""
+"""Options of the commands that execute runs, and of their monitoring: `monitoring: Monitoring`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_POLL_S = 0.1
 
 
 def parse_poll_interval(text: str) -> float:
-    """Seconds, so many that a cluster is not kept busy with questions. For `click.option(type=…)`."""
+    """Seconds between polls, with a minimum that spares the cluster. For `click.option(type=…)`."""
     seconds = parse_duration(text)
     if seconds < LEAST_POLL_S:
         raise click.BadParameter(f"{shortened(text)!r} is too short; the shortest is {LEAST_POLL_S * 1000:g}ms")
@@ -56,11 +56,11 @@ _LEASE = click.option(
 )
 
 run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option), RunContext)
-"""Add `--poll-interval`, `--lease` and `--state-dir`: keyword `run_context: RunContext`, which nobody watches yet."""
+"""Add `--poll-interval`, `--lease` and `--state-dir`: keyword `run_context: RunContext`, without a watcher."""
 
 
 def read_found(adopt: str | None, alongside: bool) -> FoundThrottles:
-    """The value of the options. Raises click.UsageError for both together."""
+    """Build FoundThrottles. Raises click.UsageError if both options are given."""
     if adopt is not None and alongside:
         raise click.UsageError("throttles of others are either adopted or run alongside; specify one of the two")
     return FoundThrottles(adopt) if adopt else FoundThrottles.ALONGSIDE if alongside else FoundThrottles.REFUSE
@@ -132,7 +132,7 @@ def _guard(text: str) -> tuple[GuardName, Reaction]:
         raise click.BadParameter(f"{text!r} is not a guard and its reaction, such as disk=hold: {error}") from error
 
 
-# How a run is monitored, as options.
+# Options for monitoring a run.
 
 WEBHOOK_VARIABLE = "KREASSIGN_WEBHOOK"
 SIGNING_FILE_VARIABLE = "KREASSIGN_WEBHOOK_SECRET_FILE"
@@ -141,12 +141,12 @@ _NAMES = ("metrics_port", "webhook", "webhook_secret_file")
 
 
 def announce(address: str) -> None:
-    """Say on stderr where the metrics are."""
+    """Print the address of the metrics on stderr."""
     click.echo(f"metrics: {address}", err=True)
 
 
 def refuse_monitoring_of_others(run_id: str) -> None:
-    """Raise InputError where the command line, not only the environment, says how to monitor another process's run."""
+    """Raise InputError if the command line (not the environment) has monitoring options for another process's run."""
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _NAMES):
         raise InputError(
@@ -156,7 +156,7 @@ def refuse_monitoring_of_others(run_id: str) -> None:
 
 
 def read_monitoring(metrics_port: int | None, webhook: str | None, webhook_secret_file: Path | None) -> Monitoring:
-    """The value of the options. Raises click.UsageError for a webhook without a secret, or a secret without one."""
+    """Build Monitoring. Raises click.UsageError for a webhook without a secret, or a secret without a webhook."""
     if webhook is None:
         if click.get_current_context().get_parameter_source("webhook_secret_file") is ParameterSource.COMMANDLINE:
             raise click.UsageError("a secret is for a webhook; specify --webhook too, or leave it out")

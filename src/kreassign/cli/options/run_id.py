@@ -1,6 +1,6 @@
-"""Which run is meant: the directory of the journals, and the run ID, which may be left out.
+"""Options that select a run: the directory of journals, and the optional run ID.
 
-Apart from the options of commands that execute runs: these need no client, nor a cluster.
+Kept apart from the options of commands that execute runs: these need neither a client nor a cluster.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def state_dir_option(command: Command) -> Command:
 
 
 def run_id_argument(command: Command) -> Command:
-    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `find_journal`, which knows `last` and what None means."""
+    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `find_journal`, which resolves `last` and None."""
     return click.argument("run_id", required=False, shell_complete=_known_runs)(command)
 
 
 def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The runs whose ids begin so, the latest first; for a shell that completes."""
+    """Runs whose IDs begin with the text, latest first, for shell completion."""
     state_dir = context.params.get("state_dir") or default_state_dir()
     found = [LAST, *(path.stem for path in reversed(all_journals(Path(state_dir))))]
     return [run_id for run_id in dict.fromkeys(found) if run_id.startswith(incomplete)]

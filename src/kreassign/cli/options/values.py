@@ -1,7 +1,7 @@
-"""How the values of options are read, groups of options as one value, and the directory of tables.
+"""Parse values of options, build groups of options as one value, and add the directory of tables.
 
-Amounts, durations, numbers within bounds, and anything else that a function reads. What a type of this module refuses,
-click reports with the name of the option. Needs neither journals nor a client: the twin loads it, too.
+Amounts, durations, bounded numbers, and anything else that a function parses. If a type of this module refuses a value,
+click reports it with the name of the option. Needs neither journals nor a client: the twin imports it, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kreassign.model.text import LARGEST_ID, parse_amount, shortened, signed_num
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 LONGEST_S = 366 * 86_400
-"""A year: no interval or measurement is longer, and waiting for much more is beyond the system's clock."""
+"""A year: no interval or measurement is longer, and much longer waits exceed the system's clock."""
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
@@ -37,7 +37,7 @@ def parse_quantity(text: str) -> int:
 
 
 def parse_speed(text: str) -> int:
-    """The same, for what nothing ends without: more than 0."""
+    """A quantity above 0, for values that a command needs to end. For `click.option(type=…)`."""
     found = parse_quantity(text)
     if not found:
         raise click.BadParameter(f"{text!r} is no speed; specify more than 0, for example 20MB/s")
@@ -56,12 +56,12 @@ def parse_duration(text: str) -> float:
 
 
 def parse_age(text: str) -> float | None:
-    """The same, or None for `none`: any age."""
+    """A duration, or None for `none`: any age."""
     return None if text == "none" else parse_interval(text)
 
 
 def parse_moment(text: str) -> int:
-    """A date and time as ISO 8601 writes it, in UTC unless it says otherwise, in ms since the epoch."""
+    """A date and time in ISO 8601, UTC by default, in ms since the epoch."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError as error:
@@ -82,7 +82,7 @@ def parse_as_of(text: str) -> AsOf:
 
 
 def parse_interval(text: str) -> float:
-    """The same, for a time between two of something: more than 0."""
+    """A duration above 0, for the time between two events. For `click.option(type=…)`."""
     seconds = parse_duration(text)
     if not seconds:
         raise click.BadParameter(f"{text!r} is no interval; specify more than 0, for example 60s")
@@ -90,7 +90,7 @@ def parse_interval(text: str) -> float:
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds. Unlike click's own it takes neither `nan`, which is within any bounds, nor `inf`."""
+    """A bounded number. Unlike click's own type it refuses `nan`, which passes any bounds, and `inf`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Raises click.BadParameter."""
@@ -105,7 +105,7 @@ class FiniteRange(click.FloatRange):
 
 
 class WholeRange(click.IntRange):
-    """A whole number within bounds, and within those of Kafka's ids and counts."""
+    """A bounded whole number, also within the bounds of Kafka's ids and counts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number. Raises click.BadParameter."""
@@ -121,14 +121,14 @@ BROKER_ID = WholeRange(min=0)
 
 
 class ReadBy(click.ParamType[Any]):
-    """A text that a function of ours reads; what it refuses (InputError, ValueError) is the user's mistake."""
+    """Text parsed by a function of ours; its InputError or ValueError becomes a usage error."""
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name = name
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """What the function makes of it; a default that is no text stays. Raises click.BadParameter."""
+        """The function's result; a default that is no text is kept. Raises click.BadParameter."""
         if not isinstance(value, str):
             return value
         try:
@@ -138,7 +138,7 @@ class ReadBy(click.ParamType[Any]):
 
 
 def checked(check: Callable[[str], object]) -> Callable[[str], str]:
-    """For `ReadBy`: the text itself, once the function has read it."""
+    """Wrap a check for `ReadBy`: returns the text itself if the check passes."""
 
     def read(text: str) -> str:
         check(text)
@@ -148,7 +148,7 @@ def checked(check: Callable[[str], object]) -> Callable[[str], str]:
 
 
 def pattern(text: str) -> str:
-    """A regular expression. Raises ValueError where it is none."""
+    """Check a regular expression. Raises ValueError."""
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
@@ -160,9 +160,9 @@ REGEX = ReadBy("regular expression", pattern)
 
 
 class Place(click.Path):
-    """A path whose place is there: of a file its directory, of a directory all that it is below.
+    """A path that can be written: the directory of a file, or the parents of a directory, must exist.
 
-    Else what was computed, or read from a cluster, would be lost when it is to be written.
+    Otherwise results of a long computation, or of reading a cluster, would be lost when they are written.
     """
 
     def __init__(self, *, is_file: bool, needs_directory: bool = True, takes_both: bool = False) -> None:
@@ -171,7 +171,7 @@ class Place(click.Path):
 
     @staticmethod
     def check_directory(path: Path, option: str) -> None:
-        """Raise click.BadParameter where the directory of a file is not there."""
+        """Raise click.BadParameter if the directory of a file does not exist."""
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no directory {shortened(str(path.parent))!r}", param_hint=option)
 
@@ -194,16 +194,16 @@ DIRECTORY = Place(is_file=False)
 FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)
 
 
-# Groups of options that reach a command as one typed value.
+# Pass groups of options to a command as one typed value.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 
 def option_group(keyword: str, options: Sequence[Decorator], build: Callable[..., Any]) -> Decorator:
-    """Add options to a command, which gets what `build` makes of their parameters as this keyword.
+    """Add options to a command, which gets the result of `build` on their parameters as this keyword.
 
-    `build` may raise click.UsageError or click.BadParameter, for what only several options together show.
+    `build` may raise click.UsageError or click.BadParameter for errors in the combination of options.
     """
     own = _parameter_names(options)
 
@@ -214,7 +214,7 @@ def option_group(keyword: str, options: Sequence[Decorator], build: Callable[...
             others = {name: each for name, each in given.items() if name not in own}
             return command(*arguments, **others, **{keyword: value})
 
-        return cast("Command", _with_options(options, with_group))  # click keeps options in attributes of the function
+        return cast("Command", _with_options(options, with_group))  # click stores options in attributes of the function
 
     return decorate
 
@@ -232,7 +232,7 @@ def _parameter_names(options: Sequence[Decorator]) -> frozenset[str]:
     return frozenset(str(parameter.name) for parameter in parameters)
 
 
-# What the commands share that read and write tables: the option that names their directory.
+# Options shared by commands that read or write tables: the name of their directory.
 
 DATA_ENVIRONMENT = "KREASSIGN_DATA"
 
@@ -243,26 +243,26 @@ def data_option(command: Command) -> Command:
 
 
 def optional_data_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that can do without: parameter `data: Path | str | None`."""
+    """Add `--data DIR` to a command that does not need it: parameter `data: Path | str | None`."""
     return _data_option(is_required=False)(command)
 
 
 def data_or_load_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that reads what `load` wrote: `--from-load DIR` says the same."""
+    """Add `--data DIR` to a command that reads the output of `load`; `--from-load DIR` is an alias."""
     return _data_option("--from-load", is_required=False)(command)
 
 
 def data_or_out_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that only writes: `--out DIR` says the same."""
+    """Add `--data DIR` to a command that only writes; `--out DIR` is an alias."""
     return _data_option("--out", is_required=True)(command)
 
 
 _STORES = ("s3a", "s3", "s3n", "file", "gs", "abfss", "abfs", "az", "hdfs")
-"""What `deltalake` and Spark both have a file system for. Of those that are not S3 or files none was tried."""
+"""Schemes supported by both `deltalake` and Spark. Only S3 and files were tested."""
 
 
 class _DirectoryOrAddress(Place):
-    """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
+    """An address such as `s3a://bucket/data` stays text: as a path it would lose a slash."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value)
