@@ -151,7 +151,7 @@ def _amount(mean: GoalMean, loads: Mapping[str, float]) -> str:
 
 LOAD_WIDTH = 78
 _FROM = {"unknown": "as 0, unknown", "size": "by size", "topic": "topic's median", "measured": "as measured"}
-"""Priors as text, the weakest first: the end of the line may be cut."""
+"""Priors as text, the weakest first: the end of a long line is cut."""
 
 _LOAD = "`kreassign load`"
 _RENEW = {"snapshot": "`kreassign snapshot`"}
@@ -414,7 +414,7 @@ def _bound(facts: PlanFacts) -> str:
 
 
 def racks_line(racks: Sequence[RackBytes]) -> str:
-    """Bytes copied between racks and in all, largest first; with the cost as far as prices are known."""
+    """Bytes copied between racks, of all bytes copied, by pair, largest first; with the cost as far as it is known."""
     crossing = sorted((one for one in racks if one.crosses), key=lambda one: -one.size_bytes)
     pairs = [f"{one.source} to {one.target} {format_bytes(one.size_bytes)}" for one in crossing[:SHOWN_PAIRS]]
     pairs += [f"{len(crossing) - SHOWN_PAIRS} pairs more"] if len(crossing) > SHOWN_PAIRS else []

@@ -1,4 +1,4 @@
-"""What all drop-in tools share: how command lines are parsed, how a tool fails, and its exit codes and streams.
+"""Shared by all drop-in tools: parsing of command lines, failures, exit codes and streams.
 
 Each kind of failure has its stream and its form; the exit code is always 1.
 """
@@ -38,7 +38,7 @@ class UsageError(KreassignError):
 
 
 class UncaughtError(KreassignError):
-    """What Kafka's tool does not catch: one line on stderr, in the form of an uncaught Java exception."""
+    """An error that Kafka's tool does not catch: one line on stderr, in the form of an uncaught Java exception."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f'Exception in thread "main" {java_class}: {message}')
@@ -46,21 +46,21 @@ class UncaughtError(KreassignError):
 
 
 class ParserError(UncaughtError):
-    """The command line cannot even be read."""
+    """The command line cannot be parsed."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f"joptsimple.{java_class}", message)
 
 
 class TerseError(KreassignError):
-    """What Kafka's tool says without the word Error: the message alone on stdout."""
+    """A failure that Kafka's tool prints without the word Error: the message alone on stdout."""
 
 
 class ToolError(KreassignError):
     """Any other failure: `Error: <message>` on stdout.
 
-    Where Kafka's tool goes on with a Java stack trace, we print one line with the `reason`, if the message does not
-    name it already.
+    Where Kafka's tool continues with a Java stack trace, we print one line with the `reason`, unless the message
+    names it already.
     """
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
@@ -74,10 +74,10 @@ class ToolError(KreassignError):
 
 
 class PlainError(KreassignError):
-    """What most tools say of any failure: the message alone on stderr, or as an uncaught Java exception.
+    """A failure as most tools print it: the message alone on stderr, or as an uncaught Java exception.
 
-    `java_class` is the class of that exception. `also_said` goes to stdout before. Where Kafka's tool goes on with a
-    Java stack trace, we print one line with the `reason`, if the message does not name it already.
+    `java_class` is the class of that exception. `also_said` goes to stdout first. Where Kafka's tool continues with a
+    Java stack trace, we print one line with the `reason`, unless the message names it already.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PlainError(KreassignError):
         return self._with_reason(self.message)
 
     def uncaught(self) -> str:
-        """The same as an uncaught Java exception."""
+        """The failure as an uncaught Java exception."""
         return self._with_reason(f'Exception in thread "main" {self.java_class}: {self.message}')
 
     def _with_reason(self, message: str) -> str:
@@ -106,21 +106,21 @@ class PlainError(KreassignError):
 
 
 def java_failure(error: ClusterError, call: str) -> ToolError:
-    """The failure that Kafka's tool would print for this error of its client's `call` (the Java name of the call)."""
+    """Kafka's failure for this error of a call of its client; `call` is the Java name of that call."""
     if isinstance(error, Unreachable):
         return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=error.message)
     return ToolError(java_exception(_class_of(error), error.message))
 
 
 def java_message(error: ClusterError, call: str) -> str:
-    """The message alone of the exception of `java_failure`."""
+    """The message of `java_failure`, without the class of the exception."""
     if isinstance(error, Unreachable):
         return f"Timed out waiting for a node assignment. Call: {call}"
     return error.message
 
 
 def java_exception(name: str, message: str) -> str:
-    """An exception of Kafka's client as Java prints it."""
+    """An exception of Kafka's client, as Java prints it."""
     return f"{_PACKAGE}.{name}: {message}"
 
 
@@ -128,7 +128,7 @@ def _class_of(error: ClusterError) -> str:
     match error:
         case Rejected():
             return error_code(error.code).java_exception
-        case Unauthenticated():  # of TLS or of SASL; only the message says which
+        case Unauthenticated():  # of TLS or SASL; only the message says which
             return "SaslAuthenticationException" if "SASL" in error.message else "SslAuthenticationException"
         case Unsupported():
             return "UnsupportedVersionException"
@@ -138,9 +138,9 @@ def _class_of(error: ClusterError) -> str:
             return "UnknownServerException"
 
 
-# Command lines as joptsimple, the option parser of Kafka's tools, reads them, and the help that it prints.
+# Parse command lines like joptsimple, the option parser of Kafka's tools, and format its help.
 #
-# Long options only (one dash does as well as two), never abbreviated, value after a blank or an equals sign. Words that
+# Only long options (one dash works like two), never abbreviated, value after a blank or an equals sign. Words that
 # are no options are ignored, and so is everything after `--`. The help is a table of two columns, folded at blanks and
 # hyphens.
 
@@ -148,16 +148,16 @@ _WIDTH = 39
 _GAP = "  "
 _INDENT = "  "
 
-# Bytes that are no text reach Python as halves of surrogate pairs; Java reads each of them as this character.
+# Python represents undecodable bytes as half surrogates; Java reads each of them as this character.
 _HALF = re.compile("[\ud800-\udfff]")
 
-# A word with the blanks behind it, or blanks at the start of a line; a hyphen or dot before a letter may end a line
-# too.
+# A word with the blanks after it, or blanks at the start of a line; a hyphen or dot before a letter may end a
+# line too.
 _PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Za-z])\S)+\s*")
 
 
 class Value(Enum):
-    """Whether an option takes a value."""
+    """Whether an option takes a value: never, optionally or always."""
 
     NONE = "none"
     REQUIRED = "required"
@@ -166,7 +166,7 @@ class Value(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. `value_name`, `value_type` and `default` say in the help what the value is."""
+    """One option. `value_name`, `value_type` and `default` describe its value in the help."""
 
     name: str
     description: str
@@ -178,9 +178,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stood on a command line: names in their order, each with its value, if it had one.
+    """The parsed command line: option names in their order, each with its value, if any.
 
-    `word_count` counts all words, those too that are neither options nor values.
+    `word_count` counts all words, including those that are neither options nor values.
     """
 
     found: tuple[tuple[str, str | None], ...]
@@ -188,22 +188,22 @@ class Options:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The options given, in their order; one that was given twice is there twice."""
+        """The given options in their order; repeated ones are repeated."""
         return tuple(name for name, _value in self.found)
 
     def has(self, name: str) -> bool:
-        """Whether the option was given."""
+        """True if the option was given."""
         return name in self.names
 
     def text(self, name: str) -> str | None:
-        """The value of an option, None if it has none; raises `ToolError` if it was given several values."""
+        """The value of an option, None without one; raises `ToolError` for several values."""
         values = [value for found, value in self.found if found == name and value is not None]
         if len(values) > 1:
             raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
         return values[0] if values else None
 
     def number(self, name: str, default: int, *, bits: int = 64) -> int:
-        """The value of an option as a signed number of so many bits, or the default.
+        """The value of an option as a signed number of `bits` bits, or the default.
 
         Java's `Long` has 64 bits, its `Integer` 32. Raises `ToolError` for any other text.
         """
@@ -218,7 +218,7 @@ class Options:
 
 
 def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
-    """Read the words of a command line; raises `ParserError` for an unknown option or a missing value."""
+    """Parse a command line; raises `ParserError` for an unknown option or a missing value."""
     table = {option.name: option for option in known}
     words = [_HALF.sub("\N{REPLACEMENT CHARACTER}", word) for word in words]
     if broken := next((word for word in words if "\0" in word), None):
@@ -246,7 +246,7 @@ def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
 def _recognised(table: dict[str, Option], word: str) -> tuple[Option, str | None]:
     name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
     if name not in table:
-        # After a single dash joptsimple takes each letter for an option of its own, and trips over the first.
+        # After a single dash joptsimple takes each letter for an option, and refuses the first.
         shown = name if word.startswith("--") else name[:1]
         raise ParserError("UnrecognizedOptionException", f"{shown} is not a recognized option")
     return table[name], value if equals else None
@@ -257,7 +257,7 @@ def _is_option(word: str) -> bool:
 
 
 def help_table(options: Iterable[Option]) -> str:
-    """The table, options sorted by name, every column as wide as its widest line."""
+    """Format the help table: options sorted by name, columns as wide as their widest line."""
     rows = [(_heading(option), _description(option)) for option in sorted(options, key=lambda option: option.name)]
     folded = [line for row in [("Option", "Description"), ("------", "-----------"), *rows] for line in _row(*row)]
     left, right = (max(map(len, column)) for column in zip(*folded, strict=True))
@@ -294,7 +294,7 @@ def _folded(text: str) -> Iterator[str]:
         yield folded.rstrip(" ")
 
 
-# What the entry points of the tools share: exit codes, which stream gets what, and how addresses are checked.
+# Entry points of the tools: exit codes, the stream for each output, and the check of addresses.
 
 FAILED = 1
 _INTERRUPTED = 130
@@ -302,20 +302,20 @@ _ADDRESS = re.compile(r".+:\d+", re.ASCII)
 
 
 class ErrorStyle(Enum):
-    """How a tool reports its failures, apart from a wrong usage, which always goes to stderr with the help."""
+    """How a tool reports failures, except wrong usage, which always goes to stderr with the help."""
 
     MESSAGE = auto()
     """The message alone on stderr."""
     EXCEPTION = auto()
-    """On stderr, as an uncaught Java exception."""
+    """An uncaught Java exception on stderr."""
     STDOUT = auto()
-    """`Error: <message>` on stdout; an unreadable command line as an exception on stderr."""
+    """`Error: <message>` on stdout; for an unreadable command line an exception on stderr."""
 
 
 def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle = ErrorStyle.MESSAGE) -> int:
     """Do the job, report a failure in the style of the tool, and return the exit code.
 
-    Unlike Kafka's own tools it prints nothing of a cluster's that could control the terminal.
+    Unlike Kafka's tools it prints no text of a cluster that could control the terminal.
     """
     out, err = (cast("TextIO", PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(err):
@@ -338,7 +338,7 @@ def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorS
         if permission := _missing_permission(failure):
             print(permission, file=sys.stderr)
     except BrokenPipeError:
-        # The reader is gone, as in `--list | head`; keep Python from writing the rest when it exits.
+        # The reader has gone, as in `--list | head`; keep Python from writing the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -364,7 +364,7 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
 
 
 def _missing_permission(failure: BaseException | None) -> str | None:
-    """The permission that the refusal behind a failure asks for: Kafka's own words do not name it."""
+    """The permission that the refusal behind a failure requires: Kafka's message does not name it."""
     while failure is not None:
         if (found := refused_permission(failure)) is not None:
             return found
@@ -377,6 +377,6 @@ def _own_words(failure: KreassignError) -> str:
 
 
 def portless(addresses: str) -> str | None:
-    """The first address of a list that has no port, on which Kafka's tools insist; None if all have one."""
+    """The first address of a list without a port, which Kafka's tools refuse; None if all have one."""
     found = filter(None, map(str.strip, addresses.split(",")))
     return next((address for address in found if not _ADDRESS.fullmatch(address)), None)

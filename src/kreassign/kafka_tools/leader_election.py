@@ -1,7 +1,7 @@
-"""`kafka-leader-election`: stands in for the tool of that name in Kafka 4.3.1.
+"""`kafka-leader-election`: replaces the tool of that name in Kafka 4.3.1.
 
-Same options, help texts, rules, streams and exit codes; docs/reference/kafka-leader-election.md lists what differs
-and why. `kafka-preferred-replica-election` elects by the same functions.
+Same options, help texts, rules, streams and exit codes; docs/reference/kafka-leader-election.md lists the differences
+with reasons. `kafka-preferred-replica-election` shares its functions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kreassign.kafka_tools.command_line import (
 from kreassign.model import Batch, ElectionType, TopicPartition
 from kreassign.model.plan import duplicates, parse_election
 
-# What the two election tools share: settings, files, the election itself and the report of its results.
+# Shared by the two election tools: settings, files, the election itself and the report of its results.
 
 FILE_FORMAT = '{"partitions":\n\t[{"topic": "foo", "partition": 1},\n\t {"topic": "foobar", "partition": 2}]\n}\n'
 CLIENT_ID = "leader-election-tool"
@@ -49,7 +49,7 @@ _NOT_ALLOWED = "Not authorized to perform leader election"
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The sentences of a tool; each goes in front of partitions or of a failure."""
+    """Sentences of a tool; each precedes partitions or a failure."""
 
     completed: str
     unneeded: str
@@ -60,7 +60,7 @@ class Wording:
 def settings(
     addresses: str, config_file: str | None, *, api_timeout_ms: int, request_timeout_ms: int
 ) -> ClientSettings:
-    """How to reach the cluster: the properties of a file, with time-outs where it has none."""
+    """Client settings from a properties file, with timeouts where the file has none."""
     properties = {
         "default.api.timeout.ms": str(api_timeout_ms),
         "request.timeout.ms": str(request_timeout_ms),
@@ -90,7 +90,7 @@ def _properties(path: str | None) -> dict[str, str]:
 
 
 def file_text(path: str) -> str:
-    """The text of an election file; `PlainError` if it cannot be read."""
+    """The text of an election file; raises `PlainError` if it is unreadable."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -107,7 +107,7 @@ def elect(
     try:
         with AdminClient.connect(reached) as client:
             if partitions == ():
-                client.describe_cluster()  # Nothing is to be done, but it would have to be possible.
+                client.describe_cluster()  # Nothing is to be done, but Kafka's tool would need a connection.
             found = client.elect_leaders(partitions, election_type)
     except ClusterError as error:
         raise _refused(error) from error
@@ -146,7 +146,7 @@ def _is(error: ClusterError, name: str) -> bool:
 # The tool.
 
 KAFKA_VERSION = "4.3.1"
-"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = (
     "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "
@@ -226,7 +226,7 @@ _MISSING = 'Replica election data is missing "partitions" field'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool with these words (those of the command line) and return its exit code."""
+    """Run the tool with these words (default: the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     return exit_code(partial(_run, words), OPTIONS)
 
@@ -248,7 +248,7 @@ def _run(words: list[str]) -> None:
 
 
 def check(options: Options) -> None:
-    """Raise the first rule that a command line breaks, in Kafka's order."""
+    """Raise the error of the first violated rule, in Kafka's order."""
     if not options.word_count or options.has("help"):
         raise UsageError(HELP_TEXT)
     if missing := [name for name in _REQUIRED if not options.has(name)]:
@@ -264,7 +264,7 @@ def check(options: Options) -> None:
 
 
 def election_type(options: Options) -> ElectionType:
-    """What kind of election is wanted, in letters of any case."""
+    """The requested kind of election, case-insensitive."""
     text = options.text("election-type") or ""
     found = {kind.name: kind for kind in ElectionType}.get(text.upper())
     if found is None:
@@ -273,7 +273,7 @@ def election_type(options: Options) -> ElectionType:
 
 
 def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
-    """The partitions that are named one by one; None for all."""
+    """The partitions given by option or file; None for all."""
     path = options.text("path-to-json-file")
     if path is None:
         single = single_partition(options)
@@ -290,7 +290,7 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
 
 
 def single_partition(options: Options) -> TopicPartition | None:
-    """The partition that `--topic` and `--partition` name, if they do."""
+    """The partition of `--topic` and `--partition`; None without them."""
     topic = options.text("topic")
     if topic is None:
         return None

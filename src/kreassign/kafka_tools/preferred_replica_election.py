@@ -1,8 +1,8 @@
-"""`kafka-preferred-replica-election`: stands in for the tool of that name in Kafka 2.8.2, the last that had it.
+"""`kafka-preferred-replica-election`: replaces the tool of that name in Kafka 2.8.2, the last release with it.
 
-docs/reference/kafka-preferred-replica-election.md lists what differs and why. The help says more than Kafka's did: what
-the preferred replica is, and when the command is not needed (KIP-183). With `--zookeeper` the controller finds the
-request in the znode `/admin/preferred_replica_election` and answers nothing.
+docs/reference/kafka-preferred-replica-election.md lists the differences with reasons. The help says more than Kafka's:
+what the preferred replica is, and when the command is not needed (KIP-183). With `--zookeeper` the request is written
+to the znode `/admin/preferred_replica_election`, and the controller sends no answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import duplicates, parse_election
 
 KAFKA_VERSION = "2.8.2"
-"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+"""The Kafka release of the replaced tool, printed by `--version`."""
 
 TOOL_IS_DEPRECATED = "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405"
 ZOOKEEPER_IS_DEPRECATED = (
@@ -94,7 +94,7 @@ _WORDING = Wording(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool with these words (those of the command line) and return its exit code."""
+    """Run the tool with these words (default: the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     print(TOOL_IS_DEPRECATED, flush=True)
     return exit_code(partial(_run, words), OPTIONS, ErrorStyle.EXCEPTION)
@@ -122,7 +122,7 @@ def _run(words: list[str]) -> None:
 
 
 def check(options: Options) -> None:
-    """Raise the first rule that a command line breaks, in Kafka's order."""
+    """Raise the error of the first violated rule, in Kafka's order."""
     if not options.word_count or options.has("help"):
         raise UsageError(HELP_TEXT)
     if options.has("bootstrap-server") == options.has("zookeeper"):
@@ -130,7 +130,7 @@ def check(options: Options) -> None:
 
 
 def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
-    """The partitions that a file names; None for all."""
+    """The partitions of a file; None for all."""
     path = options.text("path-to-json-file")
     if path is None:
         return None
@@ -150,9 +150,9 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
 
 
 def elect_through_znode(cluster: ZooKeeper, partitions: tuple[TopicPartition, ...] | None) -> None:
-    """Leave a request for these partitions, or (None) for all, for the controller; raises `PlainError` beside another.
+    """Write a request for these partitions, or (None) for all, to the election znode; raises `PlainError` if it exists.
 
-    The controller answers nothing: it elects and deletes the znode.
+    The controller sends no answer: it elects and deletes the znode.
     """
     existing = _existing(cluster, None if partitions is None else {key.topic for key in partitions})
     wanted = sorted(existing if partitions is None else existing.intersection(partitions))

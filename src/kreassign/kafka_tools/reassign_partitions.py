@@ -1,6 +1,6 @@
-"""`kafka-reassign-partitions`: stands in for the tool of that name in Kafka 4.3.1.
+"""`kafka-reassign-partitions`: replaces the tool of that name in Kafka 4.3.1.
 
-Same options, texts, streams and exit codes; docs/reference/kafka-reassign-partitions.md lists what differs and why.
+Same options, texts, streams and exit codes; docs/reference/kafka-reassign-partitions.md lists the differences.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLIENT_ID = "reassign-partitions-tool"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool with these words (those of the command line) and return its exit code."""
+    """Run the tool with these words (default: the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     return exit_code(partial(_run, words), OPTIONS, ErrorStyle.STDOUT)
 
@@ -89,7 +89,7 @@ def _perform(client: ToolClient, request: Request) -> None:
 
 
 def connection_settings(options: Options) -> ClientSettings:
-    """How to reach the cluster: `--command-config`, with the bootstrap option winning over the file."""
+    """Client settings: those of `--command-config`, with the bootstrap option in place of the file's."""
     properties = _properties(options)
     name = "bootstrap-controller" if options.has("bootstrap-controller") else "bootstrap-server"
     addresses = options.text(name)
@@ -112,7 +112,7 @@ def _properties(options: Options) -> dict[str, str]:
 
 
 def _check_addresses(addresses: str, key: str) -> None:
-    """Kafka's tool insists on a port."""
+    """Refuse addresses without a port, like Kafka's tool."""
     if (address := portless(addresses)) is not None:
         raise ToolError("Failed to create new KafkaAdminClient", reason=f"Invalid url in {key}: {address}")
 

@@ -1,6 +1,6 @@
-"""Entry points of the scripts that stand in for Kafka's tools.
+"""Entry points of the scripts that replace Kafka's tools.
 
-They are called by other scripts, once per poll, so what they load decides how long they take: kafka-python's clients
+Other scripts call them once per poll, so their imports decide how long they take: kafka-python's clients
 are left out before the module of the tool is imported. See docs/design/decisions/start-up.md.
 """
 
@@ -25,8 +25,8 @@ def preferred_replica_election() -> int:
 def reassign_partitions() -> int:
     """`kafka-reassign-partitions`.
 
-    A process that does one short job and ends needs no cycle collector: all it holds is in use until then, and
-    looking through it takes a tenth of the time on a large plan.
+    A process that does one short job needs no cycle collector: all its objects are in use until the end, and
+    traversing them takes a tenth of the time on a large plan.
     """
     gc.disable()
     return _run("kreassign.kafka_tools.reassign_partitions:main")

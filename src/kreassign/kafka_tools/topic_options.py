@@ -1,4 +1,4 @@
-"""The options of `kafka-topics` and their values: names, help texts and rules are those of Kafka 4.3.1."""
+"""The options of `kafka-topics` and their values; names, help texts and rules are those of Kafka 4.3.1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kreassign.kafka_tools.command_line import Option, Options, PlainError, Tool
 from kreassign.model.text import signed_number
 
 KAFKA_VERSION = "4.3.1"
-"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = "This tool helps to create, delete, describe, or change a topic."
 NO_WORDS_TEXT = "Create, delete, describe, or change a topic."
@@ -31,14 +31,14 @@ CONFIG_NAMES = (
     "retention.ms", "segment.bytes", "segment.index.bytes", "segment.jitter.ms", "segment.ms",
     "unclean.leader.election.enable",
 )  # fmt: skip
-"""The settings that a topic can have."""
+"""All settings of topics."""
 
 _NOT_KAFKAS = "Kafka's own tool does not have this option."
 _CONFIG_LIST = "".join(f"\t{name}\n" for name in CONFIG_NAMES)
 
 
 class Action(Enum):
-    """What the tool is asked to do; exactly one per command line."""
+    """An action of the tool; exactly one per command line."""
 
     LIST = "list"
     DESCRIBE = "describe"
@@ -163,7 +163,7 @@ OPTIONS = (
 
 
 def choose_action(options: Options) -> Action:
-    """The one action of a command line; raises the first rule that is broken, in Kafka's order."""
+    """The action of a command line; raises the error of the first violated rule, in Kafka's order."""
     if not options.word_count:
         raise UsageError(NO_WORDS_TEXT)
     if options.has("help"):
@@ -192,7 +192,7 @@ def _check_required(action: Action, options: Options) -> None:
 
 
 def changes_replicas(options: Options) -> bool:
-    """Whether `--alter` changes replicas, which Kafka's tool cannot, rather than the number of partitions."""
+    """True if `--alter` changes replicas, which Kafka's tool cannot, instead of the number of partitions."""
     return not options.has("partitions") and any(map(options.has, _REPLICA_CHANGES))
 
 
@@ -238,14 +238,14 @@ def _exclude(options: Options, name: str, others: Iterable[str]) -> None:
         raise UsageError(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
-# What a command line asks of a topic: its name, counts, assignment and configuration.
+# Topic options of a command line: name, counts, assignment and configuration.
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _MOST_REPLICAS = 32_767
 
 
 def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
-    """The topics whose whole name a pattern matches (None for all); in a pattern commas stand for alternatives."""
+    """The topics whose whole name matches a pattern (None for all); commas separate alternatives."""
     wanted = [topic for topic in topics if not (exclude_internal and topic in INTERNAL)]
     if pattern is None:
         return wanted
@@ -258,17 +258,17 @@ def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_interna
 
 
 def collides(name: str) -> bool:
-    """Whether a topic could share the names of its metrics with another one."""
+    """True if a topic could share metric names with another one."""
     return "." in name or "_" in name
 
 
 def count(options: Options, name: str) -> int | None:
-    """The value of an option as a number of 32 bits, None without it."""
+    """The value of an option as a number of 32 bits; None without it."""
     return options.number(name, 0, bits=32) if options.has(name) else None
 
 
 def check_counts(partitions: int | None, replication_factor: int | None) -> None:
-    """Refuse counts that no topic can be created with."""
+    """Refuse counts that no topic can have."""
     if replication_factor is not None and not 1 <= replication_factor <= _MOST_REPLICAS:
         raise ToolError(f"The replication factor must be between 1 and {_MOST_REPLICAS} inclusive")
     if partitions is not None and partitions < 1:
@@ -276,7 +276,7 @@ def check_counts(partitions: int | None, replication_factor: int | None) -> None
 
 
 def replica_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
-    """Brokers joined by colons for each partition, partitions by commas; nothing for no text."""
+    """Parse brokers joined by colons per partition, partitions by commas; empty for None."""
     if not text:
         return ()
     lists = tuple(_brokers(part) for part in text.split(","))
@@ -302,7 +302,7 @@ def _broker(word: str) -> int:
 
 
 def configs(texts: Iterable[str]) -> dict[str, str]:
-    """Keys and values of `key=value` texts; every key must be one that topics have."""
+    """Parse `key=value` texts; every key must be a setting of topics."""
     found = {}
     for text in texts:
         pair = re.split(r"\s*=\s*", text)

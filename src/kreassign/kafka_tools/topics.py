@@ -1,6 +1,6 @@
-"""`kafka-topics`: stands in for the tool of that name in Kafka 4.3.1.
+"""`kafka-topics`: replaces the tool of that name in Kafka 4.3.1.
 
-Same options, texts, streams and exit codes; docs/reference/kafka-topics.md lists what differs and why.
+Same options, texts, streams and exit codes; docs/reference/kafka-topics.md lists the differences with reasons.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from kreassign.model.topic_changes import (
     min_in_sync_undercut,
 )
 
-# The lines of `--describe`.
+# Lines of `--describe`.
 
 _UNKNOWN = "N/A"
 _MIN_ISR = "min.insync.replicas"
@@ -60,7 +60,7 @@ _MIN_ISR = "min.insync.replicas"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A partition as `--describe` sees it: with its move, if it is on one, and the configuration of its topic."""
+    """A partition for `--describe`, with its ongoing move, if any, and the configuration of its topic."""
 
     partition: Partition
     move: OngoingReassignment | None
@@ -68,51 +68,51 @@ class Description:
 
     @property
     def replication_factor(self) -> int:
-        """The replication factor; replicas that are being added do not count yet."""
+        """The replication factor, without replicas that are being added."""
         move = self.move
         if move is None or not {*move.adding, *move.removing}.intersection(self.partition.replicas):
-            return len(self.partition.replicas)  # The move may have ended between two questions.
+            return len(self.partition.replicas)  # The move may have ended between two requests.
         return len(move.replicas) - len(move.adding)
 
     @property
     def has_leader(self) -> bool:
-        """Whether it has a leader."""
+        """True if the partition has a leader."""
         return self.partition.leader != NO_LEADER
 
     @property
     def is_under_replicated(self) -> bool:
-        """Whether fewer replicas are in sync than its replication factor."""
+        """True if fewer replicas are in sync than the replication factor."""
         return len(self.partition.isr) < self.replication_factor
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Whether it rejects records of producers with acks=all."""
+        """True if the partition rejects records of producers with acks=all."""
         return not self.has_leader or len(self.partition.isr) < self.min_isr
 
     @property
     def is_at_min_isr(self) -> bool:
-        """Whether it would be under the minimum with one replica less."""
+        """True if the partition would be under the minimum with one replica less in sync."""
         return len(self.partition.isr) == self.min_isr
 
     def is_unavailable(self, live_brokers: frozenset[int]) -> bool:
-        """Whether it has no live leader."""
+        """True without a live leader."""
         return not self.has_leader or self.partition.leader not in live_brokers
 
 
 def min_isr(config: Mapping[str, ConfigEntry]) -> int:
-    """The least replicas in sync that a topic needs."""
+    """`min.insync.replicas` of a topic; 1 if unknown."""
     entry = config.get(_MIN_ISR)
     return int(entry.value) if entry is not None and entry.value is not None else 1
 
 
 def overrides(config: Mapping[str, ConfigEntry]) -> list[str]:
-    """The settings of a topic that are not Kafka's defaults, wherever they were made, in the order of Kafka's tool."""
+    """Settings of a topic that are not Kafka's defaults, on any level, in the order of Kafka's tool."""
     names = sorted(config, key=lambda name: _bucket(name, len(config)))
     return [f"{name}={config[name].value or ''}" for name in names if config[name].source is not ConfigSource.DEFAULT]
 
 
 def _bucket(name: str, count: int) -> int:
-    """Where a Java `HashMap` of so many names keeps this one: that is the order in which Kafka's tool prints them."""
+    """Bucket of a name in a Java `HashMap` of `count` names: Kafka's tool prints in that order."""
     size = 16
     while count > size * 3 // 4:
         size *= 2
@@ -121,7 +121,7 @@ def _bucket(name: str, count: int) -> int:
 
 
 def topic_line(topic: Topic, replication_factor: int, settings: Iterable[str]) -> str:
-    """The line above the partitions of a topic."""
+    """The `--describe` line of a topic."""
     cells = [f"Topic: {topic.name}"]
     if topic.topic_id is not None:
         cells.append(f"TopicId: {short_id(topic.topic_id)}")
@@ -134,7 +134,7 @@ def topic_line(topic: Topic, replication_factor: int, settings: Iterable[str]) -
 
 
 def partition_line(description: Description) -> str:
-    """The line of one partition."""
+    """The `--describe` line of a partition."""
     found, move = description.partition, description.move
     cells = [
         "",
@@ -162,13 +162,13 @@ def _joined(brokers: Iterable[int]) -> str:
 
 
 def short_id(topic_id: str) -> str:
-    """A topic id as Kafka's tools write it: 22 characters instead of 36."""
+    """A topic id as in Kafka's tools: 22 characters instead of 36."""
     return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")
 
 
 # `kafka-topics --alter --replication-factor` and `--alter --replica-assignment`: decisions and messages.
 #
-# KIP-179 proposed both; Kafka never shipped them. Unlike everything else that this tool does they copy data, for
+# KIP-179 proposed both; Kafka never shipped them. Unlike all other actions of this tool they copy data, for
 # minutes to days after the tool has ended, so they print what they copy, and how to watch it and roll back.
 
 Replicas = tuple[int, ...]
@@ -176,7 +176,7 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaChange:
-    """A partition that gets another replica list; `size_bytes` is that of one copy, 0 where it is unknown."""
+    """A partition with a new replica list; `size_bytes` is that of one copy, 0 if unknown."""
 
     topic_partition: TopicPartition
     current: Replicas
@@ -185,12 +185,12 @@ class ReplicaChange:
 
     @property
     def added(self) -> Replicas:
-        """Brokers that get a copy."""
+        """Brokers that receive a copy."""
         return Reassignment(self.current, self.target).adding_in_order
 
     @property
     def removed(self) -> Replicas:
-        """Brokers that lose theirs."""
+        """Brokers that lose a copy."""
         return Reassignment(self.current, self.target).removing_in_order
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ class ReplicaChange:
 
 
 def by_factor(view: TopicsView, names: Iterable[str], factor: int, *, is_forced: bool) -> tuple[ReplicaChange, ...]:
-    """What gives every partition of these topics so many replicas. Raises `ToolError` with all that is refused."""
+    """Changes that give all partitions of these topics `factor` replicas. Raises `ToolError` with all refusals."""
     wanted = [(name, factor) for name in names]
     decided = decide_replication_factors(view, wanted, may_undercut_min_in_sync=is_forced)
     _raise_refusals(decided)
@@ -217,7 +217,7 @@ def by_factor(view: TopicsView, names: Iterable[str], factor: int, *, is_forced:
 def by_assignment(
     view: TopicsView, names: Iterable[str], assignment: tuple[Replicas, ...], *, is_forced: bool
 ) -> tuple[ReplicaChange, ...]:
-    """What gives these topics the replicas listed, one list for each partition. Raises `ToolError` as `by_factor`."""
+    """Changes that give these topics the listed replicas, one list per partition. Raises `ToolError` as `by_factor`."""
     topics = [view.topics[name] for name in names if name in view.topics]
     for topic in topics:
         if len(topic.partitions) != len(assignment):
@@ -244,7 +244,7 @@ def _raise_refusals(decided: Mapping[TopicPartition, object] | Mapping[str, obje
 
 
 def _changes(view: TopicsView, targets: Mapping[TopicPartition, Replicas]) -> tuple[ReplicaChange, ...]:
-    """In the order of partitions; those that are so already are not among them."""
+    """Changes in the order of partitions, without partitions that are at their target."""
     return tuple(
         ReplicaChange(key, current, targets[key], view.sizes_bytes.get(key, 0))
         for key in sorted(targets)
@@ -253,7 +253,7 @@ def _changes(view: TopicsView, targets: Mapping[TopicPartition, Replicas]) -> tu
 
 
 def announced(changes: tuple[ReplicaChange, ...]) -> str:
-    """The rollback plan, each partition that changes, and what that copies and deletes."""
+    """The rollback plan, each changing partition, and what is copied and deleted."""
     current = Plan(tuple(PartitionAssignment(change.topic_partition, change.current) for change in changes))
     copies = sum(len(change.added) for change in changes)
     deletions = sum(len(change.removed) for change in changes)
@@ -271,7 +271,7 @@ ONLY_CHECKED = "Nothing was changed. Without --dry-run this would be started."
 
 
 def next_steps(bootstrap_server: str) -> str:
-    """What to do after the tool has ended."""
+    """Commands to give after the tool has ended."""
     tool = f"kafka-reassign-partitions --bootstrap-server {bootstrap_server}"
     return (
         "Data is copied in the background, without a throttle.\n"
@@ -281,7 +281,7 @@ def next_steps(bootstrap_server: str) -> str:
     )
 
 
-# What `kafka-topics` does to a cluster.
+# Actions of `kafka-topics` on a cluster.
 
 _COLLISION = (
     "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. To "
@@ -319,7 +319,7 @@ def create(client: AdminClient, options: Options) -> None:
 
 
 def alter(client: AdminClient, options: Options) -> None:
-    """Give topics more partitions, or other replicas."""
+    """Increase partitions of topics, or change their replicas."""
     if changes_replicas(options):
         _change_replicas(client, options)
     else:
@@ -372,7 +372,7 @@ def delete(client: AdminClient, options: Options) -> None:
 
 def describe(client: AdminClient, options: Options) -> None:
     """Print topics and their partitions."""
-    topic_options.count(options, "partition-size-limit-per-response")  # pages are joined, whatever their size
+    topic_options.count(options, "partition-size-limit-per-response")  # the size has no effect: pages are joined
     topics = _described(client, options)
     resources = {topic.name: ConfigResource.topic(topic.name) for topic in topics}
     configs = client.describe_configs(resources.values())
@@ -422,10 +422,10 @@ def _described(client: AdminClient, options: Options) -> list[Topic]:
 
 
 def _existing(client: AdminClient, options: Options) -> list[str]:
-    """The topics that `--topic` names; raises `ToolError` if it is given and there is none."""
+    """The topics matched by `--topic`; raises `ToolError` if there is none."""
     names, wanted = _topics(client, options), options.text("topic")
     if wanted and not names and not options.has("if-exists"):
-        # A listing hides what this client may not see; asked for by its name, Kafka says so.
+        # A listing hides forbidden topics; a request by name gets Kafka's refusal.
         hidden = client.describe_topics([wanted]).failed.get(wanted)
         raise ToolError(f"Topic '{wanted}' does not exist as expected") from hidden
     return names
@@ -438,7 +438,7 @@ def _topics(client: AdminClient, options: Options) -> list[str]:
 
 
 def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
-    """What is being reassigned; nothing where the cluster does not support that or denies it."""
+    """Ongoing reassignments; empty if the cluster does not support or permit listing them."""
     try:
         return client.list_partition_reassignments(partitions)
     except ClusterError as error:
@@ -456,7 +456,7 @@ _CALLS = {Action.CREATE: "createTopics"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool with these words (those of the command line) and return its exit code."""
+    """Run the tool with these words (default: the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     return exit_code(partial(_run, words), OPTIONS)
 

@@ -1,7 +1,7 @@
 """ZooKeeper for the deprecated `--zookeeper` of the drop-in tools: a session, and reassignments without brokers.
 
-Reads and writes what `kreassign.model.znodes` describes. What would harm the cluster is refused before it is written;
-a damaged znode is reported with its path (`DamagedZnode`).
+Reads and writes the znodes of `kreassign.model.znodes`. Writes that would harm the cluster are refused before they are
+sent; a damaged znode is reported with its path (`DamagedZnode`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _SESSION_TIMEOUT_S = 10.0
 
 @contextmanager
 def zookeeper(address: str) -> Iterator[ZooKeeper]:
-    """A session with `host:port[,host:port…][/chroot]`; raises `ToolError` if no server, or no cluster, is there."""
+    """Open a session with `host:port[,host:port…][/chroot]`; raises `ToolError` without a server or cluster."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # we report failures ourselves, once
     try:
         Address.parse_list(address.partition("/")[0])
@@ -102,7 +102,7 @@ class ZooKeeper:
         return tuple(sorted(self._client.get_children(paths.TOPICS)))
 
     def topic_znodes(self, names: Iterable[str]) -> dict[str, TopicZnode | None]:
-        """The znodes of these topics; None for one that does not exist. All are asked for at once."""
+        """Znodes of these topics, read in one batch; None for a topic that does not exist."""
         asked = {name: self._client.get_async(paths.topic_path(name)) for name in dict.fromkeys(names)}
         found: dict[str, TopicZnode | None] = {}
         for name, answer in asked.items():
@@ -113,26 +113,26 @@ class ZooKeeper:
         return found
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
-        """The replica lists of these topics, as a `Topic` without anything else; None if there is no such topic."""
+        """Topics with replica lists only; None for a topic that does not exist."""
         return {
             name: None if znode is None else _topic(name, znode) for name, znode in self.topic_znodes(names).items()
         }
 
     def reassignments(self) -> dict[TopicPartition, tuple[int, ...]] | None:
-        """The targets that wait in the reassignment znode; None if there is no such znode."""
+        """The pending targets in the reassignment znode; None without the znode."""
         content = self._content(paths.REASSIGN_PARTITIONS)
         return None if content is None else parse_reassignments(content)
 
     def start_reassignments(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> bool:
-        """Create the reassignment znode; False if there is one already. Raises `InputError` for harmful targets."""
+        """Create the reassignment znode; False if it exists. Raises `InputError` for harmful targets."""
         return self._create(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
 
     def start_election(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Create the election znode; False if there is one already."""
+        """Create the election znode; False if it exists."""
         return self._create(paths.PREFERRED_REPLICA_ELECTION, format_election(partitions))
 
     def elections(self) -> tuple[TopicPartition, ...]:
-        """The partitions whose preferred leaders the controller has still to elect."""
+        """Partitions with pending elections of preferred leaders."""
         content = self._content(paths.PREFERRED_REPLICA_ELECTION)
         return () if content is None else parse_election(content)
 
@@ -144,7 +144,7 @@ class ZooKeeper:
         return True
 
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
-        """Change configurations, each with the notification that brokers wait for."""
+        """Change configurations, each with the notification that brokers need."""
         for resource, steps in changes.items():
             path = paths.config_path(resource)
             present = self._content(path)
@@ -186,11 +186,11 @@ def _changed(values: Mapping[str, str], steps: Iterable[ConfigChange]) -> dict[s
 
 # `--zookeeper`: generate, execute and verify without brokers, as the tools up to Kafka 2.8 did (KIP-455).
 #
-# The controller reads the znode `/admin/reassign_partitions` and answers nothing. So what would break it is refused
-# before anything is written, and afterwards we check whether the controller has read the znode.
+# The controller reads the znode `/admin/reassign_partitions` and sends no answer. So harmful targets are refused
+# before anything is written, and afterwards the tool checks whether the controller has read the znode.
 
 READ_TIMEOUT_S = 5.0
-"""How long the controller may take to show that it has seen a new reassignment znode; it was seen to take 0.1 s."""
+"""Time for the controller to react to a new reassignment znode; 0.1 s was observed."""
 
 _POLL_S = 0.1
 
@@ -212,7 +212,7 @@ def perform(address: str, request: Request, clock: Clock) -> None:
 
 
 def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
-    """Print where the topics are now and where the striped placer would put them."""
+    """Print the present assignment and that of the striped placer."""
     topics = known_topics(cluster.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
     usable = usable_brokers(cluster.brokers(), request.brokers, is_rack_aware=request.is_rack_aware)
@@ -221,7 +221,7 @@ def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
 
 
 def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
-    """Check the plan, print the rollback plan, set throttles, create the znode, check that it is read."""
+    """Check the plan, print the rollback plan, set throttles, create the znode, check that the controller reads it."""
     plan = request.plan
     _refuse_directories(plan)
     current = _current(cluster, plan)
@@ -281,7 +281,7 @@ def _check_brokers(plan: Plan, live: set[int]) -> None:
 
 
 def _refuse_if_busy(cluster: ZooKeeper) -> None:
-    """Say why nothing can be started while a reassignment znode is there, also if it will be there for ever."""
+    """Raise an error while a reassignment znode exists, also if it can never complete."""
     waiting = cluster.reassignments()
     if waiting is None:
         return
@@ -291,7 +291,7 @@ def _refuse_if_busy(cluster: ZooKeeper) -> None:
 
 
 def _is_read(cluster: ZooKeeper, moving: Targets, clock: Clock) -> bool:
-    """Whether the controller shows within `READ_TIMEOUT_S` that it read the znode."""
+    """True if the controller shows within `READ_TIMEOUT_S` that it read the znode."""
     ends_s = clock.monotonic_s() + READ_TIMEOUT_S
     while not _shows(cluster, moving):
         if clock.monotonic_s() >= ends_s:
@@ -301,7 +301,7 @@ def _is_read(cluster: ZooKeeper, moving: Targets, clock: Clock) -> bool:
 
 
 def _shows(cluster: ZooKeeper, moving: Targets) -> bool:
-    if cluster.reassignments() != moving:  # it takes entries away as soon as they are done or cannot be
+    if cluster.reassignments() != moving:  # it removes entries as soon as they are done or impossible
         return True
     znodes = cluster.topic_znodes({partition.topic for partition in moving})
     return any(znode is not None and znode.ongoing(partition.partition) is not None

@@ -107,7 +107,7 @@ class TaskGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default task if none is named."""
-        if args and args[0].partition("=")[0] == f"--{CHECK}":  # other tools have a flag for this
+        if args and args[0].partition("=")[0] == f"--{CHECK}":  # other tools have it as an option
             args = [CHECK, *args[0].split("=", 1)[1:], *args[1:]]
         is_completed = ctx.resilient_parsing and not args  # a shell asks for completions, and must be offered the tasks
         if not is_completed and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):

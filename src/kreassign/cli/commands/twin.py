@@ -358,6 +358,6 @@ def _opened(server: TwinServer) -> None:
 
 
 def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
-    """Treat SIGTERM of service managers like Ctrl-C, and undo that background jobs of a shell ignore Ctrl-C."""
+    """Handle SIGTERM (service managers) like SIGINT, also in background jobs of a shell, which ignore SIGINT."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handler)

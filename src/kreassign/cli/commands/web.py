@@ -106,7 +106,7 @@ def _clusters() -> tuple[NamedCluster, ...]:
 
 
 def _token(file: Path | None) -> Token | None:
-    """The token of the file, None without a file. Raises InputError."""
+    """The token of the file, else of the environment; None without both. Raises InputError."""
     if file is not None:
         try:
             return Token(file.read_text(encoding="utf-8").strip())

@@ -94,7 +94,7 @@ class PlanOptions:
 
     @property
     def request(self) -> PlanRequest:
-        """Budget and search limits."""
+        """Budget, search, and demands on loads. Raises InputError for `--fit-in` without `--rate`."""
         if self.fit_in_s is not None and self.rate is None:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
@@ -159,7 +159,7 @@ class PlanOptions:
 
 
 def _coordinated(options: PlanOptions) -> Coordinated:
-    """Groups and topics with a coordinator. Raises InputError, which names the file."""
+    """Groups and transactional ids with a coordinator. Raises InputError, which names the file."""
     return Coordinated(
         _named(options.groups, parse_names) if options.groups else (),
         _named(options.transactional_ids, parse_names) if options.transactional_ids else (),
@@ -178,7 +178,7 @@ def read_policy(goals_file: Path | None) -> PlanPolicy:
 
 
 def _named(path: Path, parse: Callable[[str], Names]) -> Names:
-    """Parse a file with one name per line. Raises InputError, which names the file."""
+    """Parse a file of names, one per line. Raises InputError, which names the file."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except (InputError, UnicodeDecodeError) as error:

@@ -1,1 +1,1 @@
-"""The parts of `kafka-reassign-partitions`: options, requests, messages, and one module per action."""
+"""The parts of `kafka-reassign-partitions`: options, requests, messages, and its actions."""

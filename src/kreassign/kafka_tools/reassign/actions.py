@@ -44,11 +44,11 @@ from kreassign.model.reassignment import check_expected
 from kreassign.model.striped import RandomSource, UsableBroker, place
 from kreassign.model.throttle import ThrottledMove, move_map
 
-# `--generate`: propose an assignment of topics to brokers. Changes nothing in the cluster.
+# `--generate`: propose an assignment of topics to brokers, without changes to the cluster.
 
 
 def generate(client: ToolClient, request: GenerateRequest) -> None:
-    """Print where the topics are now and where the striped placer would put them."""
+    """Print the present assignment and that of the striped placer."""
     live = client.brokers()
     topics = known_topics(client.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
@@ -59,7 +59,7 @@ def generate(client: ToolClient, request: GenerateRequest) -> None:
 
 
 def known_topics(described: Mapping[str, Topic | None]) -> tuple[Topic, ...]:
-    """All topics described; raises `ToolError` for the first that does not exist."""
+    """All described topics; raises `ToolError` for the first that does not exist."""
     for name, topic in described.items():
         if topic is None:
             raise ToolError(java_exception("UnknownTopicOrPartitionException", f"Topic {name} not found."))
@@ -67,9 +67,9 @@ def known_topics(described: Mapping[str, Topic | None]) -> tuple[Topic, ...]:
 
 
 def usable_brokers(live: Iterable[Broker], wanted: Iterable[int], *, is_rack_aware: bool) -> tuple[UsableBroker, ...]:
-    """The wanted brokers that are live, the others silently left out.
+    """The wanted brokers that are live; others are silently left out.
 
-    Raises `ToolError` if racks count and only some of these brokers have one.
+    Raises `ToolError` if the placement is rack-aware and only some of these brokers have a rack.
     """
     ids = frozenset(wanted)
     chosen = tuple(
@@ -85,7 +85,7 @@ def usable_brokers(live: Iterable[Broker], wanted: Iterable[int], *, is_rack_awa
 
 
 def propose(topics: Iterable[Topic], brokers: tuple[UsableBroker, ...], random: RandomSource) -> Plan:
-    """New replica lists for all partitions; each topic is placed for itself, as if it were new.
+    """New replica lists for all partitions; each topic is placed separately, as if it were new.
 
     A topic gets the replication factor of its first partition. Raises `Infeasible` if there are too few brokers.
     """
@@ -100,15 +100,15 @@ def propose(topics: Iterable[Topic], brokers: tuple[UsableBroker, ...], random: 
     return Plan(tuple(assignments))
 
 
-# The file with what of a plan is still to be submitted: always up to date, so that it is right whatever ends the tool.
+# The file with the unsubmitted rest of a plan, always up to date, so that it is right however the tool ends.
 #
-# It is written before the first batch and after each, and removed once all is submitted: a tool that is killed leaves
-# it as well as one that fails. A batch whose answer was lost stays in it, for to submit a target twice does no harm;
-# one that was refused does not, for it would be refused again.
+# It is written before the first batch and after each, and removed once all is submitted: a killed tool leaves it like
+# a failed one. A batch without an answer stays in it, as submitting a target twice does no harm; a refused batch
+# does not, as it would be refused again.
 
 
 class RestFile:
-    """The rest of a plan beside the file that it was read from; without a place it is printed in the end."""
+    """The unsubmitted rest of a plan, in a file beside that of the plan; without a file it is printed at the end."""
 
     def __init__(self, plan: Plan, beside: Path | None) -> None:
         self._plan = plan
@@ -116,14 +116,14 @@ class RestFile:
         self._path = None if beside is None else _reserved(beside)
 
     def keep(self, partitions: Collection[TopicPartition]) -> None:
-        """Only these partitions of the plan are still to be submitted."""
+        """Keep only these partitions as unsubmitted."""
         wanted = set(partitions)
         self._rest = Plan(tuple(entry for entry in self._plan.assignments if entry.topic_partition in wanted))
         if self._path is not None:
             self._write(self._path)
 
     def end(self) -> None:
-        """Say where the rest is if there is one; else remove the file."""
+        """Print where the rest is, or remove the file if nothing is left."""
         if self._path is not None and not self._rest.assignments:
             self._path.unlink(missing_ok=True)
         elif self._rest.assignments:
@@ -132,7 +132,7 @@ class RestFile:
             print(counted, file=sys.stderr, flush=True)
 
     def _write(self, path: Path) -> None:
-        """In one step: a tool that is killed in between leaves the file of before."""
+        """Write atomically: a tool killed meanwhile leaves the previous file."""
         new = path.with_name(f"{path.name}.new")
         try:
             new.write_text(f"{format_plan(self._rest)}\n", encoding="utf-8")
@@ -143,7 +143,7 @@ class RestFile:
 
 
 def _reserved(plan: Path) -> Path | None:
-    """A file of its own beside the plan; None where none can be made. What an earlier call left is not overwritten."""
+    """Create a new file beside the plan; None if that fails. Files of earlier calls are not overwritten."""
     for number in count(1):
         path = plan.with_name(f"{plan.stem}.not-submitted{'' if number == 1 else f'-{number}'}.json")
         try:
@@ -159,11 +159,11 @@ def _reserved(plan: Path) -> Path | None:
 
 # `--cancel`: stop the moves of the partitions and directories of a plan; with `--all`, every move.
 #
-# Kafka's tool has no `--all`, though the proposal that brought `--cancel` (KIP-455) asked for it.
+# Kafka's tool has no `--all`, though the proposal behind `--cancel` (KIP-455) asked for it.
 
 
 def cancel(client: ToolClient, request: CancelRequest, clock: Clock) -> None:
-    """Cancel, then clear throttles unless told to preserve them: even those of moves outside the plan."""
+    """Cancel, then clear throttles unless they are to be preserved, also those of moves outside the plan."""
     plan = request.plan
     active = client.reassignments(plan.replicas)
     if active:
@@ -174,16 +174,16 @@ def cancel(client: ToolClient, request: CancelRequest, clock: Clock) -> None:
     if back:
         tool_client.start_directory_moves(client, back, request.timeout_ms, clock)
     else:
-        say(messages.NO_MOVES_TO_CANCEL, end="")  # Kafka's tool forgets to end this line
+        say(messages.NO_MOVES_TO_CANCEL, end="")  # Kafka's tool prints no line end here
     if not request.preserves_throttles:
         tool_client.clear_throttles(client, plan.brokers, plan.topics)
 
 
 def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> None:
-    """Print and write the plan that starts everything again, then cancel everything, then clear throttles.
+    """Print and write the plan that restarts everything, then cancel everything, then clear throttles.
 
-    The same plan given to `--cancel` cancels just what is in it. Where nothing moves, no throttle is cleared: whose
-    throttles there are nobody knows.
+    Passing the same plan to `--cancel` cancels just its moves. If nothing moves, no throttle is cleared: its owner is
+    unknown.
     """
     ongoing = client.reassignments()
     moving = _moving_directories(client)
@@ -207,7 +207,7 @@ def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> N
 
 
 def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition]) -> None:
-    """Cancel these reassignments; raises `TerseError` with all that were refused."""
+    """Cancel these reassignments; raises `TerseError` with all refused ones."""
     failures = client.reassign(dict.fromkeys(active))
     if failures:
         raise TerseError(messages.not_cancelled(failures)) from next(iter(failures.values()))
@@ -215,12 +215,12 @@ def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition])
 
 
 def targets_to_cancel(found: Found) -> dict[TopicPartitionReplica, str]:
-    """The targets that cancel moves between directories: the directory where the replica is."""
+    """Targets that cancel moves between directories: the present directory of each replica."""
     return {replica: dirs.current for replica, dirs in found.items() if dirs.is_moving and dirs.current is not None}
 
 
 def _moving_directories(client: ToolClient) -> Found:
-    """Replicas on live brokers that are moving between directories; controllers know nothing of them."""
+    """Replicas on live brokers that move between directories; controllers do not know them."""
     if client.through_controllers:
         return {}
     found = find_replicas(client.log_dirs(broker.id for broker in client.brokers()))
@@ -236,7 +236,7 @@ def _plan_to_restart(client: ToolClient, ongoing: Mapping[TopicPartition, Ongoin
 
 
 def _current(wanted: set[TopicPartition], topics: Mapping[str, Topic | None]) -> dict[TopicPartition, tuple[int, ...]]:
-    """Replica lists of the wanted partitions; one whose topic was just deleted is left out."""
+    """Present replica lists of the wanted partitions, without those of topics deleted just now."""
     partitions = [partition for topic in topics.values() if topic is not None for partition in topic.partitions]
     return {one.topic_partition: one.replicas for one in partitions if one.topic_partition in wanted}
 
@@ -254,10 +254,10 @@ def _write_new(path: Path, text: str) -> None:
 # `--execute`: start the reassignments and directory moves of a plan, at once or in batches (KIP-1335).
 
 METADATA_LAG_S = 5.0
-"""Brokers learn of the end of a move after the controller does: replicas count as wrong only when they stay so."""
+"""Brokers learn of the end of a move after the controller does: replicas count as wrong only if they stay so."""
 
 CANCEL_S = 30.0
-"""How long brokers may show a partition as it was before its move was cancelled."""
+"""How long brokers may show a partition as before the cancellation of its move."""
 
 CANCEL_POLL_S = 0.2
 
@@ -275,7 +275,7 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     current = current_replicas(plan, topics)
     if request.cancels_first:
         _check_factor_guard(client, request)
-        # What moves is a difference, so that nothing of it is cancelled.
+        # A moving partition counts as a difference, so that none of its moves is cancelled.
         check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
         ongoing, current = _cancel_first(client, plan, ongoing, current, clock)
     else:
@@ -288,9 +288,9 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
 
 
 def _check_factor_guard(client: ToolClient, request: ExecuteRequest) -> None:
-    """Raise `TerseError` where factors are to be guarded and the cluster cannot.
+    """Raise `TerseError` if replication factors are to be guarded and the cluster cannot do that.
 
-    Kafka's tool learns it from the request that starts the moves, and leaves throttles behind that nobody needs.
+    Kafka's tool learns this from the request that starts the moves, and leaves useless throttles behind.
     """
     if request.allows_replication_factor_change:
         return
@@ -319,9 +319,9 @@ def _set_throttles(
 def _check_permissions(
     client: ToolClient, request: ExecuteRequest, moves: Mapping[TopicPartition, ThrottledMove], brokers: Collection[int]
 ) -> None:
-    """Raise what setting the throttles, or the request after them, would meet for lack of a permission.
+    """Raise the missing permission for the throttles or the request after them.
 
-    Kafka's tool learns it half way, and leaves throttles behind that nobody needs.
+    Kafka's tool learns this half way, and leaves useless throttles behind.
     """
     of_brokers = throttle.rate_changes({*throttle.involved_brokers(moves), *brokers}, 1)
     client.check_configs({**throttle.topic_changes(moves), **of_brokers})
@@ -338,9 +338,9 @@ def warn_about_others(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     told_of: frozenset[TopicPartition] = frozenset(),
 ) -> frozenset[TopicPartition]:
-    """Say, if asked for, which partitions outside the plan are being reassigned: no batch size counts them.
+    """Warn, if asked to, about partitions outside the plan that are being reassigned: no batch size counts them.
 
-    Returns them; of those that were told of already nothing is said again.
+    Returns them; there is no second warning about the same partitions as in `told_of`.
     """
     others = frozenset(ongoing.keys() - request.plan.replicas.keys())
     if request.batches.warns_about_others and others and others != told_of:
@@ -349,7 +349,7 @@ def warn_about_others(
 
 
 def warn_of_overrides(client: ToolClient, plan: Plan, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
-    """Say which moves the plan would override with other results than it says; it is started all the same."""
+    """Warn about moves that the plan would override with unexpected results; they are started all the same."""
     for partition, override in client.risky_overrides(plan.replicas, ongoing).items():
         print(messages.risky_override(partition, override), file=sys.stderr, flush=True)
 
@@ -361,7 +361,7 @@ def _cancel_first(
     current: Mapping[TopicPartition, tuple[int, ...]],
     clock: Clock,
 ) -> tuple[dict[TopicPartition, OngoingReassignment], dict[TopicPartition, tuple[int, ...]]]:
-    """Cancel the moves of the plan's partitions; what moves then, and the lists once brokers show what is left."""
+    """Cancel the moves of the plan's partitions; return the remaining moves, and the lists that brokers then show."""
     ours = {partition: move for partition, move in ongoing.items() if partition in plan.replicas}
     if not ours:
         return dict(ongoing), dict(current)
@@ -379,14 +379,14 @@ def _cancel_first(
 
 
 def check_brokers(plan: Plan, live: set[int]) -> None:
-    """Raise `ToolError` for a broker of the plan that is not live, even if the controller would take it."""
+    """Raise `ToolError` for a broker of the plan that is not live, even if the controller would accept it."""
     for broker in plan.brokers:
         if broker not in live:
             raise ToolError(f"Unknown broker id {broker}")
 
 
 def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replica lists of the plan's partitions as they are now; raises `ToolError` if one does not exist."""
+    """Present replica lists of the plan's partitions; raises `ToolError` for missing partitions."""
     known = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
     wanted = sorted(plan.replicas, key=partition_order)
     if missing := [str(partition) for partition in wanted if partition not in known]:
@@ -398,11 +398,11 @@ def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartiti
 def submit(
     client: ToolClient, request: ExecuteRequest, clock: Clock, *, told_of: frozenset[TopicPartition] = frozenset()
 ) -> None:
-    """Start all reassignments and directory moves of a plan, in the batches that the request asks for.
+    """Start all reassignments and directory moves of a plan, in the batches of the request.
 
-    Returns once all are submitted, not once they are complete. Raises `TerseError` when a batch is refused, ends with
-    other replicas, or takes too long; then later batches are not submitted, and are named. Whatever ends a plan in
-    batches, the rest of it is in a file. Of others that move nothing is said again if they are those `told_of`.
+    Returns once all are submitted, not complete. Raises `TerseError` when a batch is refused, ends with other
+    replicas, or takes too long; the message names the partitions that were not submitted. However a plan in batches
+    ends, its rest is in a file. There is no second warning about the moves in `told_of`, which are not of the plan.
     """
     run = _Submission(client, request, clock, BatchQueue(request.plan.replicas, request.batches), told_of)
     if not request.batches.batch_size:
@@ -429,15 +429,15 @@ class _Submission:
     clock: Clock
     queue: BatchQueue
     others: frozenset[TopicPartition]
-    """Outside of the plan, of which it was said that they move."""
+    """Partitions outside the plan that a warning named."""
     sent: set[TopicPartition] = field(default_factory=set)
-    """What the controller has taken, or refused."""
+    """Partitions that the controller accepted or refused."""
     told: set[TopicPartition] = field(default_factory=set)
-    """Of which it was said that they have replicas out of sync."""
+    """Partitions with a printed warning about replicas out of sync."""
 
     @property
     def unsubmitted(self) -> set[TopicPartition]:
-        """What the controller has neither taken nor refused, as far as is known."""
+        """Partitions that the controller has neither accepted nor refused, as far as known."""
         return self.request.plan.replicas.keys() - self.sent
 
     def start(self, batch: Collection[TopicPartition]) -> None:
@@ -455,7 +455,7 @@ class _Submission:
             self.start_directory_moves(batch)
 
     def start_directory_moves(self, partitions: Collection[TopicPartition]) -> None:
-        """Start the directory moves of these partitions; each goes with the batch of its partition."""
+        """Start the directory moves of these partitions; each belongs to the batch of its partition."""
         every = self.request.plan.log_dirs
         moves = {replica: path for replica, path in every.items() if replica.topic_partition in partitions}
         if moves:
@@ -487,7 +487,7 @@ class _Submission:
             self.clock.sleep(options.poll_interval_ms / 1000)
 
     def _complete(self, found: _Found) -> set[TopicPartition]:
-        """What lets others start; of replicas out of sync it is said once, whether they are waited for or not."""
+        """Partitions that let others start; warns once about replicas out of sync, waited for or not."""
         waits = self.request.batches.requires_isr
         for partition, brokers in found.lagging.items():
             if partition not in self.told:
@@ -528,20 +528,20 @@ class _Submission:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a poll showed: the state of each partition in flight, and the replicas that are not in sync."""
+    """The result of a poll: the state of each partition in flight, and its replicas that are not in sync."""
 
     states: Mapping[TopicPartition, MoveState]
     lagging: Mapping[TopicPartition, tuple[int, ...]]
 
 
-# `--verify`: how far a plan is; clears throttles when nothing moves any more.
+# `--verify`: show how far a plan is; clear throttles when nothing moves any more.
 
 
 def verify(client: ToolClient, request: VerifyRequest) -> None:
     """Print the state of every partition and directory of the plan, then clear throttles if nothing is left to do.
 
-    Throttles go when no reassignment runs in the whole cluster and no directory of the plan is being filled; whether
-    the plan was reached does not matter.
+    Throttles are cleared when no reassignment runs in the whole cluster and no directory of the plan is being filled,
+    even if the plan was not reached.
     """
     plan = request.plan
     ongoing = client.reassignments()
@@ -559,7 +559,7 @@ def verify(client: ToolClient, request: VerifyRequest) -> None:
 def partition_states(
     plan: Plan, ongoing: Mapping[TopicPartition, OngoingReassignment], topics: Mapping[str, Topic | None]
 ) -> str:
-    """A line per partition of the plan, sorted; of a partition mentioned twice, the last mention counts."""
+    """One line per partition of the plan, sorted; the last mention of a repeated partition counts."""
     lines: dict[TopicPartition, str] = {}
     for entry in plan.assignments:
         partition = entry.topic_partition
@@ -575,9 +575,9 @@ def partition_states(
 
 
 def _replicas(topic: Topic | None, number: int) -> tuple[int, ...]:
-    """The replicas of a partition, none if topic or partition is unknown.
+    """The replicas of a partition; empty for an unknown topic or partition.
 
-    Kafka's tool takes the first number behind the last partition, and negative ones, for a fault of its own.
+    Kafka's tool treats the first number after the last partition, and negative ones, as an internal error.
     """
     count = 0 if topic is None else len(topic.partitions)
     if topic is None or number > count:

@@ -1,4 +1,4 @@
-"""Every sentence that `kafka-reassign-partitions` prints, as Kafka 4.3.1 words it. Scripts read them."""
+"""Every sentence printed by `kafka-reassign-partitions`, worded as in Kafka 4.3.1, because scripts parse them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ NO_MOVES_TO_CANCEL = "None of the specified partition moves are active."
 
 
 def plural(items: Collection[object]) -> str:
-    """The letter that makes a noun fit the number of things: none for exactly one."""
+    """The plural suffix for the number of items: empty for exactly one."""
     return "" if len(items) == 1 else "s"
 
 
 def joined(items: Iterable[object]) -> str:
-    """Items separated by commas without blanks."""
+    """Items joined by commas without blanks."""
     return ",".join(map(str, items))
 
 
@@ -61,14 +61,14 @@ def reassignments(ongoing: Mapping[TopicPartition, OngoingReassignment]) -> str:
 
 
 def candidate(current: str, proposed: str) -> str:
-    """The output of `--generate`, of two assignments as JSON."""
+    """The output of `--generate` from two assignments in JSON."""
     return (
         f"Current partition replica assignment\n{current}\n\nProposed partition reassignment configuration\n{proposed}"
     )
 
 
 def rollback(current: str) -> str:
-    """The assignment to save for a rollback, as JSON."""
+    """The assignment to save for a rollback, in JSON."""
     return (
         f"Current partition replica assignment\n\n{current}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
@@ -76,46 +76,46 @@ def rollback(current: str) -> str:
 
 
 def started(partitions: Collection[TopicPartition]) -> str:
-    """What `--execute` started."""
+    """The partitions that `--execute` started."""
     names = joined(_in_order(partitions))
     return f"Successfully started partition reassignment{plural(partitions)} for {names}"
 
 
 def not_started(failures: Mapping[TopicPartition, ClusterError]) -> str:
-    """What `--execute` could not start, and why."""
+    """The partitions that `--execute` could not start, with reasons."""
     return "\n".join(["Error reassigning partition(s):", *_reasons(failures)])
 
 
 def batch_started(partitions: Collection[TopicPartition], started_count: int, total_count: int) -> str:
-    """KIP-1335: one batch of `--execute` was started."""
+    """A batch of `--execute` was started (KIP-1335)."""
     names = joined(_in_order(partitions))
     return f"Started partition reassignment{plural(partitions)} for {names} ({started_count} of {total_count})"
 
 
 def not_submitted(partitions: Collection[TopicPartition]) -> str:
-    """What is not submitted because an earlier batch failed; nothing to say if there is nothing."""
+    """Partitions that are not submitted because an earlier batch failed; empty without any."""
     if not partitions:
         return ""
     return f"\nNot submitted: {joined(_in_order(partitions))}"
 
 
 def rest(where: str, count: int, of: int) -> str:
-    """Ours: a plan that is started in batches ended before all of it was submitted."""
+    """Ours: a plan in batches ended before all of it was submitted."""
     return f"What was not submitted ({count} of {of} partitions) is in {where}"
 
 
 def rest_printed(plan: str) -> str:
-    """Ours: the same without a file, as JSON."""
+    """Ours: the rest of a plan as JSON, if it has no file."""
     return f"this plan:\n{plan}"
 
 
 def rest_not_written(path: object, reason: str | None) -> str:
-    """Ours: there is no place for that file."""
+    """Ours: the file of the rest cannot be written."""
     return f"Warning: cannot write {path}: {reason}; if not all is submitted in the end, the rest is printed"
 
 
 def lagging(partition: TopicPartition, out_of_sync: Collection[int]) -> str:
-    """Ours: a reassignment has ended, and not all of its replicas are in sync."""
+    """Ours: a reassignment has ended with replicas out of sync."""
     return (
         f"Warning: the reassignment of {partition} is complete, but its replica{plural(out_of_sync)} on "
         f"{joined(out_of_sync)} {'is' if len(out_of_sync) == 1 else 'are'} not in sync; with "
@@ -124,14 +124,14 @@ def lagging(partition: TopicPartition, out_of_sync: Collection[int]) -> str:
 
 
 def waiting_for_isr(partition: TopicPartition, out_of_sync: Collection[int]) -> str:
-    """Ours: the same, and the next batch waits for them."""
+    """Ours: a reassignment has ended with replicas out of sync, and the next batch waits for them."""
     return f"Waiting until replicas of {partition} are in sync: {joined(out_of_sync)}"
 
 
 def batch_timed_out(
     partitions: Collection[TopicPartition], timeout_ms: int, lagging: Mapping[TopicPartition, tuple[int, ...]]
 ) -> str:
-    """Ours: a batch was not complete in time; some of it, perhaps, only because replicas are out of sync."""
+    """Ours: a batch was not complete in time; parts of it perhaps only because replicas are out of sync."""
     names = joined(_in_order(partitions))
     text = f"Timed out after {timeout_ms} ms waiting for reassignment{plural(partitions)} to complete: {names}"
     waits = [f"{partition}: not in sync: {joined(lagging[partition])}" for partition in _in_order(lagging)]
@@ -148,7 +148,7 @@ def others_moving(partitions: Collection[TopicPartition]) -> str:
 
 
 def risky_override(partition: TopicPartition, override: Override) -> str:
-    """Ours: a plan overrides a move, and Kafka will not do just what the plan says."""
+    """Ours: a plan overrides a move, and Kafka will not do exactly what the plan says."""
     return (
         f"Warning: {partition} is being reassigned ({override.ongoing}), and the plan overrides that with "
         f"{joined(override.target)}: {override}. {CANCEL_FIRST}"
@@ -156,7 +156,7 @@ def risky_override(partition: TopicPartition, override: Override) -> str:
 
 
 def never_ends(partition: TopicPartition, move: OngoingReassignment) -> str:
-    """Ours: a move was overridden so that it stays open for ever."""
+    """Ours: an override keeps a move open for ever."""
     both = sorted(set(move.adding) & set(move.removing))
     return (
         f"Warning: the reassignment of {partition} ({move}) was overridden and can never end (Kafka 4.3): "
@@ -166,18 +166,18 @@ def never_ends(partition: TopicPartition, move: OngoingReassignment) -> str:
 
 
 def not_cancelled_in_time(partitions: Collection[TopicPartition]) -> str:
-    """Ours: what was cancelled before a plan is started is listed still."""
+    """Ours: moves cancelled before the start of a plan are still listed."""
     return f"Nothing was submitted: still being reassigned after they were cancelled: {joined(_in_order(partitions))}"
 
 
 def cancelled(partitions: Collection[TopicPartition]) -> str:
-    """What `--cancel` cancelled."""
+    """The moves that `--cancel` cancelled."""
     names = joined(_in_order(partitions))
     return f"Successfully cancelled partition reassignment{plural(partitions)} for: {names}"
 
 
 def not_cancelled(failures: Mapping[TopicPartition, ClusterError]) -> str:
-    """What `--cancel` could not cancel, and why."""
+    """The moves that `--cancel` could not cancel, with reasons."""
     return "\n".join([f"Error cancelling partition reassignment{plural(failures)} for:", *_reasons(failures)])
 
 
@@ -190,7 +190,7 @@ def _in_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def will_cancel(plan: str) -> str:
-    """What `--cancel --all` is about to cancel, as JSON."""
+    """The moves that `--cancel --all` is about to cancel, in JSON."""
     return (
         f"Partition reassignments to be cancelled\n\n{plan}\n\n"
         "Save this to use as the --reassignment-json-file option to start them again"
@@ -198,7 +198,7 @@ def will_cancel(plan: str) -> str:
 
 
 def would_cancel(plan: str) -> str:
-    """What `--cancel --all --dry-run` found, as JSON."""
+    """The moves that `--cancel --all --dry-run` found, in JSON."""
     return (
         f"Partition reassignments in progress\n\n{plan}\n\n"
         "Nothing was cancelled. Save this to use as the --reassignment-json-file option of --cancel, which cancels "
@@ -248,5 +248,5 @@ def directory_moves_timed_out(replicas: Collection[TopicPartitionReplica]) -> st
 
 
 def say(text: str, *, end: str = "\n") -> None:
-    """Print and flush: the text to roll back with must not be lost with a killed tool."""
+    """Print and flush: a killed tool must not lose the text for the rollback."""
     print(text, end=end, flush=True)

@@ -1,4 +1,4 @@
-"""The options of `kafka-reassign-partitions`, which of them go with which action, and batches (KIP-1335).
+"""The options of `kafka-reassign-partitions`, the options of each action, and batches (KIP-1335).
 
 Names, help texts and rules are those of Kafka 4.3.1; `--all` and `--output` are ours.
 """
@@ -15,10 +15,10 @@ from kreassign.kafka_tools.command_line import Option, Options, ToolError, Uncau
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.plan import partition_order
 
-# Starting a plan in batches (KIP-1335). Pure: what is complete comes in, what to submit next comes out.
+# Start a plan in batches (KIP-1335): complete partitions in, the next ones to submit out. Pure.
 #
-# Either a batch starts at once and all of it must be complete before the next, or incrementally: each partition that is
-# complete lets the next one start. Both go through the plan by topic and partition, whatever the order in its file.
+# Either a batch starts at once and all of it must be complete before the next, or incrementally: each complete
+# partition lets the next one start. Both go through the plan by topic and partition, whatever the order in its file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ ALL_AT_ONCE = BatchOptions()
 
 
 class BatchQueue:
-    """What of a plan waits, what is in flight, and what to submit next."""
+    """Partitions of a plan that wait or are in flight; decides which to submit next."""
 
     def __init__(self, partitions: Iterable[TopicPartition], options: BatchOptions) -> None:
         self._waiting = deque(sorted(partitions, key=partition_order))
@@ -50,16 +50,16 @@ class BatchQueue:
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """What has not been submitted yet, in order."""
+        """Partitions not submitted yet, in order."""
         return tuple(self._waiting)
 
     @property
     def in_flight(self) -> tuple[TopicPartition, ...]:
-        """What was submitted and is not known to be complete, in order."""
+        """Submitted partitions not known to be complete, in order."""
         return tuple(sorted(self._in_flight, key=partition_order))
 
     def next_batch(self, complete: AbstractSet[TopicPartition] = frozenset()) -> tuple[TopicPartition, ...]:
-        """What to submit now that these are complete; nothing if it must wait, or if nothing is left."""
+        """The partitions to submit after these are complete; empty if the next must wait, or none is left."""
         self._in_flight -= complete
         batch = tuple(self._waiting.popleft() for _ in range(min(self._free_slots(), len(self._waiting))))
         self._in_flight.update(batch)
@@ -74,12 +74,12 @@ class BatchQueue:
 
 
 class MoveState(Enum):
-    """What has become of a submitted partition."""
+    """State of a submitted partition."""
 
     MOVING = auto()
     COMPLETE = auto()
     LAGGING = auto()
-    """It has its target, but not all of it is in sync: Kafka 4.3 ends a move past replicas that were there before."""
+    """At its target with replicas out of sync: Kafka 4.3 ends a move without waiting for former replicas."""
     ELSEWHERE = auto()
 
 
@@ -88,7 +88,7 @@ def move_states(
     ongoing: Collection[TopicPartition],
     current: Mapping[TopicPartition, Partition],
 ) -> dict[TopicPartition, MoveState]:
-    """The state of each target: complete is a partition that is not being reassigned and has exactly its target."""
+    """The state of each target; a partition is complete if it is not being reassigned and has exactly its target."""
     return {
         partition: MoveState.MOVING if partition in ongoing else _arrived(current.get(partition), target)
         for partition, target in targets.items()
@@ -102,19 +102,19 @@ def _arrived(found: Partition | None, target: tuple[int, ...]) -> MoveState:
 
 
 def out_of_sync(partition: Partition) -> tuple[int, ...]:
-    """The replicas that are not in the ISR, in their order."""
+    """The replicas outside the ISR, in their order."""
     return tuple(broker for broker in partition.replicas if broker not in partition.isr)
 
 
 KAFKA_VERSION = "4.3.1"
-"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+"""The Kafka release of the replaced tool, printed by `--version`."""
 
 HELP_TEXT = "This tool helps to move topic partitions between replicas."
 NO_THROTTLE = -1
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_INTERVAL_MS = 2_000
 LEAST_INTERVAL_MS = 2_000
-"""Over less time the rate is mostly measurement error."""
+"""Over shorter times the rate is mostly measurement error."""
 FORMATS = ("text", "json")
 NO_TIMEOUT = -1
 _THROTTLE_USE = (
@@ -336,7 +336,7 @@ OPTIONS = (
 
 
 class Action(Enum):
-    """What the tool is asked to do; exactly one per command line."""
+    """An action of the tool; exactly one per command line."""
 
     GENERATE = "generate"
     EXECUTE = "execute"
@@ -415,7 +415,7 @@ _PERMITTED = {
 
 
 def choose_action(options: Options) -> Action:
-    """The one action of a command line; raises `UsageError` for the first rule that is broken, in Kafka's order."""
+    """The action of a command line; raises `UsageError` for the first violated rule, in Kafka's order."""
     if not options.word_count or options.has("help"):
         raise UsageError(HELP_TEXT)
     action = _only_action(options)
@@ -443,7 +443,7 @@ def choose_action(options: Options) -> Action:
 def _only_action(options: Options) -> Action:
     chosen = [action for action in Action if options.has(action.value)]
     if len(chosen) != 1:
-        # Kafka's sentence, word for word: it does not know of ours.
+        # Kafka's sentence, word for word: it does not know our action.
         every = ", ".join(f"--{action.value}" for action in Action if action is not Action.PROGRESS)
         raise UsageError(f"Command must include exactly one action: {every}")
     return chosen[0]
@@ -458,7 +458,7 @@ def _check_bootstrap(options: Options) -> None:
 
 
 def _check_zookeeper(options: Options) -> None:
-    """Through ZooKeeper much is not possible; the words and their form are those of Kafka 2.8."""
+    """Refuse options that are impossible through ZooKeeper, in the words and form of Kafka 2.8."""
     if not goes_through_zookeeper(options):
         return
     for name in _NEEDS_BROKERS:
@@ -469,7 +469,7 @@ def _check_zookeeper(options: Options) -> None:
 
 
 def _check_batches(options: Options) -> None:
-    """What KIP-1335 rejects when the arguments are validated."""
+    """Refuse what KIP-1335 refuses when arguments are validated."""
     batch_size = _checked_number(options, "reassignment-batch-size", 0, bits=32)
     if batch_size < 0:
         raise UsageError(f'Option "[reassignment-batch-size]" must not be negative, but is {batch_size}')
@@ -478,14 +478,14 @@ def _check_batches(options: Options) -> None:
     for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
         if options.has(name) and (value := _checked_number(options, name, 0)) <= 0:
             raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
-    # The document rejects no interval: beside a batch size of 0, which waits for nothing, it is legacy. These are ours.
+    # KIP-1335 refuses no interval: with a batch size of 0 nothing waits, so it has no effect. These rules are ours.
     for name in ("reassignment-require-isr", "reassignment-wait-timeout-ms"):
         if options.has(name) and batch_size == 0:
             raise UsageError(f'Option "[{name}]" requires reassignment-batch-size > 0')
 
 
 def _checked_number(options: Options, name: str, default: int, *, bits: int = 64) -> int:
-    """The value of an option that is read while arguments are validated, where every failure is a wrong usage."""
+    """The value of an option that is parsed while arguments are validated, so that every failure is a usage error."""
     try:
         return options.number(name, default, bits=bits)
     except ToolError as error:
@@ -493,7 +493,7 @@ def _checked_number(options: Options, name: str, default: int, *, bits: int = 64
 
 
 def goes_through_zookeeper(options: Options) -> bool:
-    """Whether the cluster is reached through its ZooKeeper: only if no broker is named."""
+    """True if the cluster is reached through ZooKeeper: only if no broker is given."""
     return options.has("zookeeper") and not options.has("bootstrap-server")
 
 

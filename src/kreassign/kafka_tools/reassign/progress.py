@@ -1,4 +1,4 @@
-"""`--progress`: how far each moving replica is, how fast it goes, and how long it will take (KIP-179)."""
+"""`--progress`: progress, rate and remaining time of each moving replica (KIP-179)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Time l
 
 @dataclass(frozen=True, slots=True, order=True)
 class Copy:
-    """A replica being moved: to a broker, or (with `log_dir`) to another directory of the broker where it is."""
+    """A moving replica: to another broker, or (with `log_dir`) to another directory of its broker."""
 
     topic_partition: TopicPartition
     broker: int
@@ -31,13 +31,13 @@ class Copy:
 
     @property
     def place(self) -> str:
-        """Where it goes."""
+        """Destination as text: the broker, or the directory on the broker."""
         return f"broker {self.broker}" if self.log_dir is None else f"broker {self.broker} {self.log_dir}"
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one poll showed of a copy; `source` is the broker that sends it, None where nobody leads the partition."""
+    """A copy at one poll; `source` is the broker that sends it, None without a leader."""
 
     sample: Sample
     lag_records: int
@@ -46,18 +46,18 @@ class Observation:
 
 @dataclass(slots=True)
 class History:
-    """What the polls showed of each copy, and the reassignments of which the last one showed that they never end."""
+    """Observations of each copy, and the reassignments that never end according to the last poll."""
 
     copies: dict[Copy, list[Observation]] = field(default_factory=dict)
     endless: dict[TopicPartition, OngoingReassignment] = field(default_factory=dict)
 
     def has_no_end(self, copy: Copy) -> bool:
-        """Whether it belongs to such a reassignment."""
+        """True if the copy belongs to a reassignment that never ends."""
         return copy.log_dir is None and copy.topic_partition in self.endless
 
 
 def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None:
-    """Poll twice and show the progress, or go on polling until nothing moves any more."""
+    """Poll twice and print the progress, or continue polling until nothing moves."""
     history = History()
     _poll(client, request, clock, history)
     while history.copies:
@@ -70,7 +70,7 @@ def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None
 
 
 def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
-    """Add what is seen now; forget what has stopped moving."""
+    """Add the present observations; drop copies that no longer move."""
     wanted = None if request.plan is None else request.plan.replicas
     ongoing = client.reassignments(wanted)
     history.endless = {partition: move for partition, move in ongoing.items() if move.can_never_complete}
@@ -83,7 +83,7 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: H
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
-    """Of a plan only the replicas that it gives a directory; without a plan, all."""
+    """Log directories of the replicas that the plan gives a directory; without a plan, all."""
     if request.plan is None:
         return client.log_dirs(broker.id for broker in client.brokers())
     wanted = request.plan.log_dirs
@@ -159,7 +159,7 @@ def _shown(history: History, at_ms: int, request: ProgressRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a broker gets, sends or copies within itself: bytes left and bytes per second, None if one is not known."""
+    """Bytes left and bytes per second that a broker receives, sends or copies within itself; None if unknown."""
 
     copies: int
     left_bytes: int | None
@@ -177,13 +177,13 @@ def _flow(estimates: Sequence[Estimate]) -> Flow:
 
 
 Load = dict[str, Flow]
-"""By where bytes go: `in`, `out`, and `within` from one log directory to another."""
+"""Flows by direction: `in`, `out`, and `within` from one log directory to another."""
 
 
 def by_broker(copies: Iterable[tuple[Copy, int | None, Estimate]]) -> list[tuple[int, Load]]:
-    """Copies with the broker that sends each, summed by broker, ascending.
+    """Sum copies by broker, ascending; each comes with the broker that sends it.
 
-    A copy counts at the broker that gets it and at the one that sends it; between directories of one broker, as within.
+    A copy counts at its receiving and its sending broker; between directories of one broker, as within.
     """
     found: dict[int, dict[str, list[Estimate]]] = {}
 

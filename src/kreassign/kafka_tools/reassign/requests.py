@@ -1,4 +1,4 @@
-"""What is asked for, read from the command line and its files before anything is sent."""
+"""Requests, parsed from the command line and its files before anything is sent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Item = TypeVar("Item", int, str)
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Show what is being reassigned."""
+    """List the ongoing reassignments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteRequest:
-    """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is.
+    """Start a plan. Rates are in bytes per second; a negative rate leaves the throttle as it is.
 
-    `expected` are the replica lists that must be there, of all partitions of the plan or of none. With `cancels_first`
-    no partition of the plan is being reassigned any more when it is started. What is not submitted is kept `beside` the
-    file of the plan, if it is started in batches.
+    `expected` are the required present replica lists, of all partitions of the plan or of none. With `cancels_first`
+    moves of the plan's partitions are cancelled before it is started. The unsubmitted rest of a plan in batches is kept
+    `beside` the file of the plan.
     """
 
     plan: Plan
@@ -74,7 +74,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """Cancel what moves among the partitions and directories of a plan."""
+    """Cancel the moves of the partitions and directories of a plan."""
 
     plan: Plan
     preserves_throttles: bool
@@ -83,7 +83,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelAllRequest:
-    """Cancel everything that moves, unless it is a dry run; write the plan that would start it again to `output`."""
+    """Cancel every move, unless it is a dry run; write the plan that would restart them to `output`."""
 
     preserves_throttles: bool
     timeout_ms: int
@@ -95,7 +95,7 @@ class CancelAllRequest:
 class ProgressRequest:
     """Show the progress of moves, of a plan or (None) of the whole cluster; once, or until nothing moves.
 
-    Of each replica, or summed by broker.
+    Shown by replica, or summed by broker.
     """
 
     plan: Plan | None
@@ -111,7 +111,7 @@ Request = (
 
 
 def read_request(action: Action, options: Options) -> Request:
-    """Read the files and values of an action; raises `ToolError` or `InputError` for the first that is wrong."""
+    """Parse the files and values of an action; raises `ToolError` or `InputError` for the first error."""
     match action:
         case Action.LIST:
             return ListRequest()
@@ -160,7 +160,7 @@ def _execute(options: Options) -> ExecuteRequest:
 
 
 def _batches(options: Options) -> BatchOptions:
-    """KIP-1335; what is out of range was refused with the command line (`choose_action`)."""
+    """Batch options (KIP-1335); `choose_action` has checked their ranges."""
     timeout_ms = options.number("reassignment-wait-timeout-ms", NO_TIMEOUT)
     return BatchOptions(
         options.number("reassignment-batch-size", ALL_AT_ONCE.batch_size),
@@ -204,7 +204,7 @@ def _progress(options: Options) -> ProgressRequest:
 
 
 def parse_brokers(text: str) -> tuple[int, ...]:
-    """Read `0,1,2`, order kept; raises `ToolError` for a word that is no number, or for a duplicate."""
+    """Parse `0,1,2` in order; raises `ToolError` for a word that is no number, or for a duplicate."""
     words = text.split(",")
     while len(words) > 1 and not words[-1]:  # Java's split drops empty words at the end, but not a lone one
         words.pop()
@@ -228,7 +228,7 @@ def _broker(word: str) -> int:
 
 
 def check_executable(plan: Plan) -> None:
-    """Raise `ToolError` for the first rule that the plan breaks: not empty, and nothing twice."""
+    """Raise `ToolError` for the first rule that the plan violates: not empty, and no duplicates."""
     if not plan.assignments:
         raise ToolError("Partition reassignment list cannot be empty")
     if not all(entry.replicas for entry in plan.assignments):

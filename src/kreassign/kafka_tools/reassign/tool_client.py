@@ -1,4 +1,4 @@
-"""The calls that the tool makes: to brokers, to their log directories, and for throttles.
+"""The tool's requests to brokers: reassignments, log directories and throttles.
 
 Failures are in the words of Kafka's client.
 """
@@ -56,7 +56,7 @@ class ToolClient:
     def reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """What is being reassigned, of these partitions or of all."""
+        """Ongoing reassignments of these partitions, or of all."""
         asked = None if partitions is None else tuple(dict.fromkeys(partitions))
         for partition in asked or ():
             _check_name(partition.topic)
@@ -68,17 +68,17 @@ class ToolClient:
     def risky_overrides(
         self, targets: Mapping[TopicPartition, tuple[int, ...]], ongoing: Mapping[TopicPartition, OngoingReassignment]
     ) -> dict[TopicPartition, Override]:
-        """Targets that would override what is ongoing, and not do just what they say."""
+        """Targets that would override an ongoing move with unexpected results."""
         with _call("listPartitionReassignments"):
             return self._admin.risky_overrides(dict(targets), ongoing=ongoing)
 
     def brokers(self) -> tuple[Broker, ...]:
-        """The live brokers, ascending by id; through controllers, the controllers."""
+        """The live brokers, ascending by id; with bootstrap controllers, the controllers."""
         with _call("listNodes"):
             return tuple(sorted(self._admin.describe_cluster().brokers))
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
-        """These topics; None for one that does not exist."""
+        """Topics by name; None for a topic that does not exist."""
         asked = sorted(set(names))
         for name in asked:
             _check_name(name)
@@ -105,12 +105,12 @@ class ToolClient:
                 raise ToolError(_NEEDS_BROKERS) from error
 
     def statuses(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """The status of the replicas of these partitions; those that no broker could report are left out."""
+        """Status of the replicas of these partitions, without partitions that no broker could report."""
         with _call("replicaStatus"):
             return self._admin.replica_status(partitions).ok
 
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
-        """Change configurations; all are tried, then the first failure is raised."""
+        """Change configurations; try all, then raise the first failure."""
         with _call("incrementalAlterConfigs"):
             self._admin.incremental_alter_configs(changes).raise_if_any()
 
@@ -121,9 +121,9 @@ class ToolClient:
         allow_replication_factor_change: bool = True,
         expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
     ) -> Failures:
-        """Start reassignments, or cancel them (None); returns the errors of those that were refused.
+        """Start reassignments, or cancel them (None); return the errors of refused ones.
 
-        Raises `Drifted` if the cluster is not as `expected`; then nothing was sent.
+        Raises `Drifted` before sending anything if the cluster is not as `expected`.
         """
         try:
             outcome = self._admin.alter_partition_reassignments(
@@ -137,9 +137,9 @@ class ToolClient:
             return dict.fromkeys(targets, error)
 
     def without_factor_guard(self, partitions: Collection[TopicPartition]) -> Failures:
-        """An error for each of these partitions where the cluster cannot guard replication factors; changes nothing.
+        """An error for each of these partitions if the cluster cannot guard replication factors; changes nothing.
 
-        Of anything else that would be refused the request itself will tell.
+        Other refusals are left to the request itself.
         """
         with suppress(ClusterError):
             try:
@@ -149,7 +149,7 @@ class ToolClient:
         return {}
 
     def without_permission(self, partitions: Collection[TopicPartition]) -> Failures:
-        """An error for each of these partitions where this client may start no reassignments; changes nothing."""
+        """An error for each of these partitions if this client may not start reassignments; changes nothing."""
         with suppress(ClusterError):
             try:
                 self._admin.check_reassignment_permission()
@@ -159,7 +159,7 @@ class ToolClient:
         return {}
 
     def check_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
-        """Raise what `change_configs` would raise of these, where that is a permission; changes nothing."""
+        """Raise the missing permission that `change_configs` would raise for these changes; changes nothing."""
         failed = self._admin.incremental_alter_configs(changes, validate_only=True).failed
         with _call("incrementalAlterConfigs"):
             for error in failed.values():
@@ -167,7 +167,7 @@ class ToolClient:
                     raise error
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
-        """Move replicas to directories; returns those whose broker has them and accepted the move."""
+        """Move replicas to directories; return those that their brokers host and accepted."""
         outcome: Batch[TopicPartitionReplica, None] = self._admin.alter_replica_log_dirs(targets)
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
@@ -184,7 +184,7 @@ _NEEDS_BROKERS = java_exception(
 
 @contextmanager
 def _call(name: str) -> Iterator[None]:
-    """Raise any failure inside as one of the Java client's call of this name."""
+    """Raise failures inside the block as those of the Java client's call of this name."""
     try:
         yield
     except ClusterError as error:
@@ -200,7 +200,7 @@ def _invalid_topic(message: str) -> ToolError:
     return ToolError(java_exception("InvalidTopicException", message))
 
 
-# Where replicas are among the log directories of their brokers, plans that name them, and moves between them.
+# Log directories of replicas, plans that name them, and moves between them.
 #
 # Only the broker that hosts a replica can move it to another directory.
 
@@ -209,19 +209,19 @@ _PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDirs:
-    """The directory where a replica is, and the one that it is being moved to; None where there is none."""
+    """The directory of a replica, and the one that it moves to; None without one."""
 
     current: str | None = None
     future: str | None = None
 
     @property
     def is_moving(self) -> bool:
-        """Whether a copy in another directory is being built."""
+        """True while a copy in another directory is being built."""
         return self.current is not None and self.future is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether the replica is not being moved, wherever it is."""
+        """True if the replica is hosted and not moving."""
         return self.current is not None and self.future is None
 
 
@@ -242,7 +242,7 @@ def replicas_of(assignments: Mapping[TopicPartition, Iterable[int]]) -> tuple[To
 
 
 def find_replicas(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[TopicPartitionReplica, ReplicaDirs]:
-    """Every replica that is in a live directory of the brokers that answered."""
+    """Every replica in a live directory of the brokers that answered."""
     found: dict[TopicPartitionReplica, ReplicaDirs] = {}
     for broker, directories in answers.items():
         for directory in directories:
@@ -257,7 +257,7 @@ def find_replicas(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[TopicPartit
 
 
 def find_directory_moves(client: ToolClient, replicas: Iterable[TopicPartitionReplica]) -> Found:
-    """Where these replicas are, as their brokers say; all of their brokers must answer."""
+    """Directories of these replicas; all their brokers must answer."""
     wanted = tuple(replicas)
     partitions = tuple(dict.fromkeys(replica.topic_partition for replica in wanted))
     found = find_replicas(client.log_dirs({replica.broker for replica in wanted}, partitions))
@@ -267,10 +267,10 @@ def find_directory_moves(client: ToolClient, replicas: Iterable[TopicPartitionRe
 def start_directory_moves(
     client: ToolClient, targets: Mapping[TopicPartitionReplica, str], timeout_ms: int, clock: Clock
 ) -> None:
-    """Order replicas into directories, until every broker has its replica and took the order.
+    """Request these directories for replicas until every broker hosts its replica and accepts.
 
-    A replica that is still to be created on its broker cannot be ordered yet; the order is repeated. Raises
-    `TerseError` after `timeout_ms`; what was started goes on.
+    A broker that does not host its replica yet refuses; the request is repeated. Raises `TerseError` after
+    `timeout_ms`; moves that started go on.
     """
     pending = dict(targets)
     deadline_s = clock.monotonic_s() + timeout_ms / 1000
@@ -285,14 +285,14 @@ def start_directory_moves(
 
 
 def current_plan(client: ToolClient, assigned: Assigned, live: Iterable[Broker]) -> Plan:
-    """The given replica lists with the directories of the replicas; only live brokers are asked for them."""
+    """The given replica lists with the directories of the replicas, as live brokers report them."""
     ids = {broker.id for broker in live}
     found = find_directory_moves(client, (one for one in replicas_of(assigned) if one.broker in ids))
     return plan_with_dirs(assigned, {replica: dirs.current for replica, dirs in found.items()})
 
 
 def plan_with_dirs(assigned: Assigned, log_dirs: Mapping[TopicPartitionReplica, str | None]) -> Plan:
-    """The given replica lists with the directories that are known, `any` for the others."""
+    """The given replica lists with known directories, `any` for the others."""
     return Plan(
         tuple(
             PartitionAssignment(
@@ -306,7 +306,7 @@ def plan_with_dirs(assigned: Assigned, log_dirs: Mapping[TopicPartitionReplica, 
 
 
 def directory_move_sentence(replica: TopicPartitionReplica, wanted: str, dirs: ReplicaDirs | None) -> str:
-    """`--verify`: how a replica stands to the directory that the plan names; None: its broker said nothing of it."""
+    """`--verify`: a replica's progress to its planned directory; `dirs` is None if its broker did not report it."""
     where = f"Partition {replica.topic_partition} on broker {replica.broker}"
     match dirs:
         case None:
@@ -333,7 +333,7 @@ def directory_move_sentence(replica: TopicPartitionReplica, wanted: str, dirs: R
 
 
 class Configurable(Protocol):
-    """What setting a throttle needs of a cluster, reached through its brokers or through its ZooKeeper."""
+    """A cluster on which throttles can be set, through its brokers or its ZooKeeper."""
 
     def brokers(self) -> tuple[Broker, ...]:
         """The live brokers."""
@@ -345,7 +345,7 @@ class Configurable(Protocol):
 
 
 def limit_moves(client: Configurable, moves: Mapping[TopicPartition, ThrottledMove], bytes_per_s: int) -> None:
-    """Name the moving replicas in their topics, then set the rate on every broker involved."""
+    """List the moving replicas in their topics, then set the rate on every broker involved."""
     client.change_configs(throttle.topic_changes(moves))
     client.change_configs(throttle.rate_changes(throttle.involved_brokers(moves), bytes_per_s))
     say(messages.rate_set("inter-broker", bytes_per_s))
@@ -358,7 +358,7 @@ def limit_directory_moves(client: Configurable, brokers: Iterable[int], bytes_pe
 
 
 def clear_throttles(client: Configurable, named_brokers: Iterable[int], topics: Iterable[str]) -> None:
-    """Clear the rates of these brokers and of all that the cluster lists, then the lists of these topics."""
+    """Clear the rates of these brokers and of all listed brokers, then the lists of these topics."""
     brokers = sorted({broker.id for broker in client.brokers()}.union(named_brokers))
     say(messages.clearing("broker", "broker", brokers))
     client.change_configs(throttle.clear_broker_changes(brokers))
