@@ -1,4 +1,4 @@
-"""What a cluster is and what a reassignment is: values only, no input or output."""
+"""The values that describe a cluster and a reassignment, without input or output."""
 
 from kreassign.model.authorization import AllowedOperations, operation_names
 from kreassign.model.cluster import (

@@ -1,4 +1,4 @@
-"""What a client may do, as a cluster tells it (KIP-430), and which permission a refusal asks for.
+"""Operations that a client is allowed (KIP-430), and the permission that a refusal requires.
 
 Permissions per API: Kafka's documentation, "Authorization and ACLs", table "Protocols".
 """
@@ -16,7 +16,7 @@ from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
 )
 
-# By the number that Kafka gives each operation, with the names that kafka-acls takes.
+# Kafka's numbers of operations, with the names that kafka-acls takes.
 _NAMES = {
     3: "Read", 4: "Write", 5: "Create", 6: "Delete", 7: "Alter", 8: "Describe", 9: "ClusterAction",
     10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite",
@@ -25,10 +25,10 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class AllowedOperations:
-    """Names of the operations that a client is allowed, on the cluster and by topic.
+    """Names of the operations that a client is allowed, on the cluster, by topic and by group.
 
-    `cluster` is None where the cluster does not tell; topics that the client may not see, or that do not tell, are
-    left out. `groups` are those that were asked about, but for those that do not tell.
+    `cluster` is None if the cluster does not report them; topics that the client may not see, or without a report, are
+    left out. `groups` has the requested ones, without those that are not reported.
     """
 
     cluster: frozenset[str] | None = None
@@ -37,16 +37,16 @@ class AllowedOperations:
 
 
 def operation_names(numbers: Iterable[int]) -> frozenset[str]:
-    """The names of these operations; those that nobody knows are left out."""
+    """The names of these operations, without unknown ones."""
     return frozenset(_NAMES[number] for number in numbers if number in _NAMES)
 
 
 UNKNOWN_PRINCIPAL = "User:NAME"
 NAMED = 5
-"""So many topics are named; the rest is counted."""
+"""Topics beyond this number are counted, not named."""
 
-# By the name of the API, what it needs: of its topics or its group, or of the cluster where Kafka says so.
-# To find the coordinator of a group takes Describe, which Read contains; nobody here finds one but to join it.
+# Required operation by API: on its topics or group, or on the cluster where Kafka says so.
+# Finding the coordinator of a group requires Describe, which Read implies; it is only looked up to join the group.
 _NEEDED = {
     "AlterConfigs": "AlterConfigs",
     "AlterPartitionReassignments": "Alter",
@@ -73,7 +73,7 @@ _NEEDED = {
 def grant(
     operation: str, kind: str, names: Collection[str] = (), principal: str = UNKNOWN_PRINCIPAL
 ) -> tuple[str, ...]:
-    """The command that grants an operation on the cluster, or on the topics or groups of these names, as words."""
+    """The command that grants an operation on the cluster, or on the topics or groups in `names`, as words."""
     named = () if kind == "cluster" else names if len(names) == 1 else ("*",)
     return ("kafka-acls", "--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *named)
 
@@ -82,12 +82,12 @@ _MISSING = "permission is missing: "
 
 
 def is_of_permission(sentence: str) -> bool:
-    """Whether a sentence of `error_text` is of a permission that is missing."""
+    """True if a sentence of `error_text` is about a missing permission."""
     return sentence.startswith(_MISSING)
 
 
 def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
-    """A sentence on a permission that is not there: of these topics, or of the cluster if there are none."""
+    """A sentence about a missing permission: on these topics, or on the cluster without topics."""
     names = sorted(topics)
     if not names:
         return f"{_MISSING}{operation} on the cluster; {_allow_it(grant(operation, 'cluster'))}"
@@ -99,14 +99,14 @@ def missing_permission(operation: str, topics: Collection[str] = ()) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What to say of an error: of a refusal the permission that it asks for, of all others their own words."""
+    """The message of an error; for a refusal the permission that it requires."""
     return refused_permission(error) or str(error)
 
 
 def refused_permission(error: BaseException) -> str | None:
-    """The same of a refusal, with its API and code; None for other errors, and where the topic or group is not told.
+    """The missing permission behind a refusal, with API and code; None for other errors, or an unknown topic or group.
 
-    Kafka's own words for it are none at all, or the whole request as the broker prints it.
+    Kafka's own message is empty, or the whole request as the broker prints it.
     """
     if not isinstance(error, Rejected) or error.api not in _NEEDED:
         return None

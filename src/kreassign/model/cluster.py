@@ -1,4 +1,4 @@
-"""A cluster: brokers, log directories, topics and partitions, and their dynamic configuration."""
+"""A cluster: brokers, log directories, topics, partitions and dynamic configuration."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import NamedTuple, Self, overload
 from kreassign.errors import InputError
 from kreassign.model.text import parse_whole, shortened
 
-# A partition and where its copies are.
+# A partition and its copies.
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic; sorts by topic, then number. Printed as `topic-partition`."""
+    """One partition of one topic; sorts by topic, then number. Its text is `topic-partition`."""
 
     topic: str
     partition: int
@@ -26,7 +26,7 @@ class TopicPartition(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        """Read `topic-partition`, the form that `str` writes; topics may hold dashes."""
+        """Parse `topic-partition`, the form that `str` writes; topics may contain dashes."""
         topic, dash, number = text.rpartition("-")
         try:
             return cls(topic, parse_whole(number if dash and topic else ""))
@@ -44,7 +44,7 @@ class TopicPartitionReplica(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The partition of which this is a copy."""
+        """The partition that this copy belongs to."""
         return TopicPartition(self.topic, self.partition)
 
     def __str__(self) -> str:
@@ -56,11 +56,11 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What the cluster's metadata says of a partition.
+    """A partition as in the cluster's metadata.
 
     `replicas` is the full ordered list: during a reassignment the target order followed by the replicas being
-    removed; the first is the preferred leader. `leader` is `NO_LEADER` when there is none. `eligible_leaders`
-    and `last_known_eligible_leaders` (KIP-966) are None where the cluster does not report them.
+    removed; the first is the preferred leader. `leader` is `NO_LEADER` without a leader. `eligible_leaders`
+    and `last_known_eligible_leaders` (KIP-966) are None if the cluster does not report them.
     """
 
     topic_partition: TopicPartition
@@ -84,13 +84,13 @@ class Partition:
 
     @property
     def under_replicated(self) -> bool:
-        """Whether a replica is out of sync. During a move this counts the adding replicas too."""
+        """True if a replica is out of sync. During a move this counts the adding replicas too."""
         return not set(self.replicas) <= set(self.isr)
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic and its partitions, in order of their number."""
+    """A topic and its partitions, ordered by number."""
 
     name: str
     topic_id: str | None
@@ -99,13 +99,13 @@ class Topic:
 
 
 def listed_ids(brokers: Iterable[int]) -> str:
-    """Broker ids as Kafka's tools write them: `1,2,3`."""
+    """Broker ids as in Kafka's tools: `1,2,3`."""
     return ",".join(map(str, brokers))
 
 
-# The copies in a log directory, packed: a broker may have thousands, and a cluster a million.
+# Copies in a log directory, packed: a broker may have thousands, and a cluster a million.
 
-# What arrays call numbers with a sign, of so many bits.
+# Type codes of `array` for signed numbers of 8, 32 and 64 bits.
 _INT8, _INT32, _INT64 = "b", "i", "q"
 
 
@@ -113,7 +113,7 @@ _INT8, _INT32, _INT64 = "b", "i", "q"
 class LogDirReplica:
     """A copy of a partition in one log directory.
 
-    `size_bytes` is what its segments take. `is_future` marks the copy that a move between directories is
+    `size_bytes` is the size of its segments. `is_future` marks the copy that a move between directories is
     building; only for such a copy does `offset_lag` mean anything (records behind the current copy).
     """
 
@@ -124,10 +124,9 @@ class LogDirReplica:
 
 
 class LogDirReplicas(Sequence[LogDirReplica]):
-    """Copies by topic, in columns; each one is made when it is looked at. Equal to any sequence of the same copies.
+    """Copies by topic, in columns; items are created on access. Equal to any sequence of the same copies.
 
-    The copies of `topics[i]` are those from `ends[i]` to `ends[i + 1]` of `partitions`, `sizes_bytes`, `lags` and
-    `is_future`.
+    The copies of `topics[i]` are `ends[i]` to `ends[i + 1]` of `partitions`, `sizes_bytes`, `lags` and `is_future`.
     """
 
     __slots__ = ("ends", "is_future", "lags", "partitions", "sizes_bytes", "topics")
@@ -142,7 +141,7 @@ class LogDirReplicas(Sequence[LogDirReplica]):
 
     @classmethod
     def of(cls, copies: Iterable[LogDirReplica]) -> Self:
-        """Copies one by one, packed."""
+        """Pack single copies."""
         found = cls()
         for copy in copies:
             topic, partition = copy.topic_partition
@@ -150,7 +149,7 @@ class LogDirReplicas(Sequence[LogDirReplica]):
         return found
 
     def add(self, topic: str, copies: Iterable[tuple[int, int, int, bool]]) -> None:
-        """Copies of a topic: partition, size in bytes, lag, and whether it is a future one."""
+        """Add copies of a topic: partition, size in bytes, lag, and whether it is a future copy."""
         for partition, size_bytes, lag, is_future in copies:
             self.partitions.append(partition)
             self.sizes_bytes.append(size_bytes)
@@ -195,7 +194,7 @@ class LogDirReplicas(Sequence[LogDirReplica]):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
-    """A node that clients can talk to. `rack` is None where the broker names none."""
+    """A node that clients can connect to. `rack` is None if the broker has none."""
 
     id: int
     host: str
@@ -210,7 +209,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Which nodes there are, as one of them reports it.
+    """The nodes of a cluster, as one of them reports them.
 
     In KRaft mode `controller_id` is a random live broker that forwards to the controller, not the controller.
     """
@@ -225,7 +224,7 @@ class Cluster:
         return tuple(sorted(broker.id for broker in self.brokers))
 
     def broker(self, broker_id: int) -> Broker | None:
-        """The broker with this id, if the cluster has it."""
+        """The broker with this id, None if the cluster does not list it."""
         return next((broker for broker in self.brokers if broker.id == broker_id), None)
 
 
@@ -234,7 +233,7 @@ class LogDir:
     """One log directory of one broker. An offline one has an `error` and no replicas.
 
     `total_bytes` and `usable_bytes` of the file system are None on brokers before 3.3; `is_cordoned` (KIP-1066)
-    is False where the broker does not report it.
+    is False if the broker does not report it.
     """
 
     path: str
@@ -250,7 +249,7 @@ class LogDir:
     @property
     def topics(self) -> frozenset[str]:
         """The topics of its replicas."""
-        if isinstance(self.replicas, LogDirReplicas):  # a cluster may have a million, which are packed by topic
+        if isinstance(self.replicas, LogDirReplicas):  # a cluster may have a million copies, which are packed by topic
             return frozenset(self.replicas.topics)
         return frozenset(copy.topic_partition.topic for copy in self.replicas)
 
@@ -259,31 +258,31 @@ class LogDir:
 
 
 class ResourceType(IntEnum):
-    """What a configuration belongs to, with Kafka's number for it."""
+    """The type of a configuration's owner, with Kafka's number."""
 
     TOPIC = 2
     BROKER = 4
 
 
 class ConfigResource(NamedTuple):
-    """The owner of configuration: a topic, or a broker by its id in digits; no name stands for all brokers."""
+    """The owner of a configuration: a topic, or a broker by its id in digits; an empty name means all brokers."""
 
     type: ResourceType
     name: str
 
     @classmethod
     def topic(cls, name: str) -> ConfigResource:
-        """The configuration of a topic."""
+        """The owner of a topic's configuration."""
         return cls(ResourceType.TOPIC, name)
 
     @classmethod
     def broker(cls, broker_id: int) -> ConfigResource:
-        """The configuration of one broker."""
+        """The owner of one broker's configuration."""
         return cls(ResourceType.BROKER, str(broker_id))
 
     @classmethod
     def all_brokers(cls) -> ConfigResource:
-        """What holds for every broker that has no value of its own (`--entity-default` of `kafka-configs`)."""
+        """The owner of values for all brokers without a value of their own (`--entity-default` of `kafka-configs`)."""
         return cls(ResourceType.BROKER, "")
 
     def __str__(self) -> str:
@@ -291,7 +290,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, with Kafka's number for it (DescribeConfigs)."""
+    """The source of a value, with Kafka's number (DescribeConfigs)."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC = 1
@@ -316,7 +315,7 @@ class ConfigEntry:
 
 
 class ConfigOperation(IntEnum):
-    """What to do with a key, with Kafka's number for it (KIP-339)."""
+    """The operation on a key, with Kafka's number (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -334,20 +333,20 @@ class ConfigChange:
 
     @classmethod
     def set(cls, name: str, value: str) -> ConfigChange:
-        """Give the key this value."""
+        """Set the key to this value."""
         return cls(ConfigOperation.SET, name, value)
 
     @classmethod
     def delete(cls, name: str) -> ConfigChange:
-        """Take the key back to its default; no error if it has none of its own."""
+        """Reset the key to its default; no error if it has no value of its own."""
         return cls(ConfigOperation.DELETE, name)
 
     @classmethod
     def append(cls, name: str, value: str) -> ConfigChange:
-        """Add to a list."""
+        """Append to a list."""
         return cls(ConfigOperation.APPEND, name, value)
 
     @classmethod
     def subtract(cls, name: str, value: str) -> ConfigChange:
-        """Take out of a list."""
+        """Remove from a list."""
         return cls(ConfigOperation.SUBTRACT, name, value)

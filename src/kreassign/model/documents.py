@@ -1,6 +1,6 @@
-"""Read JSON and TOML strictly: key by key, each with its kind. Unknown keys are refused.
+"""Read JSON and TOML strictly: key by key, each with its type. Unknown keys are refused.
 
-JSON is as its standard has it: without NaN, infinities, numbers that overflow, and half surrogate pairs.
+JSON follows its standard: no NaN, infinities, overflowing numbers, or half surrogate pairs.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any, NoReturn, Self
 from kreassign.errors import InputError
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_amount, shortened
 
-# JSON as its standard has it: without NaN, infinities, numbers that overflow, and half surrogate pairs.
+# Standard JSON: no NaN, infinities, overflowing numbers, or half surrogate pairs.
 #
-# Python's reader takes all of these. None of them is a size, a rate or a name, and each fails later, far from its file.
+# Python's parser accepts all of these. None is a size, a rate or a name, and each fails later, far from its file.
 
-# A JSON value as the standard library reads it.
+# A JSON value as the standard library parses it.
 Json = Any
 
 _MOST_DIGITS = 4_300
-"""Of a number that Python makes of a text; of more it raises what nobody expects."""
+"""The longest integer that Python parses; beyond this it raises an error of its own."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_json(text: str, *, takes_nan: bool = False) -> Json:
-    """Read a document. Raises ValueError, which names the number, or the place of the text, that is refused.
+    """Parse a document. Raises ValueError, which names the refused number, or the position in the text.
 
-    With `takes_nan` what other writers put for a number that is none, such as NaN, is null.
+    With `takes_nan`, NaN and the infinities of other writers become null.
     """
     try:
         constant = _nothing if takes_nan else _refuse
         document = json.loads(text, parse_constant=constant, parse_float=finite, parse_int=_whole)
-        # Only escapes can bring halves in, and most files have none; so most are not walked through.
+        # Only escapes can produce halves, and most files have none: skip the walk through the document.
         if _HALF_ESCAPED.search(text):
             _refuse_halves(document)
     except RecursionError as error:
@@ -47,12 +47,12 @@ def read_json(text: str, *, takes_nan: bool = False) -> Json:
 
 
 def is_half(text: str) -> bool:
-    """Whether a text has half of a surrogate pair, so that it cannot be encoded."""
+    """True if a text has half a surrogate pair, so that it cannot be encoded."""
     return _HALF.search(text) is not None
 
 
 def finite(text: str) -> float:
-    """The number that a text spells; ValueError if it is none, overflows, or is `nan` or `inf`."""
+    """Parse a finite number. Raises ValueError for other text, overflow, `nan` and `inf`."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(f"{shortened(text)} is not a finite number")
@@ -92,12 +92,12 @@ def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:
                 yield from _texts(one, f"{place}.{name}")
 
 
-# TOML that cannot be read, as one error: also where Python's reader raises others. Pure. `nan` and `inf` are numbers in
-# TOML: a caller that takes a number checks that it is finite, and names its key.
+# Report unreadable TOML as one kind of error, also where Python's parser raises others. Pure. `nan` and `inf` are
+# numbers in TOML: a caller that takes a number checks that it is finite, and names its key.
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Read a document. Raises ValueError with what is wrong, mostly with its line and column."""
+    """Parse a document. Raises ValueError with the problem, mostly with line and column."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -117,8 +117,8 @@ _TEXT = "a text without the character U+0000, which no name and no path has"
 class KeyedTable:
     """One table of TOML, or one object of JSON.
 
-    Keys are taken one after the other; a default of None means that the key must be there. Every error is an
-    InputError that names the file, the table, the key, what was found, and what is allowed.
+    Keys are taken one by one; a default of None means that the key is required. Every error is an
+    InputError that names the file, the table, the key, the value found, and the allowed ones.
     """
 
     def __init__(self, where: str, values: Mapping[str, object]) -> None:
@@ -128,7 +128,7 @@ class KeyedTable:
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Self:
-        """The top of a file; `name` is what errors call it."""
+        """The top table of a file; `name` is used in errors."""
         try:
             return cls(name, read_toml(text))
         except ValueError as error:
@@ -136,7 +136,7 @@ class KeyedTable:
 
     @classmethod
     def from_json(cls, text: str, name: str) -> Self:
-        """The top of a file; `name` is what errors call it."""
+        """The top object of a file; `name` is used in errors."""
         try:
             found = read_json(text)
         except ValueError as error:
@@ -147,7 +147,7 @@ class KeyedTable:
 
     @contextmanager
     def taken_whole(self) -> Iterator[Self]:
-        """Take the keys within this block; a key that is still there at its end is refused."""
+        """Take all keys within the block; keys left at its end are refused."""
         with self.naming_errors():
             yield self
         strangers = [key for key in self._values if key not in self._asked]
@@ -156,43 +156,43 @@ class KeyedTable:
 
     @contextmanager
     def naming_errors(self) -> Iterator[None]:
-        """Say where in the file it was that something refused what it was given."""
+        """Add the place in the file to errors raised within the block."""
         try:
             yield
         except InputError as error:
             raise error if str(error).startswith(self.where) else self._error(str(error)) from error
 
     def has(self, key: str) -> bool:
-        """Whether the key is there."""
+        """True if the key is present."""
         self._asked.add(key)
         return key in self._values
 
     # One value
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text."""
+        """Take a text."""
         found: str = self._value(key, str, default, _TEXT)
         return found if _is_sound(found) else self._refuse(key, found, _TEXT)
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Yes or no."""
+        """Take a boolean."""
         found: bool = self._value(key, bool, default, "true or false")
         return found
 
     def whole(self, key: str, default: int | None = None, *, least: int = 0, most: int = LARGEST_AMOUNT) -> int:
-        """A whole number from `least` to `most`."""
+        """Take a whole number from `least` to `most`."""
         allowed = f"a whole number of at least {least}" + ("" if most == LARGEST_AMOUNT else f" and at most {most}")
         found: int = self._value(key, int, default, allowed)
         return found if least <= found <= most else self._refuse(key, found, allowed)
 
     def number(self, key: str, default: float | None = None, *, most: float = LARGEST_NUMBER) -> float:
-        """A number from 0 to `most`."""
+        """Take a number from 0 to `most`."""
         allowed = "a number of at least 0" + (f" and at most {most:g}" if most != LARGEST_NUMBER else "")
         found = self._value(key, (int, float), default, allowed)
         return float(found) if 0 <= found <= most else self._refuse(key, found, allowed)
 
     def amount(self, key: str, default: int | None = None, *, least: int = 0) -> int:
-        """Bytes or bytes per second, at least `least`: a whole number, or a text such as `20MB/s`."""
+        """Take bytes or bytes per second, at least `least`: a whole number, or a text such as `20MB/s`."""
         allowed = "an amount such as 20MB/s, 1.5 GB or 1000000" + (f", at least {least}" if least else "")
         found = self._value(key, (int, str), default, allowed)
         try:
@@ -204,37 +204,37 @@ class KeyedTable:
     # Many values
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts; empty where the key is not there."""
+        """Take a list of texts; empty without the key."""
         found: tuple[str, ...] = self._list(key, str, "a list of texts")
         return found if all(map(_is_sound, found)) else self._refuse(key, found, f"a list, each {_TEXT}")
 
     def wholes(self, key: str, *, least: int = 0, most: int = LARGEST_ID) -> tuple[int, ...]:
-        """A list of whole numbers from `least` to `most`; empty where the key is not there."""
+        """Take a list of whole numbers from `least` to `most`; empty without the key."""
         found: tuple[int, ...] = self._list(key, int, "a list of whole numbers")
         is_fit = all(least <= one <= most for one in found)
         return found if is_fit else self._refuse(key, found, f"a list of whole numbers from {least} to {most}")
 
     def text_map(self, key: str) -> dict[str, str]:
-        """A table whose values are texts; empty where it is not there."""
+        """Take a table of texts; empty without the key."""
         allowed = 'a table of texts such as { "retention.bytes" = "1000000" }'
         found: dict[str, str] = self._value(key, dict, {}, allowed)
         is_fit = all(isinstance(text, str) and _is_sound(text) for item in found.items() for text in item)
         return found if is_fit else self._refuse(key, found, allowed)
 
     def table(self, key: str) -> KeyedTable:
-        """A table within this one; it may be empty."""
+        """Take a nested table; empty without the key."""
         return KeyedTable(f"{self.where}: [{key}]", self._value(key, dict, {}, "a table"))
 
     def tables(self, key: str) -> tuple[KeyedTable, ...]:
-        """A list of tables; empty where it is not there."""
+        """Take a list of tables; empty without the key."""
         found = self._list(key, dict, f"tables, each beginning with [[{key}]]")
         return tuple(KeyedTable(f"{self.where}: [[{key}]] {place}", each) for place, each in enumerate(found, start=1))
 
     def raw_tables(self, key: str) -> tuple[Mapping[str, object] | str, ...]:
-        """A list of tables as they are, or of texts instead, for others to judge; empty where it is not there."""
+        """Take a list of tables, or of texts, unparsed for the caller; empty without the key."""
         return self._list(key, (dict, str), f"tables, each beginning with [[{key}]], or texts")
 
-    # How
+    # Helpers
 
     def _value(self, key: str, kinds: type | tuple[type, ...], default: object, allowed: str) -> Any:
         self._asked.add(key)
@@ -259,5 +259,5 @@ def _is_sound(text: str) -> bool:
 
 
 def _is(found: object, kinds: type | tuple[type, ...]) -> bool:
-    # In Python a truth value is a whole number too.
+    # In Python a boolean is an integer too.
     return isinstance(found, kinds) and (kinds is bool or not isinstance(found, bool))

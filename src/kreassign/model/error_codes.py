@@ -1,8 +1,8 @@
-"""Kafka's error codes: number, name, the Java client's exception and the text shown when the wire carries none.
+"""Kafka's error codes: number, name, the Java client's exception and the default text of an error without a message.
 
-`error_codes.json` has all of Kafka 4.3's, as its class `org.apache.kafka.common.protocol.Errors` has them, because
+`error_codes.json` has all codes of Kafka 4.3's class `org.apache.kafka.common.protocol.Errors`, because
 operators search for the names and scripts match the texts. It is read when the first name or text is needed. The
-constants are the codes that some module of kreassign asks for.
+constants are the codes that kreassign's modules compare with.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ErrorCode:
 
 
 def error_code(code: int) -> ErrorCode:
-    """What this number means. A number of a later Kafka is a server error that keeps its number in name and text."""
+    """The code of this number. Codes of a later Kafka are server errors with the number in name and text."""
     return error_codes().get(code) or ErrorCode(
         code,
         f"UNKNOWN_ERROR_CODE_{code}",
@@ -107,11 +107,11 @@ def error_code(code: int) -> ErrorCode:
 @cache
 def error_codes() -> dict[int, ErrorCode]:
     """All codes, by number."""
-    # By its path: importlib.resources loads twenty modules, and the command line starts quicker without them.
+    # Read by path: importlib.resources imports twenty modules, and the command line starts faster without them.
     content = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
     return {row["code"]: ErrorCode(**row) for row in json.loads(content)}
 
 
 def has_code(error: BaseException, *codes: int) -> bool:
-    """Whether an error is Kafka's refusal with one of these codes."""
+    """True if an error is Kafka's refusal with one of these codes."""
     return isinstance(error, Rejected) and error.code in codes

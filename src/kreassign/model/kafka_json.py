@@ -1,6 +1,6 @@
-"""JSON as Kafka's tools read it: values and their kinds, with Kafka's (and Jackson's) words for what is wrong.
+"""JSON as Kafka's tools parse it: values and their types, with Kafka's (and Jackson's) error messages.
 
-Anything after the closing brace is ignored, as there.
+Text after the closing brace is ignored, as there.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 from kreassign.errors import MalformedPlan
 from kreassign.model.documents import is_half
 
-# The message of Jackson, the JSON parser of Kafka's tools, about a text that is not JSON. Reading is left to the
-# standard library. Only a text that it refuses is scanned again, slowly, for the sentence and the place that operators
-# know. What is odd inside a number is told in fewer words than there; columns count characters from 1.
+# The error message of Jackson, the JSON parser of Kafka's tools, about a text that is not JSON. The standard
+# library parses. Only a text that it refuses is scanned again, slowly, for the sentence and the position that operators
+# know. Errors inside a number get shorter messages than Jackson's; columns count characters from 1.
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
 _SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {line}, column: {column}]"
@@ -37,7 +37,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def explain(text: str) -> str | None:
-    """Jackson's message about the first fault of `text`, with the place on a second line; None if it finds none."""
+    """Jackson's message about the first error in `text`, with the position on a second line; None if there is none."""
     try:
         _Scan(text).document()
     except _JacksonError as fault:
@@ -46,7 +46,7 @@ def explain(text: str) -> str | None:
 
 
 def quote(value: Any) -> str:
-    """A JSON value as Jackson prints it: compact, with doubles in Java's notation."""
+    """Format a JSON value like Jackson: compact, with doubles in Java's notation."""
     if isinstance(value, float):
         return _java_double(value)
     if isinstance(value, list):
@@ -67,20 +67,20 @@ def _java_double(number: float) -> str:
 
 
 class _JacksonError(Exception):
-    """The first thing that Jackson would trip over."""
+    """The first error that Jackson would report."""
 
 
 class _Scan:
-    """One pass over a text; faults are raised as `_JacksonError`."""
+    """One pass over a text; errors are raised as `_JacksonError`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._open: list[tuple[str, int]] = []  # brackets not closed yet, with their places
+        self._open: list[tuple[str, int]] = []  # open brackets with their positions
         self._just_opened = False
 
     def document(self) -> None:
-        """Read one value; what follows it is nobody's business."""
+        """Read one value; text after it is ignored."""
         self._value()
         while self._open:
             bracket, start = self._open[-1]
@@ -200,7 +200,7 @@ class _Scan:
             self._unexpected("Expected space separating root-level values")
 
     def _token(self, unfinished: str | None = None) -> str:
-        """The next character that is no blank; the end of the text is a fault."""
+        """The next character that is no blank; the end of the text is an error."""
         while self._text[self._at : self._at + 1].strip(_BLANKS) == "":
             if self._at == len(self._text):
                 self._end(unfinished or f" within/between {_NAMES[self._open[-1][0]]} entries")
@@ -239,22 +239,22 @@ def _shown_character(character: str) -> str:
     return f"'{character}' (code {code})" if code < 0x100 else f"'{character}' (code {code} / 0x{code:x})"
 
 
-# Values by their kinds.
+# Values by type.
 
-# A JSON value as the standard library reads it; every use checks its type first.
+# A JSON value as the standard library parses it; every use checks its type first.
 Json = Any
 
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """Stands for a text of blanks, which Jackson reads as no value rather than as an error."""
+    """Stands for a blank text, which Jackson reads as a missing value and not as an error."""
 
 
 _MISSING = _Missing()
 
 
 def decode(text: str) -> Json:
-    """The value that a text begins with; `MalformedPlan` with Jackson's words if it is none."""
+    """Parse the value at the beginning of a text; raises `MalformedPlan` with Jackson's message."""
     if not text:
         raise MalformedPlan("The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]")
     start = len(text) - len(text.lstrip(" \t\r\n"))
@@ -265,7 +265,7 @@ def decode(text: str) -> Json:
     except (ValueError, RecursionError) as error:
         raise MalformedPlan(explain(text) or f"{error}") from error
     if not isinstance(value, dict | list | str) and (problem := explain(text)):
-        raise MalformedPlan(problem)  # a bare number must be followed by a blank, which only the slow scan looks at
+        raise MalformedPlan(problem)  # a blank must follow a bare number, which only the slow scan checks
     return value
 
 
@@ -277,44 +277,44 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def field(fields: dict[str, Json], name: str) -> Json:
-    """A field that has to be there."""
+    """A required field."""
     if name not in fields:
         raise MalformedPlan(f"No such field exists: `{name}`")
     return fields[name]
 
 
 def json_object(value: Json) -> dict[str, Json]:
-    """The value, which has to be an object."""
+    """Check that the value is an object."""
     if isinstance(value, dict):
         return value
     raise MalformedPlan(f"Expected JSON object, received {_shown(value)}")
 
 
 def array(value: Json) -> list[Json]:
-    """The value, which has to be an array of anything."""
+    """Check that the value is an array of any values."""
     if isinstance(value, list):
         return value
     raise MalformedPlan(f"Expected JSON array, received {_shown(value)}")
 
 
 def json_list(value: Json) -> list[Json]:
-    """The value, which has to be an array of values of one kind: as `array`, with other words."""
+    """Check that the value is an array of values of one type: like `array`, with another message."""
     if isinstance(value, list):
         return value
     raise MalformedPlan(f"Expected `JSON array` value, received {_shown(value)}")
 
 
 def string(value: Json) -> str:
-    """The value, which has to be a text."""
+    """Check that the value is a string."""
     if not isinstance(value, str):
         raise MalformedPlan(f"Expected `String` value, received {_shown(value)}")
-    if is_half(value):  # Java takes it, and then sends a question mark in its place
+    if is_half(value):  # Java accepts it, and later sends a question mark instead
         raise MalformedPlan(f"{value!r} has half of a surrogate pair, which no name or path can have")
     return value
 
 
 def integer(value: Json, kind: str = "Integer") -> int:
-    """The value, which has to be a number of 32 bits; `kind` is what the refusal calls it."""
+    """Check that the value is a number of 32 bits; `kind` is its name in the message."""
     if type(value) is int and -(2**31) <= value < 2**31:
         return value
     raise MalformedPlan(f"Expected `{kind}` value, received {_shown(value)}")

@@ -1,4 +1,4 @@
-"""Loads: what the tables of a load say of a cluster, and how far a plan can rely on them.
+"""Loads: figures of a cluster from the tables of a load, and how far a plan can rely on them.
 
 Sizes are bytes, rates bytes per second before replication. An unknown figure is None.
 """
@@ -13,15 +13,15 @@ from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
 from kreassign.model.text import shortened
 
-# A cluster in a few figures.
+# Key figures of a cluster.
 
 HOT = 3.0
-"""A partition is hot when it gets more than so many times the mean of its topic."""
+"""A partition is hot if its rate exceeds this multiple of its topic's mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
-    """One partition; `doubt` says why there is not enough data to plan with, None if there is."""
+    """One partition; `doubt` says why its data is not enough to plan with, None if it is enough."""
 
     topic: str
     partition: int
@@ -40,7 +40,7 @@ class PartitionLoad:
 
 @dataclass(frozen=True, slots=True)
 class TopicLoad:
-    """One topic: its size and rate are sums of the partitions that are known, `known_count` those with a rate."""
+    """One topic: size and rate are sums over known partitions, `known_count` is the number with a rate."""
 
     topic: str
     partition_count: int
@@ -51,7 +51,7 @@ class TopicLoad:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A forecast with its 95% interval; of several partitions the sums, as if all of them erred alike."""
+    """A forecast with its 95% interval; for several partitions sums, as if all erred in the same direction."""
 
     value: float
     low: float
@@ -60,7 +60,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class LoadTotals:
-    """A cluster as a whole; sums are of what is known, `known_rate_count` partitions have a rate.
+    """Totals of a cluster; sums are over known figures, `known_rate_count` partitions have a rate.
 
     `size_bytes` counts each partition once, `replica_bytes` every replica. `recent_write_bytes_per_s` is of the last
     seven days.
@@ -78,7 +78,7 @@ class LoadTotals:
 
 @dataclass(frozen=True, slots=True)
 class LoadBefore:
-    """The load before the one that is shown: its number, when it was begun, ms since the epoch, and its totals."""
+    """The load before the shown one: its number, its begin in ms since the epoch, and its totals."""
 
     load_number: int
     load_ms: int
@@ -87,7 +87,7 @@ class LoadBefore:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The forecast of a whole cluster; None of what is known of no partition."""
+    """The forecast of a whole cluster; None for figures that are unknown for all partitions."""
 
     horizon_days: float
     size_bytes: Expected | None
@@ -96,9 +96,9 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """The partitions whose data is not enough, those of most weight first: how many, and their shares of the cluster.
+    """Partitions without enough data, most weight first: their number, and their shares of the cluster.
 
-    `first` are some of them. A share is None where the cluster's total is 0 or unknown.
+    `first` has some of them. A share is None if the cluster's total is 0 or unknown.
     """
 
     count: int
@@ -108,28 +108,28 @@ class Doubtful:
 
 
 COMPLETE = 0.9
-"""A window is complete when so much of it was measured."""
+"""A window is complete if at least this share of it was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """An hour, by its start in ms since the epoch, and which part of it was measured: the mean of all partitions."""
+    """An hour, by its start in ms since the epoch, and its measured share: the mean over all partitions."""
 
     hour_ms: int
     measured_share: float
 
     @property
     def is_complete(self) -> bool:
-        """Whether so much was measured that it stands for the hour."""
+        """True if enough was measured to represent the hour."""
         return self.measured_share >= COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredBroker:
-    """What a broker measured of itself, means of its hours and the busiest one, and what it can hold.
+    """A broker's own measurements, means over its hours and the busiest hour, and its capacity.
 
-    `cpu_share` is of all its processors; `cpu_capacity_bytes_per_s` are the bytes in and out at which they would be
-    used up. `replication_out_ratio` is what it sent to followers over what the load expects: 1 where both agree.
+    `cpu_share` is of all its processors; `cpu_capacity_bytes_per_s` are the bytes in and out at which they are
+    used up. `replication_out_ratio` is bytes sent to followers over the load's expectation: 1 if both agree.
     """
 
     broker: int
@@ -148,12 +148,12 @@ class MeasuredBroker:
 
 @dataclass(frozen=True, slots=True)
 class LoadSummary:
-    """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
+    """The figures of a load for one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
-    `taken_ms` is when the snapshot was begun, `load_ms` when the load was, ms since the epoch. `before` is the load
-    before it; None where there is none, or its tables are gone. `load_number` counts finished loads from 1.
-    `windows` are the hours of the last day, oldest first. Of `measured_broker_count` brokers that measured themselves
-    `measured_brokers` are some, those with most to do first.
+    `taken_ms` is the begin of the snapshot, `load_ms` that of the load, ms since the epoch. `before` is the previous
+    load; None without one, or if its tables are gone. `load_number` counts finished loads from 1.
+    `windows` are the hours of the last day, oldest first. `measured_brokers` are some of the `measured_broker_count`
+    brokers with measurements of their own, the busiest first.
     """
 
     cluster_id: str
@@ -178,7 +178,7 @@ class LoadSummary:
 
 @dataclass(frozen=True, slots=True)
 class DailyCurve:
-    """Mean write rate by hour of the day (UTC), 24 of them; None for hours in which nothing was measured."""
+    """Mean write rate by hour of the day (UTC), 24 of them; None for hours without measurements."""
 
     name: str
     hours: tuple[float | None, ...]
@@ -186,9 +186,9 @@ class DailyCurve:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Mean write rate of whole days, and what is expected.
+    """Mean write rate of whole days, and the forecast.
 
-    `days` are (days before the last measured hour, rate), oldest first; `now` is the rate from which the forecast
+    `days` are (days before the last measured hour, rate), oldest first; `now` is the rate at which the forecast
     begins.
     """
 
@@ -201,7 +201,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class TopicSkew:
-    """How unevenly a topic is used: a row of table `skew`."""
+    """Unevenness of a topic's use: a row of table `skew`."""
 
     topic: str
     partition_count: int
@@ -216,7 +216,7 @@ class TopicSkew:
 
 @dataclass(frozen=True, slots=True)
 class LoadCharts:
-    """What a page shows of one cluster besides its summary."""
+    """Charts of one cluster on a page, besides its summary."""
 
     brokers: tuple[DailyCurve, ...]
     partitions: tuple[DailyCurve, ...]
@@ -225,10 +225,10 @@ class LoadCharts:
     skew: tuple[TopicSkew, ...]
 
 
-# The basis of a plan's loads: which were doubtful, why, which prior took their place, and how old they are.
+# The basis of a plan's loads: doubtful loads, the reasons, the priors in their place, and the age of the loads.
 #
-# A load is *doubtful* where `kreassign load` does not call it `enough`, or where the rate that was asked for is
-# unknown. The planner gets a prior for it, never a silent 0. `PRIORS` are the words for where a prior comes from:
+# A load is *doubtful* if `kreassign load` does not call it `enough`, or if the requested rate is unknown. The planner
+# gets a prior for it, never a silent 0. `PRIORS` are the words for the source of a prior:
 #
 #     topic      the median rate of the partitions of its topic whose loads are enough
 #     measured   its own rate although it is doubtful, unless no partition with enough load has so large a one
@@ -237,19 +237,19 @@ class LoadCharts:
 
 PRIORS = ("topic", "measured", "size", "unknown")
 MOST_NAMED = 100
-"""How many doubtful loads are kept by name; all are counted."""
+"""Number of doubtful loads kept by name; all are counted."""
 _SHOWN = 3
 
 MEASURED_S = 5.0
-"""For how long a cluster is watched, unless somebody says otherwise."""
+"""Default time for measuring a cluster."""
 
 LEAST_MEASURED_S = 60.0
-"""Rates that were measured for less are a glimpse: good to try a plan, not for one that nobody looks at."""
+"""Rates measured for less are a glimpse: good for trying a plan, not for an unattended one."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulLoad:
-    """A partition whose rate is doubtful: why, and the rate that was taken in its place, from which prior."""
+    """A partition with a doubtful rate: the reason, and the rate used instead, with its prior."""
 
     topic_partition: TopicPartition
     reason: str
@@ -262,7 +262,7 @@ class DoubtfulLoad:
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulShare:
-    """What of a broker's present replicas is doubtful: their count, and which part of its writes and of its bytes."""
+    """The doubtful part of a broker's present replicas: their number, and their share of its writes and bytes."""
 
     broker: int
     replicas: int
@@ -272,11 +272,11 @@ class DoubtfulShare:
 
 @dataclass(frozen=True, slots=True)
 class ForecastBasis:
-    """How sure the forecast is that a plan was made by.
+    """The accuracy of the forecast behind a plan.
 
     `low_ratio` and `high_ratio` are the ends of the 95% interval of the rate over the forecast, medians of the
-    partitions; None where nothing is written. Of the backtest: how many partitions, their median error (a share of the
-    larger rate), how many of them were in the interval; None without any.
+    partitions; None where nothing is written. Of the backtest: number of partitions, their median error (a share of the
+    larger rate), and the number within the interval; None without a backtest.
     """
 
     horizon_days: float
@@ -289,14 +289,14 @@ class ForecastBasis:
 
 @dataclass(frozen=True, slots=True)
 class LoadBasis:
-    """What the loads of a plan rest on.
+    """The basis of a plan's loads.
 
-    `source` is the load of the tables that was planned by (`mean`, `p95` …), `snapshot` for rates of a snapshot file,
-    or `cluster` for rates that were measured for this plan, for `measured_for_s` seconds. `taken_ms` is when the
-    snapshot was begun; `last_hour_ms` the start of the last hour that samples measured, None where there are none.
+    `source` is the statistic of the tables that was used (`mean`, `p95` …), `snapshot` for rates of a snapshot file,
+    or `cluster` for rates measured for this plan, for `measured_for_s` seconds. `taken_ms` is the begin of the
+    snapshot; `last_hour_ms` the start of the last hour measured by samples, None without any.
     `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
-    `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. Of `assumed_reads`
-    partitions nobody measured what consumers read: it is taken to be `reads_per_write` times what is written.
+    `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. For `assumed_reads`
+    partitions the consumers' reads were not measured: they are assumed to be `reads_per_write` times the writes.
     """
 
     source: str
@@ -315,27 +315,27 @@ class LoadBasis:
 
     @property
     def doubtful_count(self) -> int:
-        """How many partitions have a doubtful load."""
+        """Number of partitions with a doubtful load."""
         return sum(self.reasons.values())
 
     @property
     def measured_ms(self) -> int:
-        """Since when nothing was measured any more."""
+        """Time of the last measurement, ms since the epoch."""
         return self.taken_ms if self.last_hour_ms is None else self.last_hour_ms
 
     @property
     def is_glimpse(self) -> bool:
-        """Whether the rates were measured for this plan, for seconds only."""
+        """True if the rates were measured for this plan, for seconds only."""
         return self.measured_for_s is not None and self.measured_for_s < LEAST_MEASURED_S
 
     def is_stale(self, now_ms: int, oldest_s: float | None) -> bool:
-        """Whether nothing was measured for longer than that; None for any time."""
+        """True if the last measurement is older than `oldest_s`; None allows any age."""
         return oldest_s is not None and now_ms - self.measured_ms > oldest_s * 1000
 
     def require(self, now_ms: int, oldest_s: float | None = None) -> None:
-        """Raise InputError, with what to do.
+        """Raise InputError, with what to do, if the loads cannot be relied on.
 
-        If loads are doubtful, unknown, older than `oldest_s` seconds, or were measured for seconds only.
+        That is if they are doubtful, unknown, older than `oldest_s` seconds, or were measured for seconds only.
         """
         remedy = _REMEDY.get(self.source, _REMEDY["tables"])
         if self.is_stale(now_ms, oldest_s):
@@ -370,7 +370,7 @@ _REMEDY = {
 
 @dataclass(frozen=True, slots=True)
 class ReasonCount:
-    """How many rows of a table were treated in one way for one reason; of a skipped file 1."""
+    """Number of rows of a table with one treatment for one reason; a skipped file counts 1."""
 
     table_name: str
     treatment: str
@@ -380,18 +380,18 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class LoadAccount:
-    """One load: when it was begun, rows by table and treatment (every treatment has a count), and the reasons."""
+    """One load: its begin, rows by table and treatment (every treatment has a count), and the reasons."""
 
     load_ms: int
     tables: Mapping[str, Mapping[str, int]]
     reasons: tuple[ReasonCount, ...]
 
     def count(self, treatment: str) -> int:
-        """Rows of all tables that were treated so."""
+        """Rows of all tables with this treatment."""
         return sum(counts[treatment] for counts in self.tables.values())
 
 
-# A load by its time or its number.
+# Select a load by its time or number.
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,11 +405,11 @@ class LoadNumber:
 
 
 AsOf = int | LoadNumber
-"""A time, ms since the epoch: the last load that had begun by then. Or a number: that load."""
+"""A time in ms since the epoch, for the last load that had begun by then; or the number of a load."""
 
 
-# The CPU cost of bytes, in proportion to each other. Kafka does not measure CPU per partition. The shares are those
-# that Cruise Control ships for its linear model: of the CPU of a broker that takes as many bytes in as a leader as it
+# CPU cost of bytes, relative to each other. Kafka does not measure CPU per partition. The shares are the defaults
+# of Cruise Control's linear model: shares of the CPU of a broker that receives as many bytes as a leader as it
 # sends and as it copies as a follower.
 
 CPU_PER_WRITE = 0.7
@@ -417,7 +417,7 @@ CPU_PER_READ = 0.15
 CPU_PER_COPY = 0.15
 
 
-# Where Spark runs, and with which settings, for every command that uses it.
+# Where Spark runs, and its settings, for every command that uses it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,9 +431,9 @@ class SparkOptions:
 LOCAL_SPARK = SparkOptions()
 
 SPARK_LOG = "spark.log"
-"""The name of the file beside the tables to which Spark logs."""
+"""Name of Spark's log file beside the tables."""
 
 
 def spark_log(data: Path | str | None) -> Path:
-    """The file to which Spark logs: in `data`, or in the working directory if data has an address or there is none."""
+    """Spark's log file: in `data`, or in the working directory if `data` is an address or None."""
     return (data if isinstance(data, Path) else Path()) / SPARK_LOG

@@ -1,4 +1,4 @@
-"""Where partitions are declared to be, and how the cluster differs from that, partition by partition."""
+"""Declared placement of partitions, and its differences from the cluster, partition by partition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRY = json.JSONEncoder(ensure_ascii=False)
 
 
 class DriftKind(StrEnum):
-    """In what a partition differs, the gravest first."""
+    """Kinds of differences, the gravest first."""
 
     MISSING = "missing"
     UNDECLARED = "undeclared"
@@ -26,9 +26,9 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where the cluster has a partition: while it is being reassigned, where it goes, and who is `leaving`.
+    """Placement of a partition in the cluster: during a reassignment its target, and the replicas `leaving`.
 
-    `log_dirs` is by broker, as far as it is known.
+    `log_dirs` is by broker, as far as known.
     """
 
     replicas: tuple[int, ...]
@@ -39,7 +39,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One partition that is not as declared. `declared` or `found` is None where there is nothing of it."""
+    """A partition that differs from its declaration. `declared` or `found` is None if it exists on one side only."""
 
     topic_partition: TopicPartition
     kind: DriftKind
@@ -52,9 +52,9 @@ class Drift:
 
 
 def drifts(declared: Plan, placed: Mapping[TopicPartition, Placed]) -> tuple[Drift, ...]:
-    """Every declared partition that the cluster has elsewhere or not at all, and every other one of the same topics.
+    """Declared partitions that the cluster has elsewhere or not at all, and undeclared partitions of the same topics.
 
-    Topics that are not declared at all are no matter of a declaration. Sorted by topic and number.
+    Topics without any declaration do not count. Sorted by topic and number.
     """
     entries = {entry.topic_partition: entry for entry in declared.assignments}
     found = [drift for name, entry in entries.items() if (drift := _drift(entry, placed.get(name))) is not None]
@@ -67,12 +67,12 @@ def drifts(declared: Plan, placed: Mapping[TopicPartition, Placed]) -> tuple[Dri
 
 
 def undeclared_topics(declared: Plan, topics: Iterable[str]) -> tuple[str, ...]:
-    """The topics of a cluster of which nothing is declared, sorted."""
+    """Topics of a cluster without any declaration, sorted."""
     return tuple(sorted(set(topics) - set(declared.topics)))
 
 
 def format_placement(placed: Mapping[TopicPartition, Placed]) -> str:
-    """Kafka's reassignment JSON with one partition a line, so that a change of one is a change of one line."""
+    """Format Kafka's reassignment JSON with one partition per line, so that each change shows as one changed line."""
     entries = ",\n".join(
         _ENTRY.encode({"topic": name.topic, "partition": name.partition, "replicas": placed[name].replicas})
         for name in sorted(placed, key=partition_order)

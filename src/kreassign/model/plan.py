@@ -1,7 +1,7 @@
-"""Plans: where partitions shall go, and Kafka's JSON files: reassignments, topics, elections (text ↔ model).
+"""Plans: target replicas of partitions, and Kafka's JSON files: reassignments, topics, elections (text ↔ model).
 
-Errors in a text are worded as in Kafka's own tool (and Jackson, the parser behind it), because that is what
-operators search for. Unknown fields and anything after the closing brace are ignored, as there.
+Errors in a text are worded as in Kafka's own tool (and Jackson, its parser), because operators
+search for those words. Unknown fields and text after the closing brace are ignored, as there.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _UTF_16 = "utf-16-be"
 class PartitionAssignment:
     """The target replica list of one partition, in order; the first broker is the preferred leader.
 
-    `log_dirs` names one directory per replica: an absolute path on that broker, or `ANY_LOG_DIR` where the broker
-    may choose. Left out, every replica may go anywhere.
+    `log_dirs` has one directory per replica: an absolute path on that broker, or `ANY_LOG_DIR` where the broker
+    may choose. Empty, every replica may go anywhere.
     """
 
     topic_partition: TopicPartition
@@ -40,16 +40,16 @@ class PartitionAssignment:
 
     @property
     def duplicate_replicas(self) -> tuple[int, ...]:
-        """Brokers named more than once, in order of their first mention."""
+        """Brokers listed more than once, in order of their first mention."""
         return tuple(broker for broker, times in Counter(self.replicas).items() if times > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Target replica lists of many partitions, in the order in which they were written down.
+    """Target replica lists of many partitions, in the order of their source.
 
-    A plan read from a file may name a partition twice; whoever executes it has to refuse that, whoever only
-    looks at it takes the last mention, as Kafka's tool does.
+    A plan read from a file may list a partition twice: executing it must be refused, and displaying it
+    takes the last mention, as Kafka's tool does.
     """
 
     assignments: tuple[PartitionAssignment, ...] = ()
@@ -64,7 +64,7 @@ class Plan:
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Every broker named in a replica list, ascending."""
+        """Every broker in a replica list, ascending."""
         return tuple(sorted({broker for assignment in self.assignments for broker in assignment.replicas}))
 
     @property
@@ -74,7 +74,7 @@ class Plan:
 
     @property
     def log_dirs(self) -> dict[TopicPartitionReplica, str]:
-        """The directory per replica that has one; the last mention of a replica counts."""
+        """The directory by replica, for replicas with one; the last mention of a replica counts."""
         return {
             TopicPartitionReplica(broker, *assignment.topic_partition): log_dir
             for assignment in self.assignments
@@ -84,7 +84,7 @@ class Plan:
 
     @property
     def duplicate_partitions(self) -> tuple[TopicPartition, ...]:
-        """Partitions named more than once, in order of their first mention."""
+        """Partitions listed more than once, in order of their first mention."""
         times = Counter(assignment.topic_partition for assignment in self.assignments)
         return tuple(partition for partition, count in times.items() if count > 1)
 
@@ -99,7 +99,7 @@ def check_log_dirs(partition: TopicPartition, replicas: tuple[int, ...], log_dir
 
 
 def utf16_order(text: str) -> bytes:
-    """Sort key that puts strings in the order of their UTF-16 code units, which is Java's."""
+    """Sort key that orders strings by UTF-16 code units, as Java does."""
     return text.encode(_UTF_16, "surrogatepass")
 
 
@@ -119,7 +119,7 @@ _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def parse_plan(text: str) -> Plan:
-    """Read a reassignment file: every entry in its order, duplicates too.
+    """Parse a reassignment file: every entry in its order, duplicates too.
 
     Raises `MalformedPlan`, or `InputError` for directories that do not match the replicas.
     """
@@ -130,7 +130,7 @@ def parse_plan(text: str) -> Plan:
 
 
 def format_plan(plan: Plan) -> str:
-    """Write a reassignment file: compact, sorted by topic and partition, a directory for every replica."""
+    """Format a reassignment file: compact, sorted by topic and partition, a directory for every replica."""
     assignments = sorted(plan.assignments, key=lambda assignment: partition_order(assignment.topic_partition))
     partitions = [
         {
@@ -145,9 +145,9 @@ def format_plan(plan: Plan) -> str:
 
 
 def parse_topics(text: str) -> tuple[str, ...]:
-    """Read a topics file: the names in their order, duplicates too.
+    """Parse a topics file: the names in their order, duplicates too.
 
-    Raises `MalformedPlan`; for text that is not JSON its words are not the parser's, unlike for a plan.
+    Raises `MalformedPlan`; for text that is not JSON the message is not the parser's, unlike for a plan.
     """
     try:
         decoded = decode(text)
@@ -174,14 +174,14 @@ def _assignment(fields: dict[str, Json]) -> PartitionAssignment:
     return PartitionAssignment(partition, replicas, log_dirs)
 
 
-# Files that name partitions for a leader election.
+# Files of partitions for a leader election.
 
 
 def parse_election(text: str, *, integer_name: str = "Integer", missing: str, empty: str) -> tuple[TopicPartition, ...]:
-    """The partitions of an election file in their order; none of them twice, or it is `MalformedPlan`.
+    """The partitions of an election file in their order; raises `MalformedPlan` for duplicates.
 
-    `missing` is what is said of a file without partitions, `empty` what is said of one that is no JSON;
-    `integer_name` is how a number is called where something else stands.
+    `missing` is the message for a file without partitions, `empty` the one for a text that is not JSON;
+    `integer_name` is the name of a number in the message about another type.
     """
     if not text:
         raise MalformedPlan(empty)
@@ -200,5 +200,5 @@ def parse_election(text: str, *, integer_name: str = "Integer", missing: str, em
 
 
 def duplicates(partitions: tuple[TopicPartition, ...]) -> tuple[TopicPartition, ...]:
-    """Those that are named more than once, sorted."""
+    """Partitions listed more than once, sorted."""
     return tuple(sorted(key for key, count in Counter(partitions).items() if count > 1))

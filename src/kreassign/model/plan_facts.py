@@ -1,6 +1,6 @@
-"""The facts about a plan besides its replica lists: the values behind the facts file of a plan.
+"""Facts about a plan besides its replica lists, as stored in the facts file of a plan.
 
-Kafka's reassignment JSON has room for nothing but target replica lists. The facts say what they were made from,
+Kafka's reassignment JSON has room for target replica lists only. The facts record what they were made from,
 why, and what it costs to reach them; before a plan is executed they show whether the cluster is still the one it
 was made for. Bytes, and bytes per second; prices are per GB (10^9 bytes).
 """
@@ -30,8 +30,8 @@ class Reason:
     `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `demote`, `log-dirs`, `together`
     (only the changes as a whole relieve something), or `capacity:` and a resource (the task does not demand the change,
     but without it the source would exceed its limit of that). `amount` in `unit` is what would miss the bands again, or
-    break the rule, if this change alone were taken back. `source` is the broker relieved, `destination` the one that
-    takes over; None where there is none. `leading` tells a change of leader from a copy.
+    break the rule, if only this change were undone. `source` is the relieved broker, `destination` the one that
+    takes over; None without one. `leading` distinguishes a change of leader from a copy.
     """
 
     goal: str
@@ -43,13 +43,13 @@ class Reason:
 
     @property
     def limit(self) -> str:
-        """The resource of which a broker would exceed its limit without; empty for other reasons."""
+        """The resource whose limit a broker would exceed without the change; empty for other reasons."""
         kind, _, resource = self.goal.partition(":")
         return resource if kind == "capacity" else ""
 
     @property
     def cause(self) -> str:
-        """Why, without which brokers: the same for all changes that have one cause."""
+        """The reason without brokers: the same text for all changes with one cause."""
         if self.goal in _CAUSES:
             return _CAUSES[self.goal]
         return f"a limit of {self.limit}" if self.limit else f"{self.goal} nearer to its bands"
@@ -107,7 +107,7 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedPartition:
-    """One partition of the plan as it was when the plan was made; `log_dirs` is empty where they were not known."""
+    """One partition of the plan as it was when the plan was made; `log_dirs` is empty if they were unknown."""
 
     topic_partition: TopicPartition
     replicas: tuple[int, ...]
@@ -118,7 +118,7 @@ class PlannedPartition:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBroker:
-    """One broker: its load per goal before and after, what it receives and sends, and its fullest moment."""
+    """One broker: its load per goal before and after, bytes received and sent, and its fullest moment."""
 
     broker: int
     before: Mapping[str, float]
@@ -130,7 +130,7 @@ class PlannedBroker:
 
 @dataclass(frozen=True, slots=True)
 class GoalMean:
-    """The mean load of a goal in `unit`, over the brokers that are to have any of it, before and after the plan."""
+    """The mean load of a goal in `unit`, over the brokers that should have any of it, before and after the plan."""
 
     goal: str
     unit: str
@@ -140,10 +140,10 @@ class GoalMean:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How long the plan takes at a rate that each broker may send and receive: no order of its copies is faster.
+    """Duration of the plan at a rate that each broker may send and receive; no order of its copies is faster.
 
     `longest_move_s` is the longest single copy; infinite if its partition grows faster than it is copied. `least_s` is
-    what any plan takes that brings about as much, 0 where that is not known.
+    the least time of any plan with as much effect, 0 if unknown.
     """
 
     rate_bytes_per_s: float
@@ -153,16 +153,17 @@ class Prediction:
 
     @property
     def gap(self) -> float | None:
-        """By what fraction the time exceeds the bound; None where the bound is 0, or it never ends."""
+        """The fraction by which the time exceeds the bound; None if the bound is 0 or the plan never ends."""
         return self.seconds / self.least_s - 1 if self.least_s and math.isfinite(self.seconds) else None
 
 
 @dataclass(frozen=True, slots=True)
 class WorstLoss:
-    """What the loss of one broker or rack would bring at worst, for one goal.
+    """The worst effect of losing one broker or rack, for one goal.
 
-    `state` is `before` or `after` the plan, `lost` what is lost (`broker 3`, `rack a`), `broker` who is left and comes
-    nearest to its `limit`, or exceeds it most, with `load` in `unit`. `offline` partitions would have no replica left.
+    `state` is `before` or `after` the plan, `lost` the lost part (`broker 3`, `rack a`), `broker` the remaining broker
+    that comes nearest to its `limit`, or exceeds it most, with `load` in `unit`. `offline` partitions would have no
+    replica left.
     """
 
     state: str
@@ -176,15 +177,15 @@ class WorstLoss:
 
     @property
     def use(self) -> float:
-        """The load as a part of the limit; infinite for any load where the limit is 0."""
+        """The load as a fraction of the limit; infinite for any load if the limit is 0."""
         return self.load / self.limit if self.limit else math.inf if self.load else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RackBytes:
-    """What a plan copies from one rack to another, or within one; None is a rack that is not known.
+    """Bytes that a plan copies from one rack to another, or within one; None is an unknown rack.
 
-    `cost` is in the currency of the prices; None where no price is known.
+    `cost` is in the currency of the prices; None without a price.
     """
 
     source: str | None
@@ -194,13 +195,13 @@ class RackBytes:
 
     @property
     def crosses(self) -> bool:
-        """Whether both racks are known, and differ."""
+        """True if both racks are known, and differ."""
         return self.source is not None and self.target is not None and self.source != self.target
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderRacks:
-    """Partitions with racks preferred for their leaders, and how many lead there `before` and `after` the plan."""
+    """Number of partitions with preferred leader racks, and of leaders there `before` and `after` the plan."""
 
     partitions: int
     before: int
@@ -209,7 +210,7 @@ class LeaderRacks:
 
 @dataclass(frozen=True, slots=True)
 class TopicLeaders:
-    """Of how many of the `topics` leaders are uneven before and after the plan, and by how many leaders in all."""
+    """Number of `topics` with uneven leaders before and after the plan, and the number of surplus leaders in all."""
 
     topics: int
     uneven_before: int
@@ -220,7 +221,7 @@ class TopicLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that so many `brokers` may carry of a goal, from `least` to `most` in `unit`, and who says so."""
+    """The limit of `brokers` for a goal, from `least` to `most` in `unit`, and its source."""
 
     goal: str
     unit: str
@@ -232,7 +233,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class UnevenTopic:
-    """The largest `partition` of a topic, its size, that of the others on the average, and how many there are."""
+    """The largest `partition` of a topic, its size, the mean size of the others, and the number of partitions."""
 
     partition: str
     size_bytes: int
@@ -242,10 +243,10 @@ class UnevenTopic:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the plan costs. `moves` are replicas copied to another broker; `least_bytes` is the lower bound.
+    """The cost of a plan. `moves` are replicas copied to another broker; `least_bytes` is the lower bound.
 
     `binding` says what the bound counts: copies that are `forced`, the `excess` that brokers cannot keep, or the `lack`
-    of others that has to arrive there; empty where it is 0.
+    of others that must arrive there; empty if the bound is 0.
     """
 
     moved_bytes: int
@@ -258,21 +259,21 @@ class Totals:
 
     @property
     def gap(self) -> float | None:
-        """By what fraction the copied bytes exceed the bound; None where the bound is 0."""
+        """The fraction by which the copied bytes exceed the bound; None if the bound is 0."""
         return self.moved_bytes / self.least_bytes - 1 if self.least_bytes else None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The facts file of a plan. `remaining` says in sentences what the plan leaves undone.
+    """The facts file of a plan. `remaining` lists in sentences what the plan leaves undone.
 
     `topic_ids` are those of its topics, by name, as far as the cluster reported them; a recreated topic has another.
-    `loads` is what its loads rest on; None where nobody said. `losses` is empty unless the goal `failover` was pursued.
-    `racks` is empty where no rack is known, or nothing is copied. `leader_racks` is None where none are preferred,
-    and `topic_leaders` unless that is a goal. `limits` are those of brokers; without one for a goal, nothing limits it.
-    `unknown_goals` were asked for, and left out because no load of them is known. `uneven_topics` has the topics with
-    the largest partitions of unequal size, at most `MOST_UNEVEN`. `means` is what the loads of `brokers` are compared
-    with, by goal.
+    `loads` is the basis of its loads; None if unknown. `losses` is empty without the goal `failover`.
+    `racks` is empty if no rack is known, or nothing is copied. `leader_racks` is None if none are preferred,
+    and `topic_leaders` unless that is a goal. `limits` are those of brokers; goals without one are unlimited.
+    `unknown_goals` were requested, and left out because no load of them is known. `uneven_topics` has the topics with
+    the largest partitions of unequal size, at most `MOST_UNEVEN`. `means` is the reference of the loads of `brokers`,
+    by goal.
     """
 
     plan_id: str
@@ -298,16 +299,16 @@ class PlanFacts:
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """The replica list that each partition of the plan must still have when the plan is begun."""
+        """The replica list that each partition of the plan must still have when the plan starts."""
         return {fact.topic_partition: fact.replicas for fact in self.partitions}
 
 
 def plan_id(plan: Plan) -> str:
-    """The same for the same assignments, whatever file they come from: of the SHA-256 of the plan as written."""
+    """ID of the assignments, from the SHA-256 of the formatted plan; independent of the file's layout."""
     return hashlib.sha256(format_plan(plan).encode()).hexdigest()[:ID_LENGTH]
 
 
-# Prices of copies from rack to rack, in any currency per GB, as clouds bill traffic between zones.
+# Prices of copies between racks, in any currency per GB, like cloud charges for traffic between zones.
 
 GIGABYTE = 1_000_000_000
 HIGHEST_PRICE = 1e9
@@ -316,16 +317,16 @@ EXAMPLE_PRICE = "write for example 0.01, or a:b=0.02"
 
 @dataclass(frozen=True, slots=True)
 class RackPrices:
-    """Prices per GB (10^9 bytes): `between` any two racks, unless `pairs` names them, from and to; None: unknown.
+    """Prices per GB (10^9 bytes): `between` any two racks, except for `pairs` of source and target; None: unknown.
 
-    Within a rack nothing is paid, unless the pair is named.
+    Within a rack copies are free, unless `pairs` has that rack.
     """
 
     between: float | None = None
     pairs: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def cost(self, source: str | None, target: str | None, size_bytes: int) -> float | None:
-        """What so many bytes cost; None where a rack or a price is not known."""
+        """The cost of copying these bytes; None if a rack or a price is unknown."""
         if source is None or target is None:
             return None
         price = self.pairs.get((source, target), 0.0 if source == target else self.between)
@@ -336,7 +337,7 @@ NO_PRICES = RackPrices()
 
 
 def parse_price(text: str) -> RackPrices:
-    """One price: `0.01` between any two racks, or `a:b=0.02` from rack a to rack b. Raises InputError."""
+    """Parse a price: `0.01` between any two racks, or `a:b=0.02` from rack a to rack b. Raises InputError."""
     pair, equals, number = text.rpartition("=")
     source, colon, target = pair.partition(":")
     try:
@@ -354,6 +355,6 @@ def parse_price(text: str) -> RackPrices:
 
 
 def joined_prices(one: RackPrices, other: RackPrices) -> RackPrices:
-    """Both; where both name a price, that of the other."""
+    """Join both; where both have a price, `other` wins."""
     between = one.between if other.between is None else other.between
     return RackPrices(between, {**one.pairs, **other.pairs})

@@ -50,12 +50,12 @@ Record = TypeVar(
     GoalMean,
 )
 
-# A JSON value as the standard library reads it.
+# A JSON value as the standard library parses it.
 Json = Any
 
 
 def format_facts(facts: PlanFacts) -> str:
-    """Write a facts file: a line per broker and partition, in the order of the plan. The same facts, the same text."""
+    """Format a facts file: a line per broker and partition, in the order of the plan. Equal facts give equal text."""
     partitions = sorted(facts.partitions, key=lambda fact: partition_order(fact.topic_partition))
     head = {
         "version": VERSION,
@@ -93,7 +93,7 @@ def format_facts(facts: PlanFacts) -> str:
 
 
 def load_fields(basis: LoadBasis) -> dict[str, Json]:
-    """What loads rest on, as field `loads` of a facts file has it."""
+    """The basis of loads, as field `loads` of a facts file."""
     return _fields(basis) | {
         "doubtful": [
             {
@@ -111,7 +111,7 @@ def load_fields(basis: LoadBasis) -> dict[str, Json]:
 
 
 def parse_facts(text: str) -> PlanFacts:
-    """Read a facts file. Raises MalformedPlan; fields that this version does not know are ignored."""
+    """Parse a facts file. Raises MalformedPlan; fields unknown to this version are ignored."""
     try:
         document = documents.read_json(text)
         if document["version"] != VERSION:
@@ -196,7 +196,7 @@ def _read_doubtful(entry: dict[str, Json]) -> DoubtfulLoad:
 
 
 def _made(kind: type[Record], values: Json) -> Record:
-    """A value of this class. Raises TypeError where a field has another kind, or is none of its."""
+    """Build a value of this class. Raises TypeError for an unknown field, or one of another type."""
     kinds = {field.name: str(field.type) for field in fields(kind)}
     return kind(**{name: _fit(name, value, kinds.get(name, "")) for name, value in values.items()})
 
@@ -206,7 +206,7 @@ def _all_fit(name: str, values: Json, kind: str) -> tuple[Any, ...]:
 
 
 def _fit(name: str, value: Json, kind: str) -> Any:
-    """The value. Raises TypeError, which names the field, where its kind is another one."""
+    """Check the type of a value. Raises TypeError, which names the field."""
     if kind not in _FITS:
         raise TypeError(f"there is no field {name!r}")
     if not _FITS[kind](value):
@@ -219,7 +219,7 @@ def _is_whole(value: Json) -> bool:
 
 
 def _is_number(value: Json) -> bool:
-    """A number; what is not known, or infinite, is null."""
+    """True for a number, or null for an unknown or infinite one."""
     return value is None or type(value) is float or _is_whole(value)
 
 
@@ -235,7 +235,7 @@ _FITS: dict[str, Callable[[Json], bool]] = {
     "str": lambda value: type(value) is str,
     "str | None": lambda value: value is None or type(value) is str,
 }
-"""Kinds of fields, as they are annotated."""
+"""Checks by annotated type of a field."""
 
 
 def _texts(value: Json) -> dict[str, str]:
@@ -267,7 +267,7 @@ def _fields(record: Fielded) -> dict[str, Json]:
 
 
 def _written(value: Json) -> Json:
-    """JSON has no infinity, and the last digits of a sum of floats say nothing."""
+    """Round to 12 digits, as the last digits of float sums mean nothing; infinity becomes null, as JSON has none."""
     if isinstance(value, float):
         return None if math.isinf(value) else float(f"{value:.12g}")
     if isinstance(value, Mapping):

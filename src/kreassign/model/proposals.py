@@ -4,9 +4,9 @@
                     "oldLeader": 1, "oldReplicas": [1, 2], "newReplicas": [3, 2]}, ...],
      "goalSummary": [{"goal": "RackAwareGoal", "status": "FIXED", ...}, ...], "summary": {...}, ...}
 
-Proposals are in no order. The first of `newReplicas` becomes the leader. No log directories are named, so that a move
-between two of one broker shows as two equal lists, and so does a leader that is to change without another list. Other
-fields of the answer (loads, hashes) are ignored; they may hold NaN, which the writer of these answers allows itself.
+Proposals are in no order. The first of `newReplicas` becomes the leader. No log directories are named, so a move
+between two directories of one broker shows as two equal lists, and so does a change of leader alone. Other
+fields of the answer (loads, hashes) are ignored; they may hold NaN, which the writer of these answers permits.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from kreassign.model.cluster import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.text import LARGEST_ID, shortened
 
-# A JSON value as the standard library reads it; every use checks its type first.
+# A JSON value as the standard library parses it; every use checks its type first.
 Json = Any
 
 ASK_AGAIN = "ask Cruise Control with json=true&verbose=true"
 _FIELDS = ("proposals", "goalSummary", "progress", "errorMessage")
-"""Each is in one kind of answer only, and in none of Kafka's own files."""
+"""Each field occurs in one kind of answer only, and in none of Kafka's own files."""
 _PLAIN = ("oldLeader:", "Cluster load after ", "Optimized load:", "Optimization has ")
 VIOLATED = "VIOLATED"
 
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """A plan, and the replica lists from which it was made.
+    """A plan, and the replica lists that it was made from.
 
-    `violated` are the goals that Cruise Control itself says it does not meet. Of the partitions whose list stays as it
-    is, `elections` need another leader and `log_dir_moves` change a log directory that is not named.
+    `violated` are the goals that Cruise Control itself reports as missed. Of the partitions with an unchanged list,
+    `elections` need another leader and `log_dir_moves` change an unnamed log directory.
     """
 
     plan: Plan
@@ -46,8 +46,8 @@ class Proposals:
 
 
 def has_proposals(text: str) -> bool:
-    """Whether a text looks like an answer of Cruise Control rather than like Kafka's reassignment JSON."""
-    if not any(f'"{name}"' in text for name in _FIELDS):  # spares large plans a second reading
+    """True if a text looks like an answer of Cruise Control rather than Kafka's reassignment JSON."""
+    if not any(f'"{name}"' in text for name in _FIELDS):  # spares large plans a second parse
         return False
     try:
         document = documents.read_json(text, takes_nan=True)
@@ -57,12 +57,12 @@ def has_proposals(text: str) -> bool:
 
 
 def is_plain_answer(text: str) -> bool:
-    """Whether a text looks like what Cruise Control answers to people, without `json=true`."""
+    """True if a text looks like Cruise Control's plain answer, without `json=true`."""
     return any(words in text for words in _PLAIN) and not text.lstrip().startswith('{"')
 
 
 def parse_proposals(text: str) -> Proposals:
-    """Read proposals in their order. Raises MalformedPlan, which names the entry and the field that is wrong."""
+    """Parse proposals in their order. Raises MalformedPlan, which names the entry and its wrong field."""
     try:
         document = documents.read_json(text, takes_nan=True)
     except ValueError as error:

@@ -1,6 +1,7 @@
-"""A reassignment: a partition on its way from one replica list to another (KIP-455).
+"""A reassignment: a partition that moves from one replica list to another (KIP-455).
 
-Also the two checks before one is submitted: what a KRaft controller makes of a second target for a partition that
+Also the two checks before submitting a target: what a KRaft controller does with a second target for a partition that
+moves already, and whether the partition still has the replicas that the plan expects.
 moves already, and whether the partition still has the replicas that the plan expects.
 """
 
@@ -17,7 +18,7 @@ from kreassign.model.cluster import TopicPartition, listed_ids
 
 @dataclass(frozen=True, slots=True)
 class OngoingReassignment:
-    """What the controller stores of a partition that is being reassigned (KIP-455, ListPartitionReassignments).
+    """The controller's state of a partition that is being reassigned (KIP-455, ListPartitionReassignments).
 
     `replicas` is the full list: the target in its order, then the replicas being removed.
     """
@@ -28,20 +29,20 @@ class OngoingReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Where the partition is going: the full list without what is being removed, order kept."""
+        """The target: the full list without the replicas being removed, order kept."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The full list without what is being added: the replicas from before this move, and what a cancel leaves.
+        """The full list without the replicas being added: the replicas before this move, which a cancel restores.
 
-        After an override on KRaft, copies for the target before that are among them.
+        After an override on KRaft, it includes copies for the previous target.
         """
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     @property
     def can_never_complete(self) -> bool:
-        """Whether Kafka 4.3 would keep this move open for ever.
+        """True if Kafka 4.3 would keep this move open for ever.
 
         An override that adds nothing keeps the old `adding`; a broker that is then both adding and removing can
         never satisfy the completion rule. Only a cancel, or a target with a new broker, frees such a partition.
@@ -71,7 +72,7 @@ class Reassignment:
 
     @property
     def removing(self) -> tuple[int, ...]:
-        """Replicas that go away once the new ones are in sync, ascending."""
+        """Replicas to be deleted once the new ones are in sync, ascending."""
         return tuple(sorted(self.removing_in_order))
 
     @property
@@ -81,32 +82,32 @@ class Reassignment:
 
     @property
     def removing_in_order(self) -> tuple[int, ...]:
-        """Replicas that go away, in the order of the list before."""
+        """Replicas to be deleted, in the order of the list before."""
         return tuple(dict.fromkeys(broker for broker in self.original if broker not in self.target))
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        """The list that the controller shows while the change is under way."""
+        """The list that the controller shows during the change."""
         return self.target + self.removing
 
 
-# A new target for a partition that is being reassigned: what a KRaft controller makes of it. Pure.
+# The effect of a new target on a KRaft controller for a partition that is being reassigned. Pure.
 #
-# Unlike KIP-455 has it, the controller starts from the full list, abandoned copies included, and keeps the former
-# `adding` (or `removing`) where nothing new is added (or removed). A controller of ZooKeeper mode does as the document
-# says, and none of the risks here is one.
+# Unlike KIP-455, the controller starts from the full list, abandoned copies included, and keeps the former
+# `adding` (or `removing`) if nothing new is added (or removed). A controller of ZooKeeper mode follows the KIP, so none
+# of these risks exists there.
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """`target` submitted while a partition is on its way as `ongoing` says."""
+    """The submission of `target` while a partition moves as in `ongoing`."""
 
     ongoing: OngoingReassignment
     target: tuple[int, ...]
 
     @property
     def listed(self) -> OngoingReassignment:
-        """The lists that the controller stores."""
+        """The state that the controller stores after the override."""
         move = Reassignment(self.ongoing.replicas, self.target)
         return OngoingReassignment(
             move.replicas, move.adding or self.ongoing.adding, move.removing or self.ongoing.removing
@@ -114,22 +115,22 @@ class Override:
 
     @property
     def can_never_complete(self) -> bool:
-        """Whether Kafka 4.3 would keep the move open for ever."""
+        """True if Kafka 4.3 would keep the move open for ever."""
         return self.listed.can_never_complete
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Brokers of the target whose replicas go at its end nevertheless, ascending."""
+        """Brokers of the target whose replicas are still removed at the end, ascending."""
         return tuple(sorted(set(self.target) & set(self.listed.removing)))
 
     @property
     def left_over(self) -> tuple[int, ...]:
-        """Brokers, ascending, with copies for the former target: they stay until the move ends, even if cancelled."""
+        """Brokers, ascending, with copies for the former target: these stay until the move ends, even if cancelled."""
         return tuple(sorted(set(self.listed.sources) - set(self.ongoing.sources)))
 
     @property
     def is_risky(self) -> bool:
-        """Whether it would not do what was asked for, or leave what nobody asked for."""
+        """True if the result would differ from the target, or copies would be left behind."""
         return bool(self.can_never_complete or self.dropped or self.left_over)
 
     def __str__(self) -> str:
@@ -149,10 +150,10 @@ def _brokers(ids: Collection[int]) -> str:
     return f"broker{'' if len(ids) == 1 else 's'} {','.join(map(str, sorted(ids)))}"
 
 
-# Compare-and-set for reassignments: the replica lists that a plan was made for, against those that there are.
+# Compare-and-set for reassignments: the replica lists that a plan was made for, against the present ones.
 #
-# KIP-860 rejected the check of whole lists as too complex for the controller, and settled for their length. On the
-# client it is a comparison right before submitting: a plan made on stale metadata never runs.
+# KIP-860 rejected comparing whole lists as too complex for the controller, and settled for their length. On the
+# client it is a comparison right before submitting, so that a plan made from stale metadata never runs.
 
 Replicas = Mapping[TopicPartition, tuple[int, ...]]
 
@@ -160,13 +161,13 @@ Replicas = Mapping[TopicPartition, tuple[int, ...]]
 def check_expected(
     expected: Replicas, current: Replicas, ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None
 ) -> None:
-    """Raise `Drifted` with a line for each partition that is not as expected: another list, on its way, or gone."""
+    """Raise `Drifted` with a line for each unexpected partition: another list, being reassigned, or missing."""
     if differences := list(_differences(expected, current, ongoing or {})):
         raise Drifted("nothing was submitted, because the cluster is not what was expected:\n" + "\n".join(differences))
 
 
 def missing_expectations(expected: Replicas, wanted: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
-    """The partitions of a plan of which it is not said what is expected."""
+    """Plan partitions without an expected replica list."""
     return tuple(sorted(set(wanted) - expected.keys()))
 
 

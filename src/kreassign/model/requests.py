@@ -1,6 +1,6 @@
-"""Values that requests to a cluster take and return.
+"""Arguments and results of requests to a cluster.
 
-`Batch` has the outcome of each part of a request that covers many: partial failure as a value.
+`Batch` has the outcome of each part of a request about many items: partial failure as a value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[Key, Value]):
-    """Outcome per key: either in `ok` with its value, or in `failed` with its error, never both.
+    """Outcome per key: in `ok` with its value, or in `failed` with its error, never both.
 
-    Keys keep the order in which the cluster answered. A call whose whole request failed says so by raising, not
-    by a batch, unless some of its keys did get an answer.
+    Keys keep the order in which the cluster answered. A request that failed as a whole raises instead,
+    unless some of its keys did get an answer.
     """
 
     ok: Mapping[Key, Value] = field(default_factory=dict)
@@ -40,31 +40,31 @@ class Batch(Generic[Key, Value]):
         yield from self.failed
 
     def __getitem__(self, key: Key) -> Value:
-        """The value of a key; raises the key's own error if it failed."""
+        """The value of a key; raises the error of a failed key."""
         if key in self.failed:
             _raise(key, self.failed[key])
         return self.ok[key]
 
     def raise_if_any(self) -> Mapping[Key, Value]:
-        """Raise the first error, which names its key as its `item`, if any key failed; else return all values."""
+        """Raise the first error, which has its key as `item`, if any key failed; else return all values."""
         for key, error in self.failed.items():
             _raise(key, error)
         return self.ok
 
     def map(self, change: Callable[[Value], Other]) -> Batch[Key, Other]:
-        """The same outcomes with every value changed."""
+        """The same outcomes with every value mapped."""
         return Batch({key: change(value) for key, value in self.ok.items()}, self.failed)
 
 
 def _raise(key: object, error: ClusterError) -> NoReturn:
-    """Raise the error of a key. One error can stand for all keys of a request, so it does not know them."""
+    """Raise the error of a key. One error may stand for all keys of a request, so it does not name the key yet."""
     if error.item is None:
         raise error.about(key) from error
     raise error
 
 
 def join(parts: list[Batch[Key, Value]]) -> Batch[Key, Value]:
-    """Put the outcomes of several calls about different keys together."""
+    """Join the outcomes of several calls about different keys."""
     ok: dict[Key, Value] = {}
     failed: dict[Key, ClusterError] = {}
     for part in parts:
@@ -78,7 +78,7 @@ def join(parts: list[Batch[Key, Value]]) -> Batch[Key, Value]:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create: counts that the cluster places, or `assignments` with the replicas of each partition."""
+    """A topic to create: counts, which the cluster places, or `assignments` with the replicas of each partition."""
 
     name: str
     partition_count: int = -1
@@ -93,17 +93,17 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """How many partitions a topic shall have in all, and optionally where the new ones go."""
+    """The new total number of partitions of a topic, and optionally the replicas of new ones."""
 
     total_count: int
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
-# Leader elections that an operator can ask for.
+# Leader elections by request.
 
 
 class ElectionType(IntEnum):
-    """How a leader is chosen, with Kafka's number for it (KIP-460)."""
+    """The kind of election, with Kafka's number (KIP-460)."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -111,28 +111,28 @@ class ElectionType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionResult:
-    """What became of a preferred leader election (KIP-183, `ElectPreferredLeadersResult`).
+    """The result of a preferred leader election (KIP-183, `ElectPreferredLeadersResult`).
 
-    A partition is well if its preferred replica leads it now, which it may have done before.
+    A partition succeeds if its preferred replica is the leader now, also if it was before.
     """
 
     outcomes: Batch[TopicPartition, None]
 
     def partition_result(self, topic_partition: TopicPartition) -> None:
-        """Return if the partition is well, raise its error if not; `InputError` if no election was attempted for it."""
+        """Raise the error of a failed partition; `InputError` if no election was attempted for it."""
         if topic_partition not in set(self.outcomes):
             raise InputError(f"no preferred leader election was attempted for partition {topic_partition}")
         self.outcomes[topic_partition]
 
     def partitions(self) -> frozenset[TopicPartition]:
-        """The partitions for which an election was attempted, whatever became of it.
+        """Partitions with an attempted election, successful or not.
 
-        When all partitions were asked for, those that did not need one are not among them.
+        If all partitions were requested, those that needed no election are not included.
         """
         return frozenset(self.outcomes)
 
     def all(self) -> None:
-        """Return if every partition is well, raise the first error if not."""
+        """Raise the first error, if any partition failed."""
         self.outcomes.raise_if_any()
 
 
@@ -140,25 +140,25 @@ class PreferredElectionResult:
 
 
 class OffsetSpec(IntEnum):
-    """Kafka's names for them, with its numbers (`timestamp` of ListOffsets).
+    """Kafka's names of special offsets, with its numbers (`timestamp` of ListOffsets).
 
-    Where tiered storage (KIP-405) has moved older segments away, a log begins twice: `EARLIEST` is the first offset
-    that can be read, from wherever it is kept, `EARLIEST_LOCAL` the first that the broker has on its own disks. All
-    other logs begin once, so that both are the same. Sizes are of what is on disks, and so is what a move copies:
-    whatever goes with a size is measured from `EARLIEST_LOCAL`.
+    With tiered storage (KIP-405) a log begins twice: `EARLIEST` is the first readable offset, wherever it is
+    stored, `EARLIEST_LOCAL` the first on the broker's own disks. All other logs begin once, so that both are equal.
+    Sizes are of data on disks, and so is what a move copies: offsets that relate to a size are measured from
+    `EARLIEST_LOCAL`.
     """
 
     LATEST = -1
     EARLIEST = -2
     EARLIEST_LOCAL = -4
     EARLIEST_PENDING_UPLOAD = -6
-    """The first offset of a tiered topic that remote storage does not have yet (KIP-1023, Kafka 4.2)."""
+    """The first offset of a tiered topic that is not in remote storage yet (KIP-1023, Kafka 4.2)."""
 
 
-# Groups as their coordinator knows them: the classic protocol, in which members join, and generations are numbered.
+# Groups as reported by their coordinator: the classic protocol, in which members join and generations are numbered.
 
 NO_OFFSET = -1
-"""The offset of a partition for which a group has committed none."""
+"""The offset of a partition without a committed offset."""
 
 DEAD = "Dead"
 """The state of a group that does not exist."""
@@ -166,10 +166,10 @@ DEAD = "Dead"
 
 @dataclass(frozen=True, slots=True)
 class GroupCandidate:
-    """Who wants to join a group, and as what.
+    """The identity under which a member joins a group.
 
-    `instance_id` is `group.instance.id` (KIP-345): who joins under it again takes the place of its former self, which
-    is fenced from then on. All members of a group must share a `protocol`; `metadata` is shown to whoever describes
+    `instance_id` is `group.instance.id` (KIP-345): a member that joins with the same id replaces the former one, which
+    is fenced from then on. All members of a group must share a `protocol`; `metadata` is shown in descriptions of
     the group.
     """
 
@@ -183,7 +183,7 @@ class GroupCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """What a member shows to the coordinator with each of its requests, so that a former one is found out."""
+    """A member's identity for each request to the coordinator, which refuses former members by it."""
 
     group_id: str
     instance_id: str
@@ -193,7 +193,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member as others are shown it. `client_host` is the address from which it joined."""
+    """A member in the description of a group. `client_host` is the address from which it joined."""
 
     member_id: str
     instance_id: str | None
@@ -204,7 +204,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as it is described: `state` is Kafka's word, `DEAD` for a group that does not exist."""
+    """The description of a group: `state` is Kafka's word, `DEAD` for a group that does not exist."""
 
     group_id: str
     state: str
@@ -215,21 +215,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a group committed for a partition; `offset` is NO_OFFSET where it has committed nothing."""
+    """The committed offset of a partition; `offset` is NO_OFFSET without one."""
 
     offset: int
     metadata: str = ""
 
 
-# How far each copy of a partition is (KIP-179, `replicaStatus`).
+# Progress of each copy of a partition (KIP-179, `replicaStatus`).
 #
 # A moving replica fetches from the leader like any follower, so its own log end offset is exact progress:
 #
 #     lag_records = leader's log end - replica's log end
 #     lag_bytes   = lag_records x leader's size / (leader's log end - leader's log start)
 #
-# A log starts here where the broker's own copy does. Tiered storage (KIP-405) keeps older segments elsewhere: they
-# count in no size, no follower copies them, and a new replica begins at the leader's local start, or with KIP-1023
+# A log starts here where the broker's own copy starts. Tiered storage (KIP-405) keeps older segments elsewhere:
+# no size includes them, no follower copies them, and a new replica begins at the leader's local start, or with KIP-1023
 # after it.
 
 
@@ -237,11 +237,11 @@ class CommittedOffset:
 class ReplicaStatus:
     """One replica, measured at its own broker at `status_time_ms` (milliseconds since the epoch).
 
-    `log_start_offset` and `log_end_offset` are of what the replica has itself: the former is its local log start offset
-    where tiered storage has older segments. `lag_records` is the leader's end minus this
+    `log_start_offset` and `log_end_offset` are of the replica's own data: the former is its local log start offset
+    if tiered storage has older segments. `lag_records` is the leader's end minus this
     replica's end, never negative. `lag_bytes` estimates the same in bytes, as `lag_records` times the mean size
-    of the leader's records; it is None when the leader's size is not known. `size_bytes` is what the replica
-    takes on disk, None when its broker did not say. A replica that its broker does not host yet has lag in full,
+    of the leader's records; it is None if the leader's size is unknown. `size_bytes` is its size
+    on disk, None if its broker did not report it. A replica that its broker does not host yet has full lag,
     offsets of -1 and a size of 0.
     """
 
@@ -256,9 +256,9 @@ class ReplicaStatus:
     size_bytes: int | None
 
     def done_bytes(self, leader: ReplicaStatus | None) -> int:
-        """What has been copied: the leader's size without the lag, which grows evenly where files do not.
+        """Copied bytes: the leader's size minus the lag, which changes evenly where file sizes do not.
 
-        What remote storage has already, a new copy may have skipped (KIP-1023): then it starts after the leader's.
+        A new copy may have skipped data in remote storage (KIP-1023): then it starts after the leader's start.
         """
         whole = leader.size_bytes if leader else None
         if leader is None or self.lag_bytes is None or whole is None:
@@ -269,7 +269,7 @@ class ReplicaStatus:
 
 
 class OffsetRange(NamedTuple):
-    """The first offset that a copy has itself, and that after its last; -1 and -1 where there is no copy."""
+    """The first offset of a copy, and the offset after its last; -1 and -1 without a copy."""
 
     start: int
     end: int
@@ -280,14 +280,14 @@ NO_COPY = OffsetRange(-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What a broker says of its copy; `size_bytes` is None where it does not say."""
+    """A broker's report of its copy; `size_bytes` is None if not reported."""
 
     offsets: OffsetRange
     size_bytes: int | None
 
     def lag_behind(self, leader: Copy) -> tuple[int, int | None]:
-        """By how many records and (None: unknown) bytes this copy is behind that of the leader."""
-        # A copy that does not exist yet will start where the leader's log starts.
+        """Lag of this copy behind the leader's, in records and (None: unknown) bytes."""
+        # A copy that does not exist yet will start at the start of the leader's log.
         records = max(0, leader.offsets.end - max(self.offsets.end, leader.offsets.start))
         if records == 0:
             return 0, 0

@@ -1,6 +1,6 @@
 """Snapshots: a whole cluster as one value, and as a JSON file (docs/reference/snapshot-file.md).
 
-A twin can be made of a snapshot. What is not known is left out of the file. Larger clusters have their partitions
+A twin can be made from a snapshot. Unknown values are left out of the file. Large clusters have their partitions
 in columns, and only the rest, the head, as JSON.
 """
 
@@ -19,9 +19,9 @@ from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_whole, shorte
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogDir:
-    """A log directory: bytes of its file system, and how many are free; None where the broker does not report them.
+    """A log directory: total and free bytes of its file system; None if the broker does not report them.
 
-    An offline one has failed. A cordoned one works, but takes nothing new unless it is named (Kafka 4.3).
+    An offline directory has failed. A cordoned one works, but receives nothing new unless named (Kafka 4.3).
     """
 
     path: str
@@ -44,9 +44,9 @@ class SnapshotBroker:
 class SnapshotPartition:
     """A partition and its copies.
 
-    `log_dirs` and `sizes_bytes` go with `replicas`, place by place, None where a broker did not report one.
+    `log_dirs` and `sizes_bytes` correspond to `replicas` by position, None for values that a broker did not report.
     `future_log_dirs` names the directory to which a broker is moving its copy. Offsets are those of the leader, and
-    `write_bytes_per_s` is what producers added while the snapshot was taken; None where it is not known.
+    `write_bytes_per_s` is the producers' rate while the snapshot was taken; None if unknown.
     """
 
     replicas: tuple[int, ...]
@@ -71,12 +71,12 @@ class SnapshotPartition:
 
     @property
     def is_moving(self) -> bool:
-        """Whether the partition is being reassigned."""
+        """True if the partition is being reassigned."""
         return bool(self.adding or self.removing)
 
     @property
     def size_bytes(self) -> int | None:
-        """The size of the leader's copy, else of the largest; None if no broker reported one."""
+        """The size of the leader's copy, else of the largest; None without a reported size."""
         sizes = dict(zip(self.replicas, self.sizes_bytes, strict=True))
         known = [size for size in sizes.values() if size is not None]
         leaders = sizes.get(self.leader)
@@ -85,7 +85,7 @@ class SnapshotPartition:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTopic:
-    """A topic: its partitions in the order of their numbers, and its dynamic configuration.
+    """A topic: its partitions ordered by number, and its dynamic configuration.
 
     `topic_id` is None before Kafka 2.8.
     """
@@ -98,9 +98,9 @@ class SnapshotTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """A whole cluster; `taken_ms` is when it was begun to be looked at, by the clock of who looked.
+    """A whole cluster; `taken_ms` is the begin of the snapshot by the clock of the machine that took it.
 
-    `broker_defaults` is the dynamic configuration of all brokers together.
+    `broker_defaults` is the dynamic configuration for all brokers.
     """
 
     taken_ms: int
@@ -122,33 +122,33 @@ class ClusterSnapshot:
 SNAPSHOT_FORMAT = "kreassign-snapshot"
 SNAPSHOT_VERSION = 1
 
-# In lists that go with the replicas, what a broker did not report.
+# Stands for an unreported value in lists parallel to the replicas.
 _NO_SIZE = -1
 _NO_PATH = ""
 
 
 def format_snapshot(snapshot: ClusterSnapshot) -> str:
-    """The text of a snapshot file, a line for each partition."""
+    """Format a snapshot file, with a line per partition."""
     brokers = ",\n".join(json.dumps(_broker(broker)) for broker in snapshot.brokers)
     topics = ",\n".join(map(_topic_text, snapshot.topics))
     return f'{json.dumps(_top(snapshot))[:-1]},\n"brokers": [\n{brokers}\n],\n"topics": [\n{topics}\n]}}\n'
 
 
 def format_head(snapshot: ClusterSnapshot, counts: Sequence[int]) -> str:
-    """All but the partitions, of which each topic has so many."""
+    """Format everything but the partitions; `counts` are their numbers by topic."""
     topics = [_topic(topic) | {"partition_count": count} for topic, count in zip(snapshot.topics, counts, strict=True)]
     return json.dumps({**_top(snapshot), "brokers": list(map(_broker, snapshot.brokers)), "topics": topics})
 
 
 def parse_snapshot(text: str, name: str) -> ClusterSnapshot:
-    """Read a snapshot file; `name` is what errors call it. Raises InputError."""
+    """Parse a snapshot file; `name` is used in errors. Raises InputError."""
     top = _opened(text, name)
     with top.taken_whole():
         return _snapshot(top, tuple(map(_read_topic, top.tables("topics"))))
 
 
 def parse_head(text: str, name: str) -> tuple[ClusterSnapshot, tuple[int, ...]]:
-    """What `format_head` wrote: a snapshot without partitions, and how many each topic has. Raises InputError."""
+    """Parse the text of `format_head`: a snapshot without partitions, and their number by topic. Raises InputError."""
     top = _opened(text, name)
     with top.taken_whole():
         topics = [_read_counted(table) for table in top.tables("topics")]

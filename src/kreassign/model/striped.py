@@ -1,7 +1,7 @@
-"""The striped placer: where Kafka itself puts the replicas of new partitions, since 2.8 in KRaft mode.
+"""The striped placer: Kafka's own placement of new partitions, since 2.8 in KRaft mode.
 
 Kafka's `--generate` has used it since 4.1. Racks take turns, and so do the brokers within a rack, each starting at a
-random place that moves on by one with every partition. It looks at no load and at no present assignment.
+random position that moves on by one with every partition. Loads and present assignments are not considered.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ NOBODY = -1
 
 
 class RandomSource(Protocol):
-    """Where chance comes from; `random.Random` is one."""
+    """A source of random numbers, such as `random.Random`."""
 
     def randrange(self, stop: int, /) -> int:
-        """A number from 0 up to, but not including, `stop`."""
+        """A number from 0 to `stop` - 1."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class UsableBroker:
-    """A broker that may hold replicas. A fenced one is used only when nothing else is left, and never leads."""
+    """A broker that may hold replicas. A fenced broker is used only when no other is left, and never leads."""
 
     id: int
     rack: str | None = None
@@ -35,9 +35,9 @@ class UsableBroker:
 def place(
     brokers: Iterable[UsableBroker], partition_count: int, replication_factor: int, random: RandomSource
 ) -> tuple[tuple[int, ...], ...]:
-    """The replica lists of so many partitions of one topic.
+    """The replica lists of `partition_count` partitions of one topic.
 
-    Raises `Infeasible`, in Kafka's words, if the replication factor cannot be had from these brokers.
+    Raises `Infeasible`, in Kafka's words, if these brokers cannot provide the replication factor.
     """
     usable = tuple(brokers)
     _check(usable, replication_factor)
@@ -46,7 +46,7 @@ def place(
 
 
 def _check(brokers: tuple[UsableBroker, ...], replication_factor: int) -> None:
-    """Raise unless that many replicas can be placed."""
+    """Raise `Infeasible` unless so many replicas can be placed."""
     if replication_factor <= 0:
         raise _impossible(f"Invalid replication factor {replication_factor}: the replication factor must be positive.")
     if all(broker.is_fenced for broker in brokers):
@@ -59,7 +59,7 @@ def _check(brokers: tuple[UsableBroker, ...], replication_factor: int) -> None:
 
 
 class BrokerRing:
-    """Brokers that take turns: each epoch goes round once, starting one broker further than the epoch before."""
+    """Brokers that take turns: each epoch goes round once, starting one broker later than the epoch before."""
 
     def __init__(self, brokers: Iterable[int], start: int = 0) -> None:
         self.brokers = list(brokers)
@@ -68,7 +68,7 @@ class BrokerRing:
         self._epoch = 0
 
     def next(self, epoch: int) -> int:
-        """The next broker of this epoch, or `NOBODY` when it has gone round."""
+        """The next broker of this epoch, or `NOBODY` after a full round."""
         if not self.brokers:
             return NOBODY
         if epoch != self._epoch:
@@ -98,7 +98,7 @@ class _Stripes:
         self._random = random
         self._leader_count = sum(not broker.is_fenced for broker in brokers)
         names = sorted({broker.rack for broker in brokers}, key=lambda name: (name is not None, str(name)))
-        # Chance is asked in a fixed order (racks by name, fenced brokers first), so that a seed gives one placement.
+        # Draw random numbers in a fixed order (racks by name, fenced brokers first): a seed gives one placement.
         self._racks = [self._rack([broker for broker in brokers if broker.rack == name]) for name in names]
         self._order = list(self._racks)
         self._first_rack = random.randrange(len(self._racks))
@@ -112,14 +112,14 @@ class _Stripes:
         return BrokerRing(brokers, self._random.randrange(len(brokers)) if brokers else 0)
 
     def next_partition(self, replication_factor: int) -> tuple[int, ...]:
-        """The replicas of one more partition, leader first."""
+        """The replicas of the next partition, leader first."""
         if self._epoch == self._leader_count > 1:
             self._shuffle()
             self._epoch = 0
         self._first_rack %= len(self._order)
         leader_rack, leader = self._leader()
         replicas = [leader]
-        # The rack that gave the leader is passed over the first time round.
+        # The first round skips the rack of the leader.
         rack, passed_over = self._first_rack, False
         while len(replicas) < replication_factor:
             if rack == leader_rack and not passed_over:
@@ -132,7 +132,7 @@ class _Stripes:
         return tuple(replicas)
 
     def _leader(self) -> tuple[int, int]:
-        """Index of the first rack from the starting one that has an unfenced broker left, and that broker."""
+        """Index of the first rack from the starting one with an unfenced broker left, and that broker."""
         for step in range(len(self._order)):
             rack = (self._first_rack + step) % len(self._order)
             broker = self._order[rack].unfenced.next(self._epoch)
@@ -148,7 +148,7 @@ class _Stripes:
 
 
 def _shuffle(items: MutableSequence[Any], random: RandomSource) -> None:
-    """Fisher and Yates, from the end, as Java's library does it."""
+    """Shuffle by Fisher and Yates from the end, as Java's library does."""
     for last in range(len(items) - 1, 0, -1):
         other = random.randrange(last + 1)
         items[last], items[other] = items[other], items[last]

@@ -1,4 +1,4 @@
-"""Text from outside: made printable, read as whole numbers or amounts of bytes, and hashed as Java does."""
+"""External text: made printable, parsed as whole numbers or amounts of bytes, and hashed as Java does."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TextIO
 
 from kreassign.errors import InputError
 
-# Text from elsewhere, fit to be shown: brokers, files and arguments may hold what makes a terminal or a page lie.
+# Make external text safe to show: brokers, files and arguments may hold characters that deceive a terminal or page.
 #
-# An escape sequence rewrites lines that were printed before; a direction override shows a name backwards; half a
+# An escape sequence rewrites earlier lines; a direction override shows a name backwards; half a
 # surrogate pair cannot be encoded at all. Each such character is shown by its number, as JSON spells it, so that JSON
-# stays JSON. Values that are compared, stored or sent back stay as they are: only what is shown goes through here.
+# stays JSON. Values that are compared, stored or sent stay as they are: only displayed text passes here.
 
-# C0 but for line end and tab, DEL, C1; marks and overrides of direction; ends of lines that are none on a terminal;
+# C0 except line end and tab, DEL, C1; marks and overrides of direction; line ends that a terminal does not break at;
 # half surrogate pairs.
 _SHOWN = 40
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,15 +26,15 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text, or how it begins where it is too long for a message."""
+    """The text, or its beginning if it is too long for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 class PrintableStream:
-    """An output stream on which only printable text appears, whoever writes.
+    """An output stream that makes all text printable, whoever writes.
 
-    It has no `buffer`, so that nobody gets around it. `inner` is the stream below, for those who draw on a terminal and
-    see to their texts themselves.
+    It has no `buffer`, so that nothing bypasses it. `inner` is the wrapped stream, for writers that draw on a terminal
+    and make their text printable themselves.
     """
 
     def __init__(self, inner: TextIO) -> None:
@@ -43,27 +43,27 @@ class PrintableStream:
         self.errors = inner.errors
 
     def write(self, text: str) -> int:
-        """Write the text, printable; the number of characters that were given."""
+        """Write the text, made printable; return the number of characters given."""
         self.inner.write(printable(text))
         return len(text)
 
     def flush(self) -> None:
-        """Hand over what was written."""
+        """Flush the wrapped stream."""
         self.inner.flush()
 
     def isatty(self) -> bool:
-        """Whether a person may be looking."""
+        """True on a terminal."""
         return self.inner.isatty()
 
     def fileno(self) -> int:
-        """The descriptor of the stream below."""
+        """The file descriptor of the wrapped stream."""
         return self.inner.fileno()
 
 
-# Whole numbers as texts from outside spell them: plain digits, and no more than Kafka's numbers have.
+# Parse whole numbers in external text: plain digits, and no more than Kafka's numbers have.
 #
-# `int` is no reader of such texts. It takes digits of every script, blanks and underscores; `str.isdigit` accepts `²`,
-# which `int` refuses; and for more than 4,300 digits `int` raises an error of another kind. Pure.
+# `int` is unfit for such texts. It takes digits of every script, blanks and underscores; `str.isdigit` accepts `²`,
+# which `int` refuses; and for more than 4,300 digits `int` raises another error. Pure.
 
 LARGEST_ID = 2**31 - 1
 """Kafka's ids and counts are signed numbers of 32 bits."""
@@ -71,15 +71,15 @@ LARGEST_ID = 2**31 - 1
 LARGEST_PORT = 2**16 - 1
 
 MOST_REPLICAS = 2**15 - 1
-"""A replication factor is one of 16 bits."""
+"""A replication factor is a signed number of 16 bits."""
 
 _SPELT = re.compile(r"([+-]?)0*(\d+)", re.ASCII)
 _MOST_DIGITS = 19
-"""Numbers of 64 bits have no more."""
+"""Numbers of 64 bits have no more digits."""
 
 
 def parse_whole(text: str, *, least: int = 0, most: int = LARGEST_ID) -> int:
-    """The number that a text spells. ValueError, which names the text, where it is none or out of these bounds."""
+    """Parse a whole number. Raises ValueError, which names the text, for other text or a number out of bounds."""
     found = signed_number(text) if text[:1] != "+" else None
     if found is None or not least <= found <= most:
         raise ValueError(f"{shortened(text)!r} is not a whole number from {least} to {most}")
@@ -87,14 +87,14 @@ def parse_whole(text: str, *, least: int = 0, most: int = LARGEST_ID) -> int:
 
 
 def signed_number(text: str) -> int | None:
-    """The number that a text of digits, perhaps with a sign, spells; None for what is none of 64 bits or so."""
+    """Parse a number of digits with an optional sign; None for other text, or a number far beyond 64 bits."""
     match = _SPELT.fullmatch(text)
     return None if match is None or len(match[2]) > _MOST_DIGITS else int(match[1] + match[2])
 
 
 # Amounts of bytes, and of bytes per second, as people write them.
 
-# Decimal units, as Kafka's own throttles are spoken of; the binary ones are read too.
+# Decimal units, as for Kafka's throttles; binary units are accepted too.
 _FACTORS: dict[str, int] = {
     "": 1,
     "b": 1,
@@ -102,7 +102,7 @@ _FACTORS: dict[str, int] = {
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtpe", start=1)},
 }
 LARGEST_AMOUNT = 2**63 - 1
-"""What Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
+"""The most that Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
@@ -112,7 +112,7 @@ _UNITS = ("", "k", "M", "G", "T", "P", "E")
 
 
 def format_amount(amount: float, unit: str) -> str:
-    """An amount with three digits: `1.23 GB`, `45.6 MB/s`, `789 B`; with six in other units; percent of the mean."""
+    """Format an amount with three digits: `1.23 GB`, `45.6 MB/s`, `789 B`; six in other units; percent of the mean."""
     if unit == OF_MEAN:
         return f"{amount:.0%} {unit}"
     if unit not in {"B", "B/s"}:
@@ -125,28 +125,28 @@ def format_amount(amount: float, unit: str) -> str:
 
 
 ESTIMATED = "estimated"
-"""The unit of what is known only in proportion: such a load says something beside the mean alone."""
+"""The unit of loads known only in proportion, which mean something only relative to the mean."""
 OF_MEAN = "of the mean"
-"""The unit of a load that was divided by the mean."""
+"""The unit of a load divided by the mean."""
 
 
 def told_load(amount: float, unit: str, mean: float) -> tuple[float, str]:
-    """A load and its unit as one can say it: what is only estimated as a part of the mean, where that is known."""
+    """A load and its unit for display: an estimate becomes a fraction of the mean, if that is known."""
     return (amount / mean, OF_MEAN) if unit == ESTIMATED and mean else (amount, unit)
 
 
 def format_load(amount: float, unit: str, mean: float = 0.0) -> str:
-    """A load with its unit: `1.23 GB`, `45.6 MB/s`, `0.7 of a CPU`, and of estimates `108% of the mean`."""
+    """Format a load: `1.23 GB`, `45.6 MB/s`, `0.7 of a CPU`, and for estimates `108% of the mean`."""
     return format_amount(*told_load(amount, unit, mean))
 
 
 def parse_amount(text: str) -> int:
-    """Bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. Raises InputError."""
+    """Parse bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. Raises InputError."""
     match = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is None or factor is None:
         raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
-    amount = Decimal(match[1]) * factor  # a float would make 8199999 of 8.2 MB, and refuse the largest amount
+    amount = Decimal(match[1]) * factor  # a float would turn 8.2 MB into 8199999, and refuse the largest amount
     if amount > LARGEST_AMOUNT:
         raise InputError(f"{shortened(text)!r} is too large; the largest amount is {LARGEST_AMOUNT} (2^63 - 1)")
     return int(amount)
@@ -154,8 +154,8 @@ def parse_amount(text: str) -> int:
 
 # Java's hash of a text, by which Kafka spreads groups over partitions and copies over threads.
 #
-# Kafka's rules name `String.hashCode` (the Java Language Specification says how it is computed: over UTF-16 units, in
-# 32 bits with a sign) and `Utils.abs`, which unlike `Math.abs` has an answer for the least integer.
+# Kafka's rules use `String.hashCode` (computed by the Java Language Specification over UTF-16 units, in
+# signed 32 bits) and `Utils.abs`, which unlike `Math.abs` has a result for the least integer.
 
 _UTF_16 = "utf-16-be"
 _FACTOR = 31
@@ -178,7 +178,7 @@ def combined_hash(text: str, number: int) -> int:
 
 
 def share_of(hash_code: int, count: int) -> int:
-    """Which of `count` a hash belongs to: Kafka's `Utils.abs(hash) % count`, where the least integer counts as 0."""
+    """The bucket of a hash among `count`: Kafka's `Utils.abs(hash) % count`, where the least integer counts as 0."""
     return (0 if hash_code == -_SIGN else abs(hash_code)) % count
 
 

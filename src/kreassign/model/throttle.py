@@ -1,7 +1,7 @@
-"""Replication throttles: which replicas and brokers a reassignment slows down, and the configuration that says so.
+"""Replication throttles: the replicas and brokers that a reassignment throttles, and the settings for that.
 
-A throttle has two halves. Topics list the replicas it is about, as `partition:broker` pairs: the sending side in one
-key, the receiving side in another. Brokers carry the rates. Directory moves within a broker have a rate of their own.
+A throttle has two halves. Topics list the throttled replicas as `partition:broker` pairs: the sending side in one
+key, the receiving side in another. Brokers have the rates. Directory moves within a broker have a separate rate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE
 
 @dataclass(frozen=True, slots=True)
 class ThrottledMove:
-    """Between which brokers the data of one partition flows; both ascending, and no broker in both."""
+    """Sources and destinations of one partition's data; both ascending, and no broker in both."""
 
     sources: tuple[int, ...]
     destinations: tuple[int, ...]
@@ -37,9 +37,9 @@ def move_map(
 ) -> dict[TopicPartition, ThrottledMove]:
     """Every flow to throttle when `plan` is submitted while `ongoing` runs, sorted by partition.
 
-    All ongoing moves of the cluster are in it, for the lists of a topic are replaced as a whole. A planned partition
-    flows from where it was before it began to move; one that is not moving, from its `current` replicas, which must
-    be known. A partition that stays where it is has sources and no destinations.
+    It includes all ongoing moves of the cluster, as the lists of a topic are replaced as a whole. A planned partition
+    flows from its replicas before its ongoing move; without a move, from its `current` replicas, which must
+    be known. A partition that stays has sources and no destinations.
     """
     moves = {partition: _flow(move.sources, move.adding) for partition, move in ongoing.items()}
     for partition, target in plan.items():
@@ -54,12 +54,12 @@ def _flow(sources: Iterable[int], wanted: Iterable[int]) -> ThrottledMove:
 
 
 def leader_lists(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[str, str]:
-    """Per topic the value of `LEADER_THROTTLED_REPLICAS`: every source of every moving partition."""
+    """The value of `LEADER_THROTTLED_REPLICAS` by topic: every source of every moving partition."""
     return _lists({partition: move.sources for partition, move in moves.items()})
 
 
 def follower_lists(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[str, str]:
-    """Per topic the value of `FOLLOWER_THROTTLED_REPLICAS`: every destination; empty text if there is none."""
+    """The value of `FOLLOWER_THROTTLED_REPLICAS` by topic: every destination; empty text without any."""
     return _lists({partition: move.destinations for partition, move in moves.items()})
 
 
@@ -77,7 +77,7 @@ def involved_brokers(moves: Mapping[TopicPartition, ThrottledMove]) -> tuple[int
 
 
 def topic_changes(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
-    """Set both lists on every topic that has a flow."""
+    """Changes that set both lists on every topic with a flow."""
     followers = follower_lists(moves)
     return {
         ConfigResource.topic(topic): (
@@ -89,24 +89,24 @@ def topic_changes(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[ConfigR
 
 
 def rate_changes(brokers: Iterable[int], bytes_per_s: int) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
-    """Set the rate between brokers, sending and receiving alike."""
+    """Changes that set the rate between brokers, the same for sending and receiving."""
     changes = tuple(ConfigChange.set(key, str(bytes_per_s)) for key in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE))
     return {ConfigResource.broker(broker): changes for broker in brokers}
 
 
 def log_dir_rate_changes(brokers: Iterable[int], bytes_per_s: int) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
-    """Set the rate of moves between the directories of a broker."""
+    """Changes that set the rate of moves between directories of a broker."""
     changes = (ConfigChange.set(LOG_DIR_RATE, str(bytes_per_s)),)
     return {ConfigResource.broker(broker): changes for broker in brokers}
 
 
 def clear_broker_changes(brokers: Iterable[int]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
-    """Take all rates off these brokers."""
+    """Changes that delete all rates of these brokers."""
     changes = tuple(map(ConfigChange.delete, BROKER_THROTTLES))
     return {ConfigResource.broker(broker): changes for broker in brokers}
 
 
 def clear_topic_changes(topics: Iterable[str]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
-    """Take both lists off these topics."""
+    """Changes that delete both lists of these topics."""
     changes = tuple(map(ConfigChange.delete, TOPIC_THROTTLES))
     return {ConfigResource.topic(topic): changes for topic in topics}

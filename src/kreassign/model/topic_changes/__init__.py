@@ -1,8 +1,8 @@
-"""What KIP-179 changes of a topic - partition count, replication factor, replicas - decided before anything is sent.
+"""Decisions on KIP-179's changes of a topic - partition count, replication factor, replicas - before sending anything.
 
-Each decision is a function of a `TopicsView`: what is asked for, and either what to do or a `Refusal` per item. A
-cluster that knows the requests of KIP-179 decides by itself, and a client decides for one that does not: by these
-functions both, so that both come to the same. Error codes are those that KIP-179 lists; sentences are Kafka's where it
+Each decision is a function of a `TopicsView` and the request, with the change or a `Refusal` per item. A
+cluster with KIP-179's requests decides by itself, and a client decides for other clusters: both by these
+functions, with the same result. Error codes are those of KIP-179; sentences are Kafka's if it
 has them.
 """
 

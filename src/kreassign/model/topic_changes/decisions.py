@@ -1,6 +1,6 @@
-"""Decide changes of topics as KIP-179 has them: partition counts, replication factors, reassignments.
+"""Decide changes of topics by KIP-179: partition counts, replication factors, reassignments.
 
-Each decision is a function of a `TopicsView` and gives a `Refusal` for what cannot be done.
+Each decision is a function of a `TopicsView` and gives a `Refusal` for each impossible item.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from kreassign.model.error_codes import (
     UNKNOWN_MEMBER_ID,
 )
 
-# The view of a cluster on which decisions rest.
+# The view of a cluster behind the decisions.
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """A registered broker and what it holds: bytes on its disks, and how many replicas.
+    """A registered broker: bytes on its disks, and number of replicas.
 
-    One that `may_receive` nothing (it is down, shutting down, or all its directories are cordoned) gets no new replicas
-    but may keep and be given what the caller names.
+    Without `may_receive` (it is down, shutting down, or all its directories are cordoned) it gets no new replicas,
+    but may keep its own and get those that the caller names.
     """
 
     id: int
@@ -41,9 +41,9 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class TopicsView:
-    """Brokers by id, topics by name, bytes of one copy by partition (0 where nobody knows), and what moves already.
+    """Brokers by id, topics by name, bytes of one copy by partition (0 if unknown), and moving partitions.
 
-    `min_in_sync` is `min.insync.replicas` by topic, 1 where nobody knows.
+    `min_in_sync` is `min.insync.replicas` by topic, 1 if unknown.
     """
 
     brokers: Mapping[int, BrokerView]
@@ -61,7 +61,7 @@ def topics_view(
     ongoing: AbstractSet[TopicPartition] = frozenset(),
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
-    """A view from what a cluster says of itself; brokers whose `log_dirs` are not there did not report them."""
+    """Build a view from a cluster's answers; brokers missing in `log_dirs` did not report theirs."""
     views = (_broker_view(broker, log_dirs.get(broker.id, ())) for broker in brokers)
     leaders = {entry.topic_partition: entry.leader for topic in topics.values() for entry in topic.partitions}
     sizes = {
@@ -86,19 +86,19 @@ def _broker_view(broker: Broker, log_dirs: tuple[LogDir, ...]) -> BrokerView:
 
 
 def _copies(log_dirs: tuple[LogDir, ...]) -> list[LogDirReplica]:
-    """All copies but those that a move between directories is building."""
+    """All copies except those that a move between directories is building."""
     return [replica for log_dir in log_dirs for replica in log_dir.replicas if not replica.is_future]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One item that will not be done: the code by which Kafka refuses it, and the sentence that says why."""
+    """A refused item: the code by which Kafka refuses it, and the reason as a sentence."""
 
     code: int
     message: str
 
 
-# Kafka's sentences about requests that cannot be fulfilled, in the order in which Kafka looks.
+# Kafka's sentences about impossible requests, in the order of its checks.
 
 
 def unfit_count(topic: str, present: int, wanted: int) -> str | None:
@@ -111,7 +111,7 @@ def unfit_count(topic: str, present: int, wanted: int) -> str | None:
 
 
 def unfit_assignment(replicas: tuple[int, ...], registered: Container[int]) -> str | None:
-    """Why a replica list given by hand is illegal; None if it is not. Brokers that are down are fine."""
+    """Why a replica list given by hand is illegal; None if it is legal. Brokers that are down are allowed."""
     if not replicas:
         return "The manual partition assignment includes an empty replica list."
     seen: set[int] = set()
@@ -125,17 +125,17 @@ def unfit_assignment(replicas: tuple[int, ...], registered: Container[int]) -> s
 
 
 def unknown_topic_message(topic: str) -> str:
-    """A topic that is not there."""
+    """The topic does not exist."""
     return f"Unable to find a topic named {topic}."
 
 
 def unknown_partition_message(topic: str, partition: int) -> str:
-    """A partition that is not there."""
+    """The partition does not exist."""
     return f"Unable to find partition {topic}:{partition}."
 
 
 def below_min_in_sync_message(topic: str, factor: int, least: int) -> str:
-    """Fewer replicas than producers with acks=all need."""
+    """The replication factor is below what producers with acks=all need."""
     return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}."
 
 
@@ -144,11 +144,11 @@ DUPLICATE_PARTITION = "Duplicate partition."
 IN_PROGRESS = "A partition reassignment is in progress."
 
 
-# AlterPartitionCounts (KIP-179): which topics may have so many partitions.
+# AlterPartitionCounts (KIP-179): topics that may have the requested number of partitions.
 
 
 def decide_partition_counts(view: TopicsView, wanted: Iterable[tuple[str, int]]) -> dict[str, int | Refusal]:
-    """The count of each topic that may have it, or why not; a topic named twice gets neither of its counts."""
+    """The allowed count of each topic, or a refusal; a topic listed twice is refused."""
     asked = list(wanted)
     times = Counter(topic for topic, _count in asked)
     return {topic: _decide_count(view, topic, count, times[topic]) for topic, count in asked}
@@ -164,12 +164,12 @@ def _decide_count(view: TopicsView, name: str, count: int, times: int) -> int | 
     return count if unfit is None else Refusal(INVALID_PARTITIONS, unfit)
 
 
-# AlterReplicationFactors (KIP-179): which replicas a topic gains or loses.
+# AlterReplicationFactors (KIP-179): the replicas that a topic gains or loses.
 #
-# New replicas go to the rack that has fewest of the partition, there to the broker with the fewest bytes, then
-# replicas, then the lowest id; what this call has placed already counts. Replicas that go are never the leader; those
-# that are out of sync go first, then those in the rack that has most of the partition, then those on the fullest
-# broker. The order of those that stay is kept.
+# New replicas go to the rack with the fewest of the partition, there to the broker with the fewest bytes, then
+# replicas, then the lowest id; placements of this call count. Removed replicas are never the leader; those
+# out of sync go first, then those in the rack with the most of the partition, then those on the fullest
+# broker. The order of the remaining replicas is kept.
 
 Targets = dict[TopicPartition, tuple[int, ...]]
 
@@ -177,7 +177,7 @@ Targets = dict[TopicPartition, tuple[int, ...]]
 def decide_replication_factors(
     view: TopicsView, wanted: Iterable[tuple[str, int]], *, may_undercut_min_in_sync: bool = False
 ) -> dict[str, Targets | Refusal]:
-    """The new replica lists of each topic that may have its factor, or why not; only partitions that change are in it.
+    """The new replica lists of each topic, changed partitions only, or a refusal.
 
     A factor below `min.insync.replicas` would stop producers, so it is refused unless `may_undercut_min_in_sync`.
     """
@@ -235,7 +235,7 @@ def _targets(loads: _Loads, topic: Topic, factor: int) -> Targets:
 
 
 class _Loads:
-    """What each broker holds, with what has been decided so far."""
+    """The load of each broker, including what was decided so far."""
 
     def __init__(self, view: TopicsView) -> None:
         self._brokers = view.brokers
@@ -267,7 +267,7 @@ class _Loads:
         return replicas
 
     def _racks(self, replicas: Iterable[int]) -> Counter[str | None]:
-        """How many of the replicas each rack has. Brokers that name none are not counted."""
+        """Number of the replicas in each rack. Brokers without a rack are not counted."""
         return Counter(rack for rack in map(self._rack, replicas) if rack is not None)
 
     def _rack(self, broker: int) -> str | None:
@@ -282,9 +282,9 @@ class _Loads:
         self._counts[broker] += sign
 
 
-# ReassignPartitions (KIP-179): which partitions may go where the caller asks.
+# ReassignPartitions (KIP-179): partitions that may move to the requested brokers.
 #
-# Unlike AlterPartitionReassignments of KIP-455, which came later, a partition that moves already is refused.
+# Unlike in the later AlterPartitionReassignments (KIP-455), a moving partition is refused.
 
 Replicas = tuple[int, ...]
 
@@ -292,7 +292,7 @@ Replicas = tuple[int, ...]
 def decide_reassignments(
     view: TopicsView, wanted: Iterable[tuple[TopicPartition, Replicas]]
 ) -> dict[TopicPartition, Replicas | Refusal]:
-    """The target of each partition that may have it, or why not; one named twice gets neither of its targets."""
+    """The allowed target of each partition, or a refusal; a partition listed twice is refused."""
     asked = list(wanted)
     times = Counter(partition for partition, _replicas in asked)
     return {
@@ -301,7 +301,7 @@ def decide_reassignments(
 
 
 def min_in_sync_undercut(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]) -> dict[TopicPartition, Refusal]:
-    """The partitions that would shrink below `min.insync.replicas`, which stops producers. Kafka lets that pass."""
+    """Partitions that would shrink below `min.insync.replicas`, which stops producers. Kafka permits that."""
     found: dict[TopicPartition, Refusal] = {}
     for key, replicas in wanted.items():
         least = view.min_in_sync.get(key.topic, 1)
@@ -320,7 +320,7 @@ def _decide_reassignment(view: TopicsView, key: TopicPartition, replicas: Replic
         return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(key.topic))
     if not 0 <= key.partition < len(topic.partitions):
         return Refusal(INVALID_REPLICA_ASSIGNMENT, unknown_partition_message(*key))
-    # Kafka's sentence is about the first fault in the order of ids, KIP-179's code about unknown brokers before others.
+    # Kafka's sentence is about the first error in the order of ids; KIP-179's code reports unknown brokers first.
     unknown = tuple(broker for broker in replicas if broker not in view.brokers)
     unfit = unfit_assignment(unknown or replicas, view.brokers)
     if unfit is not None:

@@ -1,6 +1,6 @@
-"""What Kafka keeps in ZooKeeper that concerns reassignments: paths, and text ↔ values. Nothing here talks to one.
+"""Kafka's znodes about reassignments: paths, and text ↔ values. Nothing here connects to ZooKeeper.
 
-Written texts are byte for byte what Kafka 3.9.1 writes; texts of older releases can be read.
+Texts are written byte for byte as by Kafka 3.9.1; texts of older releases can be read.
 """
 
 from kreassign.model.znodes.contents import (

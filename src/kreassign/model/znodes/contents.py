@@ -1,6 +1,6 @@
 """The contents of znodes, JSON text ↔ values. Errors name the path of the znode.
 
-Written texts are byte for byte what Kafka 3.9.1 writes; texts of older releases can be read.
+Texts are written byte for byte as by Kafka 3.9.1; texts of older releases can be read.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from kreassign.model.cluster import ConfigResource, TopicPartition
 from kreassign.model.reassignment import OngoingReassignment
 from kreassign.model.znodes import paths
 
-# JSON values of a znode by their kinds.
+# JSON values of a znode by type.
 
-# A JSON value as the standard library reads it; every use checks its type first.
+# A JSON value as the standard library parses it; every use checks its type first.
 Json = Any
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def encode_json(document: Json) -> bytes:
-    """Compact JSON with the keys in the order given, as Kafka writes it."""
+    """Format compact JSON with the keys in the order given, as Kafka does."""
     return _COMPACT.encode(document).encode()
 
 
 def decode_json(path: str, content: bytes) -> dict[str, Json]:
-    """The JSON object of a znode; raises `DamagedZnode`."""
+    """Parse the JSON object of a znode; raises `DamagedZnode`."""
     try:
         document = json.loads(content)
     except ValueError as error:
@@ -40,60 +40,60 @@ def decode_json(path: str, content: bytes) -> dict[str, Json]:
 
 
 def required_field(path: str, fields: dict[str, Json], name: str) -> Json:
-    """A key that must be there."""
+    """A required key; raises `DamagedZnode`."""
     if name not in fields:
         raise DamagedZnode(path, f"it has no {name!r}")
     return fields[name]
 
 
 def whole_number(path: str, value: Json) -> int:
-    """A whole number."""
+    """Check for a whole number; raises `DamagedZnode`."""
     if type(value) is not int:
         raise DamagedZnode(path, f"{value!r} is not a whole number")
     return value
 
 
 def text_value(path: str, value: Json) -> str:
-    """A text."""
+    """Check for a text; raises `DamagedZnode`."""
     if not isinstance(value, str):
         raise DamagedZnode(path, f"{value!r} is not a text")
     return value
 
 
 def object_list(path: str, value: Json) -> list[dict[str, Json]]:
-    """A list of JSON objects."""
+    """Check for a list of JSON objects; raises `DamagedZnode`."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise DamagedZnode(path, f"{value!r} is not a list of objects")
     return value
 
 
 def broker_list(path: str, value: Json) -> tuple[int, ...]:
-    """A list of broker ids, in its order."""
+    """Check for a list of broker ids, order kept; raises `DamagedZnode`."""
     if not isinstance(value, list):
         raise DamagedZnode(path, f"{value!r} is not a list of brokers")
     return tuple(whole_number(path, item) for item in value)
 
 
 def replica_lists(path: str, value: Json) -> dict[int, tuple[int, ...]]:
-    """Replica lists by partition number, which JSON writes as text."""
+    """Replica lists by partition number, a text in JSON; raises `DamagedZnode`."""
     if not isinstance(value, dict) or not all(name.isascii() and name.isdigit() for name in value):
         raise DamagedZnode(path, f"{value!r} does not map partitions to replicas")
     return {int(name): broker_list(path, ids) for name, ids in value.items()}
 
 
 def text_map(path: str, value: Json) -> dict[str, str]:
-    """Texts by name."""
+    """Check for texts by name; raises `DamagedZnode`."""
     if not isinstance(value, dict):
         raise DamagedZnode(path, f"{value!r} does not map names to texts")
     return {name: text_value(path, text) for name, text in value.items()}
 
 
-# `/admin/reassign_partitions` and `/admin/preferred_replica_election`: orders to the controller, left in ZooKeeper.
+# `/admin/reassign_partitions` and `/admin/preferred_replica_election`: orders to the controller in ZooKeeper.
 #
-# The controller reads the first only when it is **created**, takes away what it has done, and deletes it when nothing
-# is left. It checks little: an entry without replicas brings down every controller that reads it, and an entry that can
-# never be fulfilled stays for ever and keeps others from creating the znode. So what is written is checked here, and
-# `find_poison` names what is found.
+# The controller reads the first only when it is **created**, removes finished entries, and deletes it when it is
+# empty. It checks little: an entry without replicas crashes every controller that reads it, and an entry that
+# cannot be fulfilled stays for ever and keeps others from creating the znode. So entries are checked here before they
+# are written, and `find_poison` names existing bad ones.
 
 _ORDER_VERSION = 1
 
@@ -101,14 +101,14 @@ Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 
 def parse_reassignments(content: bytes) -> dict[TopicPartition, tuple[int, ...]]:
-    """The targets of a reassignment znode; of a partition named twice the last counts. Raises `DamagedZnode`."""
+    """The targets of a reassignment znode; the last mention of a partition counts. Raises `DamagedZnode`."""
     path = paths.REASSIGN_PARTITIONS
     entries = object_list(path, decode_json(path, content).get("partitions", []))
     return {_partition(path, entry): broker_list(path, required_field(path, entry, "replicas")) for entry in entries}
 
 
 def format_reassignments(targets: Targets) -> bytes:
-    """Write a reassignment znode, in the order given; raises `InputError` for what would harm the cluster."""
+    """Format a reassignment znode, in the order given; raises `InputError` for harmful targets."""
     if poison := find_poison(targets):
         raise InputError("nothing was written to ZooKeeper:\n" + "\n".join(f"  - {line}" for line in poison))
     entries = [
@@ -118,7 +118,7 @@ def format_reassignments(targets: Targets) -> bytes:
 
 
 def find_poison(targets: Targets) -> tuple[str, ...]:
-    """A sentence for each entry that a ZooKeeper controller would choke on or never get rid of."""
+    """A sentence for each entry that crashes a ZooKeeper controller, or that it can never complete."""
     return tuple(
         f"{partition}: {reason}" for partition, replicas in targets.items() if (reason := _poison(replicas)) is not None
     )
@@ -135,14 +135,14 @@ def _poison(replicas: tuple[int, ...]) -> str | None:
 
 
 def parse_election(content: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions whose preferred replica shall lead, each once; raises `DamagedZnode`."""
+    """Partitions to be led by their preferred replica, without duplicates; raises `DamagedZnode`."""
     path = paths.PREFERRED_REPLICA_ELECTION
     entries = object_list(path, decode_json(path, content).get("partitions", []))
     return tuple(dict.fromkeys(_partition(path, entry) for entry in entries))
 
 
 def format_election(partitions: Iterable[TopicPartition]) -> bytes:
-    """Write an election znode, in the order given."""
+    """Format an election znode, in the order given."""
     entries = [{"topic": topic, "partition": number} for topic, number in partitions]
     return encode_json({"version": _ORDER_VERSION, "partitions": entries})
 
@@ -152,9 +152,9 @@ def _partition(path: str, entry: dict[str, Json]) -> TopicPartition:
     return TopicPartition(topic, whole_number(path, required_field(path, entry, "partition")))
 
 
-# `/brokers/topics/T`: the replica lists of a topic, and which of them are on their way (KIP-455, ZooKeeper changes).
+# `/brokers/topics/T`: the replica lists of a topic, and its moving partitions (KIP-455, ZooKeeper changes).
 #
-# Version 1 knows replica lists only; 2 (Kafka 2.4) adds what is being added and removed, 3 (Kafka 2.8) the topic id.
+# Version 1 has replica lists only; 2 (Kafka 2.4) adds adding and removing replicas, 3 (Kafka 2.8) the topic id.
 # KIP-455 writes the new keys in camel case; Kafka shipped snake case. Both are read, Kafka's is written.
 
 _READ_VERSIONS = (1, 2, 3)
@@ -165,7 +165,7 @@ Replicas = Mapping[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TopicZnode:
-    """Replica lists by partition number; `adding` and `removing` hold only partitions where they are not empty."""
+    """Replica lists by partition number; `adding` and `removing` have only partitions with a non-empty list."""
 
     partitions: Replicas
     adding: Replicas = field(default_factory=dict)
@@ -173,14 +173,14 @@ class TopicZnode:
     topic_id: str | None = None
 
     def ongoing(self, partition: int) -> OngoingReassignment | None:
-        """The reassignment of a partition, None if it has none."""
+        """The reassignment of a partition; None without one."""
         adding, removing = self.adding.get(partition, ()), self.removing.get(partition, ())
         if not adding and not removing:
             return None
         return OngoingReassignment(self.partitions[partition], adding, removing)
 
     def with_partition(self, partition: int, wanted: OngoingReassignment) -> TopicZnode:
-        """The same topic with other lists for one partition."""
+        """The topic with other lists for one partition."""
         return replace(
             self,
             partitions={**self.partitions, partition: wanted.replicas},
@@ -195,7 +195,7 @@ def _with(lists: Replicas, partition: int, brokers: tuple[int, ...]) -> Replicas
 
 
 def parse_topic(topic: str, content: bytes) -> TopicZnode:
-    """Read a topic znode of any version; raises `DamagedZnode`."""
+    """Parse a topic znode of any version; raises `DamagedZnode`."""
     path = paths.topic_path(topic)
     fields = decode_json(path, content)
     version = whole_number(path, required_field(path, fields, "version"))
@@ -216,9 +216,9 @@ def _lists(path: str, fields: dict[str, Json], *names: str) -> Replicas:
 
 
 def format_topic(znode: TopicZnode) -> bytes:
-    """Write version 3, or version 2 for a topic without an id. Raises `InputError` for a partition without replicas.
+    """Format version 3, or version 2 for a topic without an id. Raises `InputError` for a partition without replicas.
 
-    An empty list would poison the cluster: no controller could stay in office that reads it.
+    An empty list would poison the cluster: no controller that reads it could stay active.
     """
     if empty := [number for number, brokers in znode.partitions.items() if not brokers]:
         raise InputError(f"partitions {empty} would have no replicas; nothing was written")
@@ -243,7 +243,7 @@ _STATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class PartitionStateZnode:
-    """Who leads a partition and who is in sync, as the controller of `controller_epoch` wrote it."""
+    """Leader and in-sync replicas of a partition, as written by the controller of `controller_epoch`."""
 
     controller_epoch: int
     leader: int
@@ -252,7 +252,7 @@ class PartitionStateZnode:
 
 
 def parse_partition_state(partition: TopicPartition, content: bytes) -> PartitionStateZnode:
-    """Read a state znode; raises `DamagedZnode`."""
+    """Parse a state znode; raises `DamagedZnode`."""
     path = paths.partition_state_path(partition)
     fields = decode_json(path, content)
     return PartitionStateZnode(
@@ -264,7 +264,7 @@ def parse_partition_state(partition: TopicPartition, content: bytes) -> Partitio
 
 
 def format_partition_state(state: PartitionStateZnode) -> bytes:
-    """Write a state znode."""
+    """Format a state znode."""
     return encode_json({
         "controller_epoch": state.controller_epoch,
         "leader": state.leader,
@@ -274,7 +274,7 @@ def format_partition_state(state: PartitionStateZnode) -> bytes:
     })  # fmt: skip
 
 
-# `/brokers/ids/N`: a live broker and where it listens.
+# `/brokers/ids/N`: a live broker and its listeners.
 
 _BROKER_VERSION = 5
 _LISTENER = "PLAINTEXT"
@@ -293,7 +293,7 @@ class BrokerZnode:
 
 
 def parse_broker(broker_id: int, content: bytes) -> BrokerZnode:
-    """Read versions 1 to 5; raises `DamagedZnode`."""
+    """Parse versions 1 to 5; raises `DamagedZnode`."""
     path = paths.broker_path(broker_id)
     fields = decode_json(path, content)
     rack, endpoints = fields.get("rack"), fields.get("endpoints", [])
@@ -307,7 +307,7 @@ def parse_broker(broker_id: int, content: bytes) -> BrokerZnode:
 
 
 def format_broker(znode: BrokerZnode, registered_ms: int) -> bytes:
-    """Write version 5 for a broker with one plain-text listener; the rack is left out where there is none."""
+    """Format version 5 for a broker with one plain-text listener; the rack is left out if there is none."""
     rack = {} if znode.rack is None else {"rack": znode.rack}
     return encode_json({
         "features": {},
@@ -324,34 +324,34 @@ def format_broker(znode: BrokerZnode, registered_ms: int) -> bytes:
 
 # `/config/topics/T`, `/config/brokers/N` and the notifications below `/config/changes`.
 #
-# Brokers look at a configuration only when a notification names its owner, so whoever writes the one writes the other.
+# Brokers read a configuration only when a notification names its owner, so every write needs both znodes.
 
 _CONFIG_VERSION = 1
 _CHANGE_VERSION = 2
 
 
 def parse_config(resource: ConfigResource, content: bytes) -> dict[str, str]:
-    """The values of a topic or broker by key; raises `DamagedZnode`."""
+    """The settings of a topic or broker by key; raises `DamagedZnode`."""
     path = paths.config_path(resource)
     return text_map(path, decode_json(path, content).get("config", {}))
 
 
 def format_config(values: Mapping[str, str]) -> bytes:
-    """Write a configuration; an empty one stays there, as Kafka leaves it."""
+    """Format a configuration; an empty one is kept, as by Kafka."""
     return encode_json({"version": _CONFIG_VERSION, "config": dict(values)})
 
 
 def parse_change(path: str, content: bytes) -> str:
-    """Whose configuration changed, as `config_entity` names it; raises `DamagedZnode`."""
+    """The owner of a changed configuration, as `config_entity` names it; raises `DamagedZnode`."""
     return text_value(path, required_field(path, decode_json(path, content), "entity_path"))
 
 
 def format_change(resource: ConfigResource) -> bytes:
-    """Write the notification that a configuration changed."""
+    """Format the notification of a changed configuration."""
     return encode_json({"version": _CHANGE_VERSION, "entity_path": paths.config_entity(resource)})
 
 
-# `/controller` (ephemeral: who is in office) and `/controller_epoch` (how often that changed).
+# `/controller` (ephemeral: the active controller) and `/controller_epoch` (the number of its changes).
 
 _CONTROLLER_VERSION = 2
 _NO_KRAFT_EPOCH = -1
@@ -359,14 +359,14 @@ _NO_KRAFT_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class ControllerZnode:
-    """Which broker is the controller, and since when (ms since 1970)."""
+    """The broker that is the controller, and since when (ms since 1970)."""
 
     broker_id: int
     elected_ms: int
 
 
 def parse_controller(content: bytes) -> ControllerZnode:
-    """Read version 1 or 2; raises `DamagedZnode`."""
+    """Parse version 1 or 2; raises `DamagedZnode`."""
     path = paths.CONTROLLER
     fields = decode_json(path, content)
     elected = text_value(path, required_field(path, fields, "timestamp"))
@@ -376,7 +376,7 @@ def parse_controller(content: bytes) -> ControllerZnode:
 
 
 def format_controller(znode: ControllerZnode) -> bytes:
-    """Write version 2. The time is a text, as Kafka writes it."""
+    """Format version 2. The time is a text, as in Kafka."""
     return encode_json({
         "version": _CONTROLLER_VERSION,
         "brokerid": znode.broker_id,
@@ -386,12 +386,12 @@ def format_controller(znode: ControllerZnode) -> bytes:
 
 
 def parse_controller_epoch(content: bytes) -> int:
-    """Read the epoch: a plain number; raises `DamagedZnode`."""
+    """Parse the epoch, a plain number; raises `DamagedZnode`."""
     if not content.isdigit():
         raise DamagedZnode(paths.CONTROLLER_EPOCH, f"{content!r} is not a number")
     return int(content)
 
 
 def format_controller_epoch(epoch: int) -> bytes:
-    """Write the epoch."""
+    """Format the epoch."""
     return str(epoch).encode()

@@ -1,4 +1,4 @@
-"""Where things are in ZooKeeper, below the chroot of the cluster."""
+"""Paths in ZooKeeper, below the chroot of the cluster."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ CONTROLLER_EPOCH = "/controller_epoch"
 ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 LISTS = frozenset({TOPICS, DELETE_TOPICS, CONFIG_CHANGES})
-"""Znodes that say all by which znodes are below them."""
+"""Znodes whose only content is their children."""
 ALL_BROKERS = "<default>"
-"""What the default of all brokers is called where a broker has its id."""
+"""Name of the default for all brokers, in place of a broker id."""
 
 _ENTITIES = {ResourceType.TOPIC: "topics", ResourceType.BROKER: "brokers"}
 
 
 def topic_path(topic: str) -> str:
-    """Which replicas the partitions of a topic have."""
+    """Path of the replica lists of a topic."""
     return f"{TOPICS}/{topic}"
 
 
 def partition_state_path(partition: TopicPartition) -> str:
-    """Leader and in-sync replicas of a partition."""
+    """Path of leader and in-sync replicas of a partition."""
     return f"{TOPICS}/{partition.topic}/partitions/{partition.partition}/state"
 
 
 def broker_path(broker_id: int) -> str:
-    """A live broker; ephemeral."""
+    """Path of a live broker; ephemeral."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
 def config_entity(resource: ConfigResource) -> str:
-    """The owner of a configuration as change notifications name it: `topics/orders`, `brokers/1`."""
+    """The owner of a configuration in change notifications: `topics/orders`, `brokers/1`."""
     return f"{_ENTITIES[resource.type]}/{resource.name or ALL_BROKERS}"
 
 
 def config_path(resource: ConfigResource) -> str:
-    """The configuration of a topic or broker."""
+    """Path of the configuration of a topic or broker."""
     return f"{CONFIG}/{config_entity(resource)}"
