@@ -1,8 +1,8 @@
 """A client for Kafka's admin APIs: one method per call, in model types.
 
 Calls about many topics, partitions, brokers or configurations return a `Batch`: each item has its own outcome and
-the good ones count. What fails as a whole raises one of `ClusterError`'s children; `session.py` says what is tried
-again. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`.
+the good ones count. A call that fails as a whole raises a subclass of `ClusterError`; `session.py` has the rules of
+retrying. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ CONFIG_CHANGES_PER_REQUEST = 5_000
 
 
 class AdminClient:
-    """Talks to one cluster. Safe for use by several threads; close it, or use it in a `with` statement."""
+    """A client of one cluster. Safe for use by several threads; close it, or use it in a `with` statement."""
 
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class AdminClient:
     def connect(
         cls, settings: ClientSettings, *, clock: Clock | None = None, transport: Transport | None = None
     ) -> AdminClient:
-        """A client for these settings. Nothing is sent before the first call.
+        """Create a client with these settings. Nothing is sent before the first call.
 
         `clock` and `transport` are for tests and rehearsals on a simulated cluster.
         """
@@ -96,15 +96,15 @@ class AdminClient:
         self.close()
 
     def expect_cluster(self, cluster_id: str) -> None:
-        """Talk to nodes of this cluster only; without it, to those of the cluster that answers first.
+        """Connect to nodes of this cluster only; without it, to those of the cluster that answers first.
 
-        Nothing is sent. Raises InputError when the client talks to another cluster already.
+        Nothing is sent. Raises InputError if the client is already connected to another cluster.
         """
         self._session.expect_cluster(cluster_id)
 
     @property
     def principal(self) -> str | None:
-        """Who the brokers take this client for, `User:name`, by Kafka's own rules; None where only they know.
+        """The client's principal `User:name`, by Kafka's own rules; None if only the brokers know it.
 
         Nothing is sent.
         """
@@ -128,13 +128,13 @@ class AdminClient:
             return self._session.call(translate.nodes(), To.ANY, timeout_ms)
 
     def has_quorum(self, *, timeout_ms: int | None = None) -> bool:
-        """Whether the cluster keeps its metadata in a quorum (KRaft), and not in ZooKeeper."""
+        """True if the cluster keeps its metadata in a quorum (KRaft), not in ZooKeeper."""
         return self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
 
     def allowed_operations(self, *, timeout_ms: int | None = None) -> AllowedOperations:
-        """What this client may do, to the cluster and to each topic that it may see (KIP-430).
+        """The operations that this client is allowed, on the cluster and on each visible topic (KIP-430).
 
-        Without an authorizer that is everything. What a cluster does not tell is left out.
+        Without an authorizer all are allowed. Unreported operations are left out.
         """
         self._needs_brokers("allowed_operations")
         try:
@@ -145,11 +145,11 @@ class AdminClient:
         return AllowedOperations(on_cluster, on_topics)
 
     def allowed_on_group(self, group_id: str, *, timeout_ms: int | None = None) -> frozenset[str] | None:
-        """What this client may do to a group (KIP-430): nothing, if it may not see it; None if that is not told.
+        """The operations that this client is allowed on a group (KIP-430): none for a hidden one, None if unreported.
 
-        Of a group that does not exist Kafka tells nothing from 4.0 on.
+        For a group that does not exist Kafka reports nothing from 4.0 on.
 
-        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked for, here as by any
+        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
         consumer.
         """
         self._needs_brokers("allowed_on_group")
@@ -161,9 +161,9 @@ class AdminClient:
             raise
 
     def unregister_broker(self, broker: int, *, timeout_ms: int | None = None) -> None:
-        """Take a broker out of a KRaft cluster for good; one that is started again registers again.
+        """Unregister a broker from a KRaft cluster for good; a restarted broker registers again.
 
-        Kafka does not ask whether it is empty: replica lists go on naming it. Settings of it stay.
+        Kafka does not check that it is empty: replica lists continue to name it. Its settings stay.
 
         Errors: BROKER_ID_NOT_REGISTERED; `Unsupported` in ZooKeeper mode.
         """
@@ -172,7 +172,7 @@ class AdminClient:
     # --- topics -----------------------------------------------------------------------------------------------
 
     def list_topics(self, *, include_internal: bool = False, timeout_ms: int | None = None) -> tuple[str, ...]:
-        """Names of the topics that the client may see, sorted; internal ones only with `include_internal`."""
+        """Names of the topics that the client may see, sorted; internal topics only with `include_internal`."""
         self._needs_brokers("list_topics")
         topics = self._session.call(translate.list_topics(), To.ANY, timeout_ms)
         return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
@@ -209,7 +209,7 @@ class AdminClient:
             if cursor is None:
                 break
             if wanted is not None:
-                # Later pages want only what is still to come: the brokers skip the rest, but read it first.
+                # Later pages request only the remaining topics: brokers skip the others, but parse them first.
                 wanted = [name for name in wanted if name >= cursor.topic]
         whole = {
             name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
@@ -239,7 +239,7 @@ class AdminClient:
     def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Give topics more partitions: a new total, and where the new partitions go (None: the controller chooses)."""
+        """Give topics more partitions: a new total, and replicas of the new ones (None: the controller chooses)."""
         if not new_partitions:
             return Batch()
         return self._session.call(
@@ -260,7 +260,7 @@ class AdminClient:
         """Start or override reassignments, or cancel them where the target is None (KIP-455).
 
         An override on KRaft may never end, end with fewer replicas than the target has, or leave copies behind: with
-        `warns_of_overrides` what moves is listed first, and an `OverrideWarning` says which targets would
+        `warns_of_overrides` ongoing moves are listed first, and an `OverrideWarning` names such targets
         (`risky_overrides`); they are submitted all the same. `replace_reassignments` has none of these risks.
 
         With `expected`, the replica lists of these partitions are read first: unless each has exactly that list and
@@ -273,7 +273,7 @@ class AdminClient:
         if expected:
             self._check_expected(expected, timeout_ms)
         if warns_of_overrides:
-            # Who may not see what moves goes without the warning: the change itself may be refused in its own words.
+            # A client that may not list moves gets no warning: the change itself may be refused with its own message.
             with suppress(Rejected):
                 topic_changes.warn_of_overrides(self.risky_overrides(targets, timeout_ms=timeout_ms))
 
@@ -294,10 +294,10 @@ class AdminClient:
         ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, Override]:
-        """Which of these targets, submitted now, would override a move and not do just what they say; changes nothing.
+        """The targets that, submitted now, would override a move with unexpected results; changes nothing.
 
-        `ongoing` is what moves, if the caller has listed it already. Nothing is risky where the controller is one of
-        ZooKeeper mode, which overrides as KIP-455 has it.
+        `ongoing` are the moves, if the caller has listed them already. Nothing is risky with a controller of
+        ZooKeeper mode, which follows KIP-455.
         """
         wanted = {key: target for key, target in targets.items() if target is not None}
         if ongoing is None:
@@ -312,9 +312,9 @@ class AdminClient:
         allow_replication_factor_change: bool = True,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start reassignments; what moves among these partitions is cancelled and waited for first.
+        """Start reassignments; ongoing moves of these partitions are cancelled and awaited first.
 
-        A partition whose move could not be cancelled keeps it, and fails with that error: nothing was submitted for it.
+        A partition whose move could not be cancelled keeps it, and fails with that error: its target is not submitted.
         Cancelled partitions whose target is then refused stay with the replicas from before their move.
         """
         limit_ms = self._session.settings.api_timeout_ms if timeout_ms is None else timeout_ms
@@ -332,10 +332,10 @@ class AdminClient:
     def check_reassignment_permission(
         self, *, allow_replication_factor_change: bool = True, timeout_ms: int | None = None
     ) -> None:
-        """Raise what an attempt to start or cancel reassignments would meet at once; nothing is changed.
+        """Raise the error that starting or cancelling reassignments would raise at once; changes nothing.
 
         Sends a request that names no partition. Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED without the
-        permission Alter on the cluster, and `Unsupported` where the cluster does not know an option that is asked for.
+        permission Alter on the cluster, and `Unsupported` if the cluster does not know a requested option.
         """
         call = translate.alter_partition_reassignments(
             {}, allow_replication_factor_change=allow_replication_factor_change
@@ -379,7 +379,7 @@ class AdminClient:
     ) -> Batch[str, None]:
         """Set the total number of partitions of topics (KIP-179); with `validate_only` check and change nothing.
 
-        Kafka never shipped the requests of KIP-179: for a cluster that does not offer them, this and the next two
+        Kafka never shipped the requests of KIP-179: for a cluster without them, this and the next two
         methods decide here and send Kafka's own requests.
 
         Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
@@ -415,7 +415,7 @@ class AdminClient:
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start reassignments (KIP-179). Unlike by KIP-455, a partition that is being reassigned already is refused.
+        """Start reassignments (KIP-179). Unlike KIP-455, this refuses a partition that is being reassigned already.
 
         Errors: INVALID_TOPIC_EXCEPTION, UNKNOWN_MEMBER_ID for an unknown broker, INVALID_REPLICA_ASSIGNMENT,
         REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
@@ -424,9 +424,9 @@ class AdminClient:
         return topic_changes.reassign_partitions(self, self._session, targets, options)
 
     def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> TopicsView:
-        """What `kreassign.model.topic_changes` needs to decide on changes of these topics; unknown topics are left out.
+        """Read the basis of `kreassign.model.topic_changes`' decisions on these topics; unknown topics are left out.
 
-        A broker that does not answer what it stores counts as empty.
+        A broker that does not report its log directories counts as empty.
         """
         return topic_changes.whole_view(
             self, tuple(topics), topic_changes.CallOptions(validate_only=True, timeout_ms=timeout_ms)
@@ -437,8 +437,8 @@ class AdminClient:
     ) -> PreferredElectionResult:
         """Elect the preferred leaders of these partitions or (None) of all (KIP-183).
 
-        Unlike with `elect_leaders`, a partition that its preferred replica leads already succeeds. A partition that is
-        named twice counts once.
+        Unlike `elect_leaders`, this succeeds for a partition whose preferred replica is the leader already. A partition
+        that is named twice counts once.
         """
         found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
         return PreferredElectionResult(translate.already_led(found))
@@ -454,7 +454,7 @@ class AdminClient:
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
         """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself.
 
-        What is set for all brokers (`ConfigResource.all_brokers()`) any broker answers, and without defaults.
+        Settings for all brokers (`ConfigResource.all_brokers()`) come from any broker, without defaults.
         """
         keys = None if names is None else tuple(names)
 
@@ -473,7 +473,7 @@ class AdminClient:
         """Change configuration (KIP-339): topics and all brokers in one request, each broker's own at that broker.
 
         With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
-        of a broker that is down. Large calls are sent in several requests, as those of `alter_partition_reassignments`.
+        of a broker that is down. Large calls are sent in several requests, as by `alter_partition_reassignments`.
         """
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
@@ -515,7 +515,7 @@ class AdminClient:
     ) -> Batch[TopicPartitionReplica, None]:
         """Move replicas into other log directories of their brokers; the call only starts the moves (KIP-113).
 
-        The directory where a replica already is cancels a running move. A broker that does not host the replica yet
+        Naming a replica's present directory cancels its move. A broker that does not host the replica yet
         answers REPLICA_NOT_AVAILABLE and creates it in that directory later.
         """
         self._needs_brokers("alter_replica_log_dirs")
@@ -546,10 +546,10 @@ class AdminClient:
         known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, int]:
-        """The high watermark of each partition, or another offset, from its leader; -1 where it has no such offset.
+        """The high watermark of each partition, or another offset, from its leader; -1 if there is no such offset.
 
-        Partitions in `known` are not described again: the leaders named there are asked first, and only of those that
-        did not answer is it looked up who leads them now.
+        Partitions in `known` are not described again: the leaders named there are asked first; leaders are looked up
+        again only for partitions without an answer.
         """
         self._needs_brokers("list_offsets")
         wanted = dict.fromkeys(partitions)
@@ -590,14 +590,14 @@ class AdminClient:
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Offsets, size and lag of every replica of these partitions (KIP-179), each from its own broker.
 
-        Of a partition in `brokers` only the replicas on those brokers are asked about. Partitions in `known` are not
-        described again: the replicas listed there are asked about.
+        For a partition in `brokers` only the replicas on those brokers are included. Partitions in `known` are not
+        described again: the replicas listed there are included.
 
         During a reassignment this includes the adding replicas: their lag is what is left to copy. A replica that is
         offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
 
         Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED; for the first of `brokers`
-        that cannot tell, UNKNOWN_MEMBER_ID if it is not registered, UNKNOWN_TOPIC_OR_PARTITION if it has no replica.
+        without a status, UNKNOWN_MEMBER_ID if it is not registered, UNKNOWN_TOPIC_OR_PARTITION if it has no replica.
         """
         asked = list(dict.fromkeys(partitions))
         unknown = [key for key in asked if key not in known]
@@ -615,7 +615,7 @@ class AdminClient:
     def _described_by_leaders(
         self, found: Mapping[TopicPartition, Partition], named: Named, timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """Ask as KIP-179 has it; `Unsupported` where brokers do not know that request."""
+        """Ask the leaders by KIP-179; raises `Unsupported` if brokers do not know that request."""
         by_leader = _by_leader(found)
         leaderless = dict.fromkeys(by_leader.pop(NO_LEADER, ()))
         if not by_leader:
@@ -652,19 +652,19 @@ class AdminClient:
     # --- groups -----------------------------------------------------------------------------------------------
 
     def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> Group:
-        """A group of the classic protocol with its members; one that does not exist is `DEAD`.
+        """Describe a group of the classic protocol with its members; a group that does not exist is `DEAD`.
 
-        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked for, here as by any
+        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked up, as for any
         consumer.
         """
         self._needs_brokers("describe_group")
         return self._session.ask_coordinator(group_id, translate.describe_group(group_id), timeout_ms)
 
     def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None = None) -> Membership:
-        """Become the member of a group by the classic protocol, and its leader, under a `group.instance.id` (KIP-345).
+        """Join a group by the classic protocol, as its leader, under a `group.instance.id` (KIP-345).
 
         The coordinator takes the first member of an empty group only after `group.initial.rebalance.delay.ms` (3 s by
-        default). A member that does not call `heartbeat` within its session timeout is one no longer.
+        default). A member that does not call `heartbeat` within its session timeout is removed.
 
         Errors: INCONSISTENT_GROUP_PROTOCOL when the members of the group have no protocol in common with the
         candidate, INVALID_SESSION_TIMEOUT, GROUP_AUTHORIZATION_FAILED (needs READ on the group).
@@ -683,19 +683,19 @@ class AdminClient:
                 return membership
 
     def heartbeat(self, membership: Membership, *, timeout_ms: int | None = None) -> None:
-        """Stay a member.
+        """Renew the membership.
 
         Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
-        one has joined under the same instance id; all say that this member is one no longer.
+        member has joined under the same instance id; in each case this client is no longer a member.
         """
         self._session.ask_coordinator(membership.group_id, translate.heartbeat(membership), timeout_ms)
 
     def leave_group(
         self, group_id: str, instance_id: str, *, member_id: str = "", timeout_ms: int | None = None
     ) -> None:
-        """Take the member with this `group.instance.id` out of a group; with `member_id` only if it is that one.
+        """Remove the member with this `group.instance.id` from a group; with `member_id` only if it matches.
 
-        Errors: UNKNOWN_MEMBER_ID when there is none, FENCED_INSTANCE_ID when it is another one.
+        Errors: UNKNOWN_MEMBER_ID without such a member, FENCED_INSTANCE_ID if `member_id` differs.
         """
         self._session.ask_coordinator(group_id, translate.leave_group(group_id, instance_id, member_id), timeout_ms)
 
@@ -706,7 +706,7 @@ class AdminClient:
         *,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Commit offsets with their metadata as a member; what a former member commits is refused.
+        """Commit offsets with their metadata as a member; commits of former members are refused.
 
         Errors, of each partition: those of `heartbeat`, OFFSET_METADATA_TOO_LARGE (`offset.metadata.max.bytes`, 4096
         by default), TOPIC_AUTHORIZATION_FAILED (needs READ on the topic).
@@ -718,14 +718,14 @@ class AdminClient:
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
     ) -> Batch[TopicPartition, CommittedOffset]:
-        """What a group has committed for these partitions."""
+        """The committed offsets of a group for these partitions."""
         self._needs_brokers("fetch_offsets")
         return self._session.ask_coordinator(group_id, translate.fetch_offsets(group_id, partitions), timeout_ms)
 
     def _partitions(
         self, wanted: Iterable[TopicPartition], timeout_ms: int | None
     ) -> tuple[dict[TopicPartition, Partition], dict[TopicPartition, ClusterError]]:
-        """The wanted partitions as metadata describes them, and an error for each that is not there."""
+        """The wanted partitions from metadata, and an error for each missing one."""
         asked = list(dict.fromkeys(wanted))
         topics = self.describe_topics((key.topic for key in asked), timeout_ms=timeout_ms)
         known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
@@ -769,7 +769,7 @@ def _broker_of(resource: ConfigResource) -> int:
 def _by_number_of_changes(
     resources: Iterable[ConfigResource], changes: Mapping[ConfigResource, Sequence[ConfigChange]]
 ) -> list[list[ConfigResource]]:
-    """Resources, so many together that a controller takes all their changes; the keys of one are never torn apart."""
+    """Resources in chunks that a controller accepts by their number of changes; a resource is never split."""
     chunks: list[list[ConfigResource]] = []
     room = 0
     for resource in resources:

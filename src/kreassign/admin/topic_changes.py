@@ -1,8 +1,8 @@
-"""Calls of the client that are composed of several requests: KIP-179's, and new targets for running reassignments.
+"""Client calls made of several requests: those of KIP-179, and new targets for running reassignments.
 
-The requests of KIP-179 are sent as such to a cluster that has them, and composed of Kafka's own requests for others.
-For the latter the decision is made here, on a view of the cluster that is read first, by the same functions by which
-a cluster would decide (`kreassign.model.topic_changes`); only what was found legal is sent.
+The requests of KIP-179 go to a cluster that has them as they are; for others they are composed of Kafka's own requests.
+Then the decision is made here, on a view of the cluster that is read first, by the same functions by which
+a cluster would decide (`kreassign.model.topic_changes`); only legal changes are sent.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ Value = TypeVar("Value")
 
 
 class CallOptions(NamedTuple):
-    """Whether to check only, and how long each request may take (None: the client's default)."""
+    """Check only, and the timeout of each request (None: the client's default)."""
 
     validate_only: bool
     timeout_ms: int | None
 
 
 class KafkaCalls(Protocol):
-    """The calls of `AdminClient` from which these requests are composed; it says what each of them does."""
+    """The calls of `AdminClient` that these requests are composed of; see there for each of them."""
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
         """The brokers."""
@@ -104,13 +104,13 @@ class KafkaCalls(Protocol):
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """What is being reassigned."""
+        """Ongoing reassignments."""
         ...
 
     def create_partitions(
         self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Give topics more partitions."""
+        """Increase the number of partitions."""
         ...
 
     def alter_partition_reassignments(
@@ -149,7 +149,7 @@ def alter_replication_factors(
     *,
     may_undercut_min_in_sync: bool,
 ) -> Batch[str, None]:
-    """Set the replication factors of topics. A topic fails with the first refusal of one of its partitions."""
+    """Set the replication factors of topics. A topic fails with the first refusal of its partitions."""
     if not factors:
         return Batch()
     try:
@@ -163,14 +163,14 @@ def alter_replication_factors(
     decided = _as_batch(api.ALTER_REPLICATION_FACTORS, decisions)
     targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
     refused = {} if options.validate_only else _start(client, targets, options).failed
-    failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}  # of each topic its first partition
+    failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}  # the first partition of each topic
     return Batch({topic: None for topic in decided.ok if topic not in failed}, {**decided.failed, **failed})
 
 
 def reassign_partitions(
     client: KafkaCalls, session: Session, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
 ) -> Batch[TopicPartition, None]:
-    """Start reassignments."""
+    """Start reassignments; moving partitions are refused."""
     if not targets:
         return Batch()
     try:
@@ -187,7 +187,7 @@ def reassign_partitions(
 def _start(
     client: KafkaCalls, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
 ) -> Batch[TopicPartition, None]:
-    # Nothing overrides: what moves was refused.
+    # No target overrides a move: moving partitions were refused.
     return client.alter_partition_reassignments(dict(targets), warns_of_overrides=False, timeout_ms=options.timeout_ms)
 
 
@@ -202,7 +202,7 @@ def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Va
 
 
 def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) -> TopicsView:
-    """The view with sizes of replicas and `min.insync.replicas`. A broker that does not answer counts as empty."""
+    """Read the view with replica sizes and `min.insync.replicas`. A broker without an answer counts as empty."""
     resources = {name: ConfigResource.topic(name) for name in topics}
     configs = client.describe_configs(resources.values(), names=(_MIN_IN_SYNC,), timeout_ms=options.timeout_ms).ok
     min_in_sync = {
@@ -231,7 +231,7 @@ def _view(
 
 
 def registered_brokers(client: KafkaCalls, timeout_ms: int | None) -> tuple[Broker, ...]:
-    """The brokers, fenced ones too where the cluster lists them (Kafka 4.0)."""
+    """The brokers, including fenced ones if the cluster lists them (Kafka 4.0)."""
     try:
         return client.describe_cluster(include_fenced=True, timeout_ms=timeout_ms).brokers
     except Unsupported:
@@ -246,18 +246,18 @@ def _topics(client: KafkaCalls, names: Iterable[str], options: CallOptions) -> M
     return described.ok
 
 
-# How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure.
+# The status of each copy of a partition, from the brokers' reports on their own copies (KIP-179). Pure.
 #
-# Errors have the codes of the document, however the cluster was asked: 17 for an unknown topic, 37 for an unknown
+# Errors have the codes of KIP-179, however the cluster was asked: 17 for an unknown topic, 37 for an unknown
 # partition, 25 for a broker that is not registered, 3 for a broker that has no replica of the partition.
 
 Named = Mapping[TopicPartition, Iterable[int]]
-"""The brokers that a caller names of a partition; a partition that is not in it is asked about at all its replicas."""
+"""Brokers by partition that a caller names; for a partition not in it all replicas are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerReport:
-    """What one broker said of the copies it was asked about; a copy that it does not host is absent."""
+    """One broker's report on the requested copies; copies that it does not host are absent."""
 
     taken_ms: int
     offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
@@ -265,7 +265,7 @@ class BrokerReport:
 
 
 def located_partitions(asked: Iterable[TopicPartition], topics: Batch[str, Topic]) -> Batch[TopicPartition, Partition]:
-    """These partitions as metadata describes them; one that is not there is refused by KIP-179's code."""
+    """These partitions from metadata; missing ones fail with KIP-179's code."""
     known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
     wanted = list(asked)
     return Batch(
@@ -283,20 +283,20 @@ def _not_there(key: TopicPartition, error: ClusterError | None) -> ClusterError:
 
 
 def refused_broker(key: TopicPartition, broker: int, code: int) -> Rejected:
-    """Why nothing can be told of the copy on a broker that the caller named."""
+    """The error for a named broker without a status of its copy."""
     reason = "is not registered" if code == UNKNOWN_MEMBER_ID else "has no replica of it"
     return rejection(REPLICA_STATUS, code, f"{key}: broker {broker} {reason}", key)
 
 
 def names_other_brokers(found: Mapping[TopicPartition, Partition], named: Named) -> bool:
-    """Whether brokers are named that have no replica: only then it matters which brokers are registered."""
+    """True if named brokers have no replica: only then it matters which brokers are registered."""
     return any(set(named.get(key, ())) - set(partition.replicas) for key, partition in found.items())
 
 
 def with_named_replicas(
     found: Mapping[TopicPartition, Partition], named: Named, registered: Iterable[int]
 ) -> Batch[TopicPartition, Partition]:
-    """The partitions with the named replicas and the leader, with which they are compared.
+    """The partitions with the named replicas, plus the leader for comparison.
 
     A partition with a named broker that has no replica is refused for the first such broker.
     """
@@ -319,7 +319,7 @@ def with_named_replicas(
 def only_named_statuses(
     told: Batch[TopicPartition, tuple[ReplicaStatus, ...]], named: Named
 ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-    """Without what was read of leaders for the sake of the comparison alone."""
+    """Drop leader rows fetched only to compute lag."""
     wanted = {key: frozenset(brokers) for key, brokers in named.items()}
     ok = {
         key: tuple(status for status in found if key not in wanted or status.broker in wanted[key])
@@ -329,7 +329,7 @@ def only_named_statuses(
 
 
 def replica_sizes_bytes(log_dirs: tuple[LogDir, ...]) -> dict[TopicPartition, int]:
-    """Size of each current copy; copies that a move between directories is building are left out."""
+    """Size of each current copy, without copies that a move between directories is building."""
     return {
         replica.topic_partition: replica.size_bytes
         for log_dir in log_dirs
@@ -345,8 +345,8 @@ def replica_statuses(
 ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
     """The status of each replica of each partition whose leader answered.
 
-    A broker that is not the leader and did not answer is left out of its partitions' statuses: what it holds is not
-    known. A partition whose leader did not answer fails with that broker's error.
+    A broker other than the leader that did not answer is left out of its partitions' statuses: its copy is
+    unknown. A partition whose leader did not answer fails with that broker's error.
     """
     ok: dict[TopicPartition, tuple[ReplicaStatus, ...]] = {}
     failed: dict[TopicPartition, ClusterError] = {}
@@ -387,26 +387,26 @@ def _copy(report: BrokerReport, topic_partition: TopicPartition) -> Copy:
     return Copy(offsets, report.sizes_bytes.get(topic_partition, 0 if offsets is NO_COPY else None))
 
 
-# Targets for partitions that are being reassigned: which of them are risky, and the way that never is.
+# Targets for partitions that are being reassigned: find the risky ones, and replace moves without risk.
 #
-# To cancel, wait until the controller lists the partition no longer, and then submit has none of the surprises of
-# `kreassign.model.reassignment`. The time in between is not guarded: another client's target for the same partition is
-# overridden as ever.
+# Cancelling, waiting until the controller no longer lists the partition, and then submitting has none of the surprises
+# of `kreassign.model.reassignment`. The time in between is not guarded: another client's target for the same partition
+# is overridden as always.
 
 _SHOWN_OVERRIDES = 3
 
 
 class OverrideWarning(UserWarning):
-    """Targets were submitted for partitions that are being reassigned, and Kafka will not do just what they say."""
+    """Targets were submitted for moving partitions, and Kafka will not do exactly what they say."""
 
 
 class ReassignmentCalls(Protocol):
-    """The calls of `AdminClient` of which this is made."""
+    """The calls of `AdminClient` that these functions use."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """What is being reassigned."""
+        """Ongoing reassignments."""
         ...
 
     def alter_partition_reassignments(
@@ -417,14 +417,14 @@ class ReassignmentCalls(Protocol):
         warns_of_overrides: bool = True,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start, override or cancel."""
+        """Start, override or cancel reassignments."""
         ...
 
 
 def risky_overrides(
     targets: Mapping[TopicPartition, tuple[int, ...] | None], ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> dict[TopicPartition, Override]:
-    """The targets that override a move and are risky."""
+    """Targets that override a move and are risky, with the override."""
     overrides = {
         key: Override(ongoing[key], target)
         for key, target in sorted(targets.items())
@@ -434,7 +434,7 @@ def risky_overrides(
 
 
 def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
-    """Warn Python's way of these overrides, if there are any: a few by name, the others counted."""
+    """Issue a Python warning about these overrides, if any: a few by name, the others counted."""
     if found:
         shown = "; ".join(f"{key}: {override}" for key, override in list(found.items())[:_SHOWN_OVERRIDES])
         more = f"; and {len(found) - _SHOWN_OVERRIDES} more" if len(found) > _SHOWN_OVERRIDES else ""
@@ -446,7 +446,7 @@ def warn_of_overrides(found: Mapping[TopicPartition, Override]) -> None:
 def cancel_and_wait(
     client: ReassignmentCalls, clock: Clock, partitions: Collection[TopicPartition], deadline_s: float, poll_s: float
 ) -> dict[TopicPartition, ClusterError]:
-    """Cancel what moves among these partitions and wait until none is listed; the errors of those that did not end."""
+    """Cancel the moves of these partitions and wait until none is listed; return errors of those that did not end."""
 
     def left_ms() -> int:
         return max(1, round(1000 * (deadline_s - clock.monotonic_s())))
@@ -455,7 +455,7 @@ def cancel_and_wait(
     if not ongoing:
         return {}
     outcome = client.alter_partition_reassignments(dict.fromkeys(ongoing), timeout_ms=left_ms())
-    # One that ended by itself in between needs no cancel.
+    # A move that ended by itself in between needs no cancel.
     failed = {key: error for key, error in outcome.failed.items() if not has_code(error, NO_REASSIGNMENT_IN_PROGRESS)}
     waiting = ongoing.keys() - failed.keys()
     while waiting := waiting & client.list_partition_reassignments(waiting, timeout_ms=left_ms()).keys():

@@ -1,10 +1,10 @@
 """Connections to nodes: frames over TCP with TLS and SASL, API versions, and the check of the cluster id.
 
-A connection carries one request at a time and blocks its thread, which buys the one thing that matters here: after
-a failure we know whether the request can have reached the broker. A frame that was not handed over whole can never
-be carried out (`Unreachable`); one that was, may have been (`OutcomeUnknown`).
+A connection carries one request at a time and blocks its thread, so that after a failure it is known whether the
+request can have reached the broker. A frame that was not handed over whole can never
+be executed (`Unreachable`); a whole one may have been (`OutcomeUnknown`).
 
-A SASL session that ends (KIP-368) is renewed before anything more is sent on it, however long the connection was
+A SASL session that ends (KIP-368) is renewed before the next request on it, however long the connection was
 idle.
 """
 
@@ -40,22 +40,22 @@ from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, 
 _CHUNK_BYTES = 1 << 20
 # Kafka's own client renews a session after 85 to 95 % of its lifetime: answers take time, and clocks drift.
 _USED_OF_A_SESSION = 0.85
-# A broker takes a login on the same connection only so long after the last (KafkaChannel.MIN_REAUTH_INTERVAL…).
+# A broker accepts another login on a connection only this long after the last (KafkaChannel.MIN_REAUTH_INTERVAL…).
 _BETWEEN_LOGINS_S = 1.0
 
 
 class Connection(Protocol):
-    """A way to one broker. Not safe for use by two threads at once."""
+    """A connection to one broker. Not safe for use by two threads at once."""
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
         """Send a frame and return the payload of the answer.
 
-        Raises `Unreachable` when the frame cannot have arrived whole, `OutcomeUnknown` when it can.
+        Raises `Unreachable` if the frame cannot have arrived whole, `OutcomeUnknown` if it can.
         """
         ...
 
     def is_usable(self) -> bool:
-        """Whether the broker still holds the other end, as far as can be told without asking it."""
+        """True if the broker still holds the other end, as far as is visible without a request."""
         ...
 
     def close(self) -> None:
@@ -67,12 +67,12 @@ class Transport(Protocol):
     """Opens connections: over TCP here, in-process in tests of the twin."""
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
-        """Open a connection, authenticated if the settings say so; `Unreachable` or `Unauthenticated` if not."""
+        """Open a connection, authenticated if the settings require it. Raises `Unreachable` or `Unauthenticated`."""
         ...
 
 
 class TcpTransport:
-    """Kafka's own transport."""
+    """Kafka's own transport: TCP, with TLS and SASL by the settings."""
 
     def __init__(self, settings: ClientSettings, clock: Clock | None = None) -> None:
         self._settings = settings
@@ -81,7 +81,7 @@ class TcpTransport:
         self._login = Login(settings.sasl, settings, self._clock) if settings.sasl is not None else None
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
-        """Open a connection; each step may take so many seconds, but no more than the settings give it."""
+        """Open a connection; each step is limited by `timeout_s`, and by the timeout of the settings."""
         timeout_s = min(timeout_s, self._settings.connect_timeout_ms / 1000)
         connection = TcpConnection(self._secured(_open(address, timeout_s), address), address, self._clock)
         if self._login is None:
@@ -103,7 +103,7 @@ class TcpTransport:
 
 
 class TcpConnection:
-    """One socket."""
+    """A connection over one socket."""
 
     def __init__(self, opened: socket.socket, address: Address, clock: Clock) -> None:
         self._socket = opened
@@ -135,10 +135,10 @@ class TcpConnection:
             raise
 
     def _refusal(self, error: OSError) -> Unauthenticated | None:
-        """The alert behind a broken TLS connection, if there is one.
+        """The alert behind a broken TLS connection, if any.
 
-        From TLS 1.3 on a client that the broker does not believe hears of it only after the handshake; when sending
-        fails, the alert is still to be read.
+        From TLS 1.3 on a client that the broker does not trust learns this only after the handshake; when sending
+        fails, the alert can still be read.
         """
         if isinstance(self._socket, ssl.SSLSocket) and not isinstance(error, TimeoutError) and not _is_alert(error):
             try:
@@ -164,7 +164,7 @@ class TcpConnection:
         return bytes(received)
 
     def is_usable(self) -> bool:
-        """Whether the socket is open and silent; an idle connection with something to read is one being closed."""
+        """True if the socket is open and silent; an idle connection with data to read is being closed."""
         if self._socket.fileno() < 0:
             return False
         poll = select.poll()
@@ -173,13 +173,13 @@ class TcpConnection:
 
     def close(self) -> None:
         """Close the connection; an exchange that another thread waits for ends as well."""
-        with suppress(OSError):  # A connection that is gone already cannot be shut down.
+        with suppress(OSError):  # A connection that is gone cannot be shut down.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 
 class AuthenticatedConnection:
-    """A connection on which the client is logged in, and logs in again before its session ends."""
+    """A connection with a logged-in client, which logs in again before its session ends."""
 
     def __init__(
         self, connection: TcpConnection, login: Login, address: Address, clock: Clock, timeout_s: float
@@ -193,7 +193,7 @@ class AuthenticatedConnection:
         self._log_in(timeout_s)
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
-        """Send a frame and wait for the answer; what cannot log in again sends nothing."""
+        """Send a frame and wait for the answer; nothing is sent if the new login fails."""
         deadline = self._clock.monotonic_s() + timeout_s
         if self._is_due(self._clock.monotonic_s()):
             self._log_in(timeout_s)
@@ -203,9 +203,9 @@ class AuthenticatedConnection:
         return self._connection.exchange(frame, remaining_s)
 
     def is_usable(self) -> bool:
-        """Whether the socket is open and silent. A session that has ended meanwhile does not matter: it is renewed.
+        """True if the socket is open and silent. An expired session does not matter: it is renewed.
 
-        One that ends so soon that it cannot be, as that of a token in its last second, needs a new connection.
+        A session that ends too soon for that, as with a token in its last second, needs a new connection.
         """
         now_s = self._clock.monotonic_s()
         is_too_short = self._is_due(now_s) and now_s < self._logged_in_s + _BETWEEN_LOGINS_S
@@ -219,7 +219,7 @@ class AuthenticatedConnection:
         self._connection.close()
 
     def _log_in(self, timeout_s: float) -> None:
-        # Counted from before the broker does, so that its clock never is ahead of ours.
+        # Start before the broker counts, so that its session never ends earlier than expected here.
         began_s = self._clock.monotonic_s()
         try:
             lifetime_s = self._login.log_in(self._connection.exchange, self._address, timeout_s)
@@ -255,14 +255,14 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-# The cluster of a client: the first that answered, and no other.
+# Bind a client to the first cluster that answers.
 #
-# Addresses get reused: a Kubernetes service, a host that was set up again, a tunnel. What was decided for one
-# cluster must not be sent to another, so every new connection has to say whose it is before the first call on it.
+# Addresses get reused: a Kubernetes service, a reinstalled host, a tunnel. Decisions for one cluster must not
+# be sent to another, so every new connection must report its cluster id before its first call.
 
 
 class ClusterIdentity:
-    """The cluster id of a client, once it is known. Safe for use by several threads."""
+    """The cluster id of a client, once known. Safe for use by several threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -270,13 +270,13 @@ class ClusterIdentity:
 
     @property
     def is_known(self) -> bool:
-        """Whether a node has said its cluster id already."""
+        """True once a node has reported its cluster id."""
         return bool(self._cluster_id)
 
     def check(self, address: Address, cluster_id: str) -> None:
-        """Keep the first id, and compare all later ones with it. A node without an id is believed.
+        """Keep the first id, and compare later ones with it. A node without an id is trusted.
 
-        Raises Unreachable for another cluster: nothing was sent to it, and the address may come back to the right one.
+        Raises Unreachable for another cluster: nothing was sent to it, and the address may return to the right one.
         """
         with self._lock:
             self._cluster_id = self._cluster_id or cluster_id
@@ -288,7 +288,7 @@ class ClusterIdentity:
             )
 
     def expect(self, cluster_id: str) -> None:
-        """Talk to this cluster only. Raises InputError when the client talks to another one already."""
+        """Accept this cluster only. Raises InputError if the client already uses another one."""
         with self._lock:
             self._cluster_id = self._cluster_id or cluster_id
             if cluster_id not in {"", self._cluster_id}:
@@ -297,20 +297,20 @@ class ClusterIdentity:
 
 # A link to one node, with the API versions it offers; opened on first use and again after it broke.
 #
-# Before the first call on a new connection the node has to say its cluster id, once the client knows which it must
-# be.
+# Before the first call on a new connection the node must report its cluster id, once the client knows the right
+# one.
 
 Answer = TypeVar("Answer")
 Versions = dict[int, tuple[int, int]]
 
 
-# The broker has a little less time than this client waits, so that its "timed out" for each partition still arrives.
+# The broker gets a little less time than this client waits, so that its timeout errors per partition still arrive.
 _BROKERS_SHARE = 0.9
 _LONGEST_WAY_BACK_S = 2.0
 
 
 class Link:
-    """The way to one address. Calls from several threads wait for each other: one request is in flight at a time."""
+    """A link to one address. Calls from several threads wait for each other: one request is in flight at a time."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class Link:
         """Send a call in the highest version that both ends speak and return the raw response.
 
         Raises `Unreachable`, `Unauthenticated` or `Unsupported` when nothing was sent, `OutcomeUnknown` when the
-        request may have been carried out.
+        request may have been executed.
         """
         deadline = self._clock.monotonic_s() + timeout_s
         if not self._lock.acquire(timeout=max(0.0, timeout_s)):
@@ -348,17 +348,17 @@ class Link:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is under way, so that another one would have to wait."""
+        """True while a call is in flight, so that another one would have to wait."""
         return self._lock.locked()
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection stands that did not break yet."""
+        """True with a connection that has not failed yet."""
         connection = self._connection
         return connection is not None and connection.is_usable()
 
     def close(self) -> None:
-        """Close the connection; the next call opens another. Not locked: it also ends a call of another thread."""
+        """Close the connection; the next call opens another. Takes no lock: it also ends a call of another thread."""
         if self._connection is not None:
             self._connection.close()
 
@@ -392,7 +392,7 @@ class Link:
         for version in (api.API_VERSIONS.max_version, 0):
             request = api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
             response = self._ask(connection, api.API_VERSIONS, version, request, self._remaining_s(deadline))
-            # A broker that does not know our version answers in version 0 (KIP-511); ask again in that.
+            # A broker that does not know our version answers in version 0 (KIP-511); ask again in that version.
             if response.error_code != UNSUPPORTED_VERSION:
                 break
         if response.error_code != NONE:
@@ -435,7 +435,7 @@ class Link:
         try:
             return decode_response(asked, version, payload, self._correlation_id)
         except ProtocolViolation:
-            connection.close()  # Whatever comes next on it would be misread too.
+            connection.close()  # Later data on this connection would be misread too.
             raise
 
 

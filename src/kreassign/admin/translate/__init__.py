@@ -1,4 +1,4 @@
-"""Model ↔ messages, pure: each function makes the `Call` for one API; one module per subject."""
+"""Convert between model and messages: each function makes the `Call` for one API; one module per subject. Pure."""
 
 from kreassign.admin.translate.cluster import (
     Cursor,

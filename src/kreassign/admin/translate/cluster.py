@@ -1,4 +1,4 @@
-"""Calls about a cluster: its nodes, its topics, and the configurations of both.
+"""Calls about a cluster: its nodes, its topics, and their configurations.
 
 Metadata, DescribeCluster, UnregisterBroker; DescribeTopicPartitions (KIP-966), CreateTopics, DeleteTopics,
 CreatePartitions; DescribeConfigs, IncrementalAlterConfigs (KIP-339).
@@ -41,7 +41,7 @@ _FENCED_VERSION = 2
 
 
 def nodes() -> Call[Cluster]:
-    """Brokers and controller id, from any broker's metadata; asks for no topic."""
+    """Brokers and controller id, from any broker's metadata, without topics."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.METADATA.request(topics=[], allow_auto_topic_creation=False)
@@ -59,12 +59,12 @@ def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
 
 
 def controller_nodes() -> Call[Cluster]:
-    """The controllers of the quorum and which of them is active, asked at a controller (KIP-919)."""
+    """The controllers of the quorum and the active one, asked at a controller (KIP-919)."""
     return _describe_cluster(_CONTROLLERS, include_fenced=False)
 
 
 def has_quorum() -> Call[bool]:
-    """Whether the cluster keeps its metadata in a quorum, and not in ZooKeeper: only then it can describe one."""
+    """True if the cluster keeps its metadata in a quorum, not in ZooKeeper: only then it can describe one."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
@@ -77,7 +77,7 @@ def has_quorum() -> Call[bool]:
 
 
 def allowed_on_cluster() -> Call[frozenset[str] | None]:
-    """What this client may do to the cluster; None where the cluster does not tell."""
+    """The operations that this client is allowed on the cluster; None if unreported."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.DESCRIBE_CLUSTER.request(include_cluster_authorized_operations=True, endpoint_type=_BROKERS)
@@ -91,7 +91,7 @@ def allowed_on_cluster() -> Call[frozenset[str] | None]:
 
 
 def allowed_on_topics() -> Call[dict[str, frozenset[str]]]:
-    """What this client may do to each topic that it may see."""
+    """The operations that this client is allowed on each visible topic."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.METADATA.request(
@@ -106,7 +106,7 @@ def allowed_on_topics() -> Call[dict[str, frozenset[str]]]:
 
 
 def unregister_broker(broker: int) -> Call[None]:
-    """Take a broker out of a KRaft cluster for good."""
+    """Unregister a broker from a KRaft cluster for good."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.UNREGISTER_BROKER.request(broker_id=broker)
@@ -146,21 +146,21 @@ _NO_TOPIC_ID = uuid.UUID(int=0)
 
 
 class Cursor(NamedTuple):
-    """Where the next page of DescribeTopicPartitions starts."""
+    """The start of the next page of DescribeTopicPartitions."""
 
     topic: str
     partition: int
 
 
 class TopicPage(NamedTuple):
-    """Topics of one page, a topic perhaps only in part, and where the next one starts."""
+    """Topics of one page, the last perhaps only in part, and the start of the next page."""
 
     topics: Batch[str, Topic]
     next_cursor: Cursor | None
 
 
 def list_topics() -> Call[dict[str, bool]]:
-    """Names of all topics that we may see, with whether each is internal."""
+    """All visible topics by name, with whether each is internal."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.METADATA.request(topics=None, allow_auto_topic_creation=False)
@@ -209,7 +209,7 @@ def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> C
 
 
 def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
-    """A broken answer as the outcome of every topic that was named, and that none of all its pages was about."""
+    """A ProtocolViolation for every requested topic that no page has."""
     return unanswered(api.DESCRIBE_TOPIC_PARTITIONS, names, told)
 
 
@@ -236,7 +236,7 @@ def _partition(topic: str, entry: Message) -> Partition:
     return Partition(
         topic_partition=TopicPartition(topic, entry.partition_index),
         replicas=replicas,
-        isr=replicas if isr == replicas else isr,  # one tuple, not two, of each of a million partitions
+        isr=replicas if isr == replicas else isr,  # one tuple, not two, for each of a million partitions
         leader=entry.leader_id,
         leader_epoch=entry.leader_epoch,
         offline=tuple(entry.offline_replicas or ()),
@@ -343,7 +343,7 @@ Entries = Mapping[str, ConfigEntry]
 def describe_configs(
     resources: Iterable[ConfigResource], names: Iterable[str] | None
 ) -> Call[Batch[ConfigResource, Entries]]:
-    """The configuration of each resource, all keys or only those of these names that it has."""
+    """The configuration of each resource, all keys or only existing ones of `names`."""
     keys = None if names is None else list(names)
     wanted = list(resources)
 

@@ -1,4 +1,4 @@
-"""Groups: who coordinates one, its members (classic protocol, KIP-345), and the offsets that it committed."""
+"""Calls about groups: coordinator, members (classic protocol, KIP-345), and committed offsets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_coordinator(group_id: str) -> Call[int]:
 
 
 def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Membership]:
-    """Join. Repeating it does no harm: under the same instance id the later request takes the place of the earlier."""
+    """Join a group. Repetition is harmless: a later request under the same instance id replaces the earlier one."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         request = api.JOIN_GROUP.request
@@ -56,7 +56,7 @@ def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Mem
 
 
 def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
-    """Give the only member an empty assignment. Only now the coordinator writes the group down."""
+    """Give the only member an empty assignment. The coordinator stores the group only after this."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         request = api.SYNC_GROUP.request
@@ -76,7 +76,7 @@ def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
 
 
 def heartbeat(membership: Membership) -> Call[None]:
-    """Tell the coordinator that the member is there; refused where it is not a member any more."""
+    """Renew a membership; refused for a former member."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.HEARTBEAT.request(**_as_member(membership))
@@ -85,7 +85,7 @@ def heartbeat(membership: Membership) -> Call[None]:
 
 
 def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
-    """Take a member out of a group, by its instance id, and with a member id only if it is that one."""
+    """Remove a member from a group by its instance id, and with a member id only if that matches."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         request = api.LEAVE_GROUP.request
@@ -101,7 +101,7 @@ def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
 
 
 def describe_group(group_id: str) -> Call[Group]:
-    """The group with its members; a group that does not exist is `DEAD`."""
+    """Describe a group with its members; a group that does not exist is `DEAD`."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=False)
@@ -119,7 +119,7 @@ def describe_group(group_id: str) -> Call[Group]:
 
 
 def allowed_on_group(group_id: str) -> Call[frozenset[str] | None]:
-    """What this client may do to a group; None where the cluster does not tell."""
+    """The operations that this client is allowed on a group; None if unreported."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=True)
@@ -176,7 +176,7 @@ def commit_offsets(
 
 
 def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[Batch[TopicPartition, CommittedOffset]]:
-    """What a group committed for these partitions."""
+    """The committed offsets of a group for these partitions."""
     asked = by_topic(partitions)
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -199,7 +199,7 @@ def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[B
 
 
 def _as_member(membership: Membership) -> dict[str, object]:
-    """Who asks, as every request of a member has it."""
+    """The fields that identify a member in every request."""
     return {
         "group_id": membership.group_id,
         "generation_id": membership.generation,

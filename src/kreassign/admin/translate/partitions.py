@@ -22,7 +22,7 @@ from kreassign.wire.api import Api, Message
 # AlterPartitionReassignments and ListPartitionReassignments (KIP-455, KIP-860).
 
 _FACTOR_GUARD_VERSION = 1
-# The text that Kafka's client gives (KIP-860, "Compatibility Validation").
+# The text of Kafka's client (KIP-860, "Compatibility Validation").
 _NO_FACTOR_GUARD = (
     "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
     "Consider re-sending the request without the option or updating the server version"
@@ -83,7 +83,7 @@ def _reassigned_partition(entry: Message, targets: Targets, topic: str, number: 
 def list_partition_reassignments(
     partitions: Iterable[TopicPartition] | None,
 ) -> Call[dict[TopicPartition, OngoingReassignment]]:
-    """What is being reassigned, of these partitions or (None) of all; idle and unknown ones are left out."""
+    """Ongoing reassignments of these partitions or (None) of all; idle and unknown partitions are left out."""
     wanted = None if partitions is None else by_topic(partitions)
 
     def build(_version: int, timeout_ms: int) -> Message:
@@ -116,7 +116,7 @@ Key = TypeVar("Key")
 
 
 def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) -> Call[Batch[str, None]]:
-    """Give topics so many partitions, an outcome per topic."""
+    """Set the number of partitions of topics, an outcome per topic."""
     known = api.ALTER_PARTITION_COUNTS
 
     def build(_version: int, timeout_ms: int) -> Message:
@@ -130,7 +130,7 @@ def alter_partition_counts(counts: Mapping[str, int], *, validate_only: bool) ->
 def alter_replication_factors(
     factors: Mapping[str, int], *, validate_only: bool, may_undercut_min_in_sync: bool
 ) -> Call[Batch[str, None]]:
-    """Give topics so many replicas, an outcome per topic."""
+    """Set the replication factor of topics, an outcome per topic."""
     known = api.ALTER_REPLICATION_FACTORS
 
     def build(_version: int, timeout_ms: int) -> Message:
@@ -184,9 +184,9 @@ def replica_status(
     leader: int,
     named: Mapping[TopicPartition, Iterable[int]] = MappingProxyType({}),
 ) -> Call[Batch[TopicPartition, tuple[ReplicaStatus, ...]]]:
-    """How far the replicas of these partitions are, which `leader` leads; of a partition in `named` those alone.
+    """Status of the replicas of partitions led by `leader`; for a partition in `named` on those brokers only.
 
-    A broker among them that the leader cannot tell of fails its partition.
+    A partition fails if the leader cannot report one of its named brokers.
     """
     known = api.REPLICA_STATUS
     asked = list(partitions)
@@ -223,7 +223,7 @@ def replica_status(
 
 
 def _status_code(entry: Message) -> int:
-    """That of the partition, or of the first replica of which nothing can be told."""
+    """The error code of the partition, or of the first replica without a status."""
     codes: tuple[int, ...] = (entry.error_code, *(replica.error_code for replica in entry.replicas))
     return next((code for code in codes if code != NONE), NONE)
 
@@ -290,7 +290,7 @@ def elect_leaders(
 
 
 def already_led(elections: Batch[TopicPartition, None]) -> Batch[TopicPartition, None]:
-    """The same outcomes, but that a partition which needed no election is well."""
+    """The same outcomes, with success for a partition that needed no election."""
     well = {key for key, error in elections.failed.items() if has_code(error, ELECTION_NOT_NEEDED)}
     failed = {key: error for key, error in elections.failed.items() if key not in well}
     return Batch({**elections.ok, **dict.fromkeys(sorted(well))}, failed)
@@ -303,15 +303,15 @@ def _elections(response: Message) -> Iterable[tuple[TopicPartition, int, str | N
 
 
 def _election_codes(response: Message) -> list[int]:
-    # ZooKeeper-mode brokers say NOT_CONTROLLER per partition, with a top level of 0.
+    # ZooKeeper-mode brokers report NOT_CONTROLLER per partition, with 0 for the whole request.
     return [response.error_code or 0, *(code for _, code, _ in _elections(response))]
 
 
-# ListOffsets, asked as a consumer at leaders or as a debugging replica at any replica.
+# ListOffsets: as a consumer from leaders, or as a debugging replica from any replica.
 
 CONSUMER = -1
 DEBUGGING_REPLICA = -2
-"""With this replica id a broker answers with its own copy's offsets, leader or not."""
+"""For this replica id a broker answers with its own copy's offsets, leader or not."""
 
 KNOWS_LOCAL = 8
 """The first version with `EARLIEST_LOCAL`. Brokers without it have no tiered storage: all their logs are local."""
@@ -320,7 +320,7 @@ KNOWS_LOCAL = 8
 def list_offsets(
     partitions: Iterable[TopicPartition], spec: OffsetSpec, replica_id: int = CONSUMER
 ) -> Call[Batch[TopicPartition, int]]:
-    """Offsets at the broker asked, an outcome per partition; -1 where there is no such offset."""
+    """Offsets from the requested broker, an outcome per partition; -1 without such an offset."""
     asked = tuple(partitions)
     wanted = by_topic(asked)
 
@@ -348,7 +348,7 @@ def list_offsets(
 
 
 def _read_offset(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
-    own = {key: key for key in asked}  # the keys that the caller has: a million more take 70 MB
+    own = {key: key for key in asked}  # reuse the caller's keys: a million new ones take 70 MB
     found = (
         (TopicPartition(topic.name, partition.partition_index), partition)
         for topic in response.topics
@@ -364,7 +364,7 @@ _UNKNOWN_BYTES = -1
 
 
 def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple[LogDir, ...]]:
-    """The log directories of the broker asked, with the copies of these partitions or (None) of all."""
+    """The log directories of a broker, with the copies of these partitions or (None) of all."""
     wanted = None if partitions is None else by_topic(partitions)
 
     def build(_version: int, _timeout_ms: int) -> Message:
@@ -396,7 +396,7 @@ def _replicas(topics: Iterable[Message]) -> LogDirReplicas:
     found = LogDirReplicas()
     for topic in topics:
         copies = topic.partitions
-        # Every broker names the same topics: one text for all of them.
+        # Every broker names the same topics: share one string among them.
         found.add(
             sys.intern(topic.name),
             ((one.partition_index, one.partition_size, one.offset_lag, bool(one.is_future_key)) for one in copies),
@@ -409,7 +409,7 @@ def _volume_bytes(count: int | None) -> int | None:
 
 
 def alter_replica_log_dirs(targets: Mapping[TopicPartition, str]) -> Call[Batch[TopicPartition, None]]:
-    """Put copies on the broker asked into these directories, an outcome per partition."""
+    """Move copies of a broker into these directories, an outcome per partition."""
 
     def build(_version: int, _timeout_ms: int) -> Message:
         entry = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir
