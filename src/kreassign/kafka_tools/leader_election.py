@@ -107,7 +107,7 @@ def elect(
     try:
         with AdminClient.connect(reached) as client:
             if partitions == ():
-                client.describe_cluster()  # Nothing is to be done, but Kafka's tool would need a connection.
+                client.describe_cluster()  # Nothing to elect, but an unreachable cluster must still be reported.
             found = client.elect_leaders(partitions, election_type)
     except ClusterError as error:
         raise _refused(error) from error

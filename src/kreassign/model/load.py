@@ -78,7 +78,7 @@ class LoadTotals:
 
 @dataclass(frozen=True, slots=True)
 class LoadBefore:
-    """The load before the shown one: its number, its begin in ms since the epoch, and its totals."""
+    """The load before the shown one: its number, its start in ms since the epoch, and its totals."""
 
     load_number: int
     load_ms: int
@@ -150,7 +150,7 @@ class MeasuredBroker:
 class LoadSummary:
     """The figures of a load for one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
-    `taken_ms` is the begin of the snapshot, `load_ms` that of the load, ms since the epoch. `before` is the previous
+    `taken_ms` is the start of the snapshot, `load_ms` that of the load, ms since the epoch. `before` is the previous
     load; None without one, or if its tables are gone. `load_number` counts finished loads from 1.
     `windows` are the hours of the last day, oldest first. `measured_brokers` are some of the `measured_broker_count`
     brokers with measurements of their own, the busiest first.
@@ -292,7 +292,7 @@ class LoadBasis:
     """The basis of a plan's loads.
 
     `source` is the statistic of the tables that was used (`mean`, `p95` …), `snapshot` for rates of a snapshot file,
-    or `cluster` for rates measured for this plan, for `measured_for_s` seconds. `taken_ms` is the begin of the
+    or `cluster` for rates measured for this plan, for `measured_for_s` seconds. `taken_ms` is the start of the
     snapshot; `last_hour_ms` the start of the last hour measured by samples, None without any.
     `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
     `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. For `assumed_reads`
@@ -380,7 +380,7 @@ class ReasonCount:
 
 @dataclass(frozen=True, slots=True)
 class LoadAccount:
-    """One load: its begin, rows by table and treatment (every treatment has a count), and the reasons."""
+    """One load: its start, rows by table and treatment (every treatment has a count), and the reasons."""
 
     load_ms: int
     tables: Mapping[str, Mapping[str, int]]

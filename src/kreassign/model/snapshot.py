@@ -98,7 +98,7 @@ class SnapshotTopic:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSnapshot:
-    """A whole cluster; `taken_ms` is the begin of the snapshot by the clock of the machine that took it.
+    """A whole cluster; `taken_ms` is the start of the snapshot by the clock of the machine that took it.
 
     `broker_defaults` is the dynamic configuration for all brokers.
     """
