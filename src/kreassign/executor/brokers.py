@@ -1,4 +1,4 @@
-"""Read brokers that are to be taken out of service, and define the cordon and the steps that both ways share.
+"""Read brokers that are to be taken out of service; the cordon and the steps that decommission and maintenance share.
 
 `decommission.py` and `maintenance.py` decide from `Readings`: what the cluster says of the brokers, read through the
 port. `Cordon`, `Await`, `Blocked` and `Finished` are the steps that both have. Only `read_brokers` asks the cluster.
@@ -27,11 +27,11 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text, missing_permission
 
-# The cordon of a broker (KIP-1066): the value of `cordoned.log.dirs` that closes its log directories, and its undoing.
+# The cordon of a broker (KIP-1066): the value of `cordoned.log.dirs` that closes its log directories, and its removal.
 #
 #     not set            →  *                 →  not set
-#     /d1, one of two    →  refused: it could not be put back, for Kafka 4.3.1 takes `*` only by itself
-#     *, or all of them  →  stays as it is    →  `*` is taken back, other values stay: they were not ours
+#     /d1, one of two    →  refused: we could not restore it, because Kafka 4.3.1 takes `*` only by itself
+#     *, or all of them  →  left as it is     →  `*` is removed, other values stay: they are not ours
 #
 # So the value itself is enough to undo the cordon, for any operator. `*` also closes directories that are added later.
 
@@ -43,12 +43,12 @@ UNCORDON = ConfigChange.delete(CORDONED_LOG_DIRS)
 
 
 def is_our_cordon(value: str | None) -> bool:
-    """Whether this value is the one that `CORDON` sets."""
+    """True for the value that `CORDON` sets."""
     return value == ALL_LOG_DIRS
 
 
 def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
-    """Whether a broker takes no new replicas. A directory that is offline takes none as it is."""
+    """True if the broker takes no new replicas. Offline directories count as closed."""
     working = [one for one in log_dirs if one.error is None]
     return is_our_cordon(value) or (bool(working) and all(one.is_cordoned for one in working))
 
@@ -57,36 +57,36 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
 
 
 class BrokerPort(Protocol):
-    """The calls, each with the meaning that `AdminClient` gives it. All raise ClusterError."""
+    """Broker calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
         """The live brokers; with `include_fenced` all that are registered."""
         ...
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Partitions of topics."""
+        """Topics with their partitions."""
         ...
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
-        """Which partitions are on their way."""
+        """Reassignments in progress."""
         ...
 
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Values of some keys."""
+        """Values of these keys."""
         ...
 
     def describe_log_dirs(self, brokers: Iterable[int] | None) -> Batch[int, tuple[LogDir, ...]]:
-        """What is in the log directories of brokers."""
+        """Contents of the log directories of brokers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CordonReading:
-    """How the log directories of a live broker stand: its own value of `cordoned.log.dirs`, and what it tells of them.
+    """Cordon state of a live broker: its own value of `cordoned.log.dirs`, and its log directories.
 
     `is_known`: whether the broker has that setting (Kafka 4.3).
     """
@@ -97,18 +97,18 @@ class CordonReading:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the broker gets no new replicas that somebody else places."""
+        """True if the broker gets no new replicas from automatic placement."""
         return self.is_known and is_closed(self.value, self.log_dirs)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerReading:
-    """What the cluster says of one broker.
+    """State of one broker in the cluster.
 
-    `replicas` are the partitions whose list names it, `arriving` and `leaving` those that are being reassigned to it
-    and away from it, with the move. `copies` are the partitions of which its log directories hold something. `cordon`
-    is None for one that is not live, or that did not answer: `unread` says why. Whether one that is not live
-    `is_registered` is None where the cluster cannot tell (before Kafka 4.0).
+    `replicas` are partitions whose list names the broker, `arriving` and `leaving` those being reassigned to it and
+    away from it, with the reassignment. `copies` are partitions that its log directories hold data of. `cordon` is
+    None if the broker is down or did not answer; `unread` has the reason. `is_registered` is None for a broker that is
+    down where the cluster cannot tell (before Kafka 4.0).
     """
 
     broker: int
@@ -123,22 +123,22 @@ class BrokerReading:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it gets no new replicas but from those who name it."""
+        """True if the broker gets new replicas only from requests that name it."""
         return self.cordon is not None and self.cordon.is_closed
 
     @property
     def offline_log_dirs(self) -> tuple[str, ...]:
-        """Its log directories of which nobody can tell what they hold."""
+        """Paths of its offline log directories, whose contents are unknown."""
         return () if self.cordon is None else tuple(one.path for one in self.cordon.log_dirs if one.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What the cluster says of the brokers in question.
+    """State of the brokers in question and of the cluster around them.
 
-    `live` are all that are; `partitions` is how all of them stand, and `moving` which are being reassigned. `unseen`
-    are topics with replicas on the brokers, and where one is not live on any broker, that this client may not see: they
-    are in none of these.
+    `live` are all live brokers, `partitions` all partitions, and `moving` those being reassigned. `unseen` are topics
+    that this client may not see and that have replicas on the brokers, or on any live broker if one in question is
+    down; they are missing everywhere else.
     """
 
     live: frozenset[int]
@@ -149,7 +149,7 @@ class Readings:
 
 
 def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
-    """What the cluster says of these brokers now. Raises ClusterError."""
+    """Read the present state of these brokers. Raises ClusterError."""
     # The controller first: what it does not list any more, brokers show as done now or a moment later.
     ongoing = port.list_partition_reassignments(None)
     topics = port.describe_topics(None).ok
@@ -185,7 +185,7 @@ def _registered(port: BrokerPort) -> set[int] | None:
 
 
 def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> tuple[_Configs, _LogDirs]:
-    """What only the brokers themselves know; of what one that is not live holds, the others know a part."""
+    """Read configs and log directories of the live brokers. Of a broker that is down, other brokers know a part."""
     asked = [broker for broker in brokers if broker in live]
     resources = map(ConfigResource.broker, asked)
     configs = port.describe_configs(resources, names=(CORDONED_LOG_DIRS,)) if asked else Batch()
@@ -193,7 +193,7 @@ def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -
 
 
 def _with_own(found: BrokerReading, configs: _Configs, log_dirs: _LogDirs) -> BrokerReading:
-    """With what the broker told of itself, if it is live."""
+    """Add configs and log directories, if the broker is live."""
     resource = ConfigResource.broker(found.broker)
     trouble = configs.failed.get(resource) or log_dirs.failed.get(found.broker)
     if trouble is not None or not found.is_live:
@@ -221,7 +221,7 @@ class Cordon:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Read again later: what is under way ends by itself, what `is_brief` in minutes unless somebody is in the way."""
+    """Read again later: work in progress ends by itself; brief waits end within minutes unless others interfere."""
 
     reason: str
     is_brief: bool = False
@@ -232,7 +232,7 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Only the operator can go on: what is in the way, and what to do."""
+    """Only the operator can go on: the obstacle, and what to do."""
 
     reason: str
 
@@ -242,7 +242,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Nothing is left to do: a sentence per broker that says what was looked at."""
+    """Nothing is left to do: one sentence per broker with what was checked."""
 
     proof: tuple[str, ...]
 
@@ -251,7 +251,7 @@ class Finished:
 
 
 def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocked | None:
-    """Cordon those that can be and are not, but for those whose cordon Kafka refused."""
+    """Cordon the open brokers, except those whose cordon Kafka refused."""
     open_ones = [
         one
         for one in found.brokers
@@ -268,7 +268,7 @@ def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocke
 
 
 def unseen_on(found: Readings) -> Blocked | None:
-    """Who does not see all topics can tell nothing of what is on a broker."""
+    """Block if topics are hidden: a broker's contents are unknown to a client that does not see all topics."""
     if not found.unseen:
         return None
     return Blocked(
@@ -279,12 +279,12 @@ def unseen_on(found: Readings) -> Blocked | None:
 
 
 def listed_brokers(brokers: Iterable[int]) -> str:
-    """Brokers by name: "broker 3", "brokers 3, 4"."""
+    """Brokers as text: "broker 3", "brokers 3, 4"."""
     ids = sorted(brokers)
     return f"broker{'' if len(ids) == 1 else 's'} {', '.join(map(str, ids))}"
 
 
 def some_partitions(names: Collection[TopicPartition]) -> str:
-    """Partitions by name, and how many more there are."""
+    """The first partitions by name, and how many more there are."""
     shown = ", ".join(map(str, list(names)[:NAMED]))
     return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown

@@ -1,4 +1,4 @@
-"""Decide what to do next to decommission brokers, from what the cluster says of them.
+"""Decide the next step to decommission brokers, from the state of the cluster.
 
 Nothing else is stored: after a crash, on another machine or for another operator, the cluster is read and the answer
 is the same. Each step changes what the next reading shows, so no step is taken twice. The first row that holds for any
@@ -63,10 +63,10 @@ Step = Cordon | Await | Drain | Unregister | Blocked | Finished
 
 @dataclass(frozen=True, slots=True)
 class Decommission:
-    """What is wanted, and what a process learnt that the cluster does not tell.
+    """The request, and facts learnt in this process that the cluster does not report.
 
-    `uncordoned` are the brokers whose cordon Kafka refused, with its reason; `unregistered` those of which the
-    controller said that they are not registered any more.
+    `uncordoned` are brokers whose cordon Kafka refused, with its reason; `unregistered` those that the controller
+    reported as not registered any more.
     """
 
     unregisters: bool = False
@@ -74,7 +74,7 @@ class Decommission:
     unregistered: frozenset[int] = frozenset()
 
     def next_step(self, found: Readings) -> Step:
-        """What to do next."""
+        """Return the next step, by the table above."""
         silent = [one for one in found.brokers if one.is_live and one.cordon is None]
         if silent:
             said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
@@ -90,7 +90,7 @@ class Decommission:
         )
 
     def open_ways(self, found: Readings) -> tuple[str, ...]:
-        """What could still land on the brokers, a sentence each; nothing on one that is not live or cannot be read."""
+        """Ways for replicas to still land on the brokers, a sentence each; none for a broker that is down or unreadable."""
         return tuple(
             f"broker {one.broker} cannot be cordoned: "
             f"{self.uncordoned.get(one.broker, 'its release has no cordoned.log.dirs (Kafka 4.3 has)')}. Until it is "

@@ -1,4 +1,4 @@
-"""Estimate when a copy is there and when a run ends, or say why that is unknown.
+"""Estimate when a copy completes and when a run ends, or give the reason why that is unknown.
 
 A copy of s bytes that proceeds at r bytes/s while producers add w bytes/s to its leader takes **t = s / (r - w)**. A
 run ends when its busiest broker is done, which is given as an interval. Without a measurement, or where what is
@@ -22,15 +22,15 @@ from kreassign.model.text import format_amount
 # or if what is left does not shrink, the estimate is None, never a guess.
 
 WINDOW_MS = 15_000
-"""Long enough to even out Kafka's throttle, which lets data through in bursts; short enough to follow a change."""
+"""Window of rates: evens out Kafka's throttle, which passes data in bursts, and still follows a change soon."""
 
 MINIMUM_SPAN_MS = 2_000
-"""Rates over less than this say more about the measuring than about the copy."""
+"""Shortest span for a rate: below it measurement noise dominates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How far one or more copies were at a time; `left_bytes` is None when it is not known."""
+    """Progress of one or more copies at a time; `left_bytes` is None if unknown."""
 
     at_ms: int
     done_bytes: int
@@ -38,16 +38,16 @@ class Sample:
 
     @property
     def total_bytes(self) -> int | None:
-        """What there is to copy in all: grows as producers write."""
+        """Total to copy; grows as producers write."""
         return None if self.left_bytes is None else self.done_bytes + self.left_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The state of a copy and its near future.
+    """Progress, rates and ETA of a copy.
 
-    `rate_bytes_per_s` is what arrives, `write_bytes_per_s` what producers add meanwhile; each is None until the
-    samples span long enough. `eta_s` is None also when what is left does not shrink.
+    `rate_bytes_per_s` is the copy rate, `write_bytes_per_s` what producers add meanwhile; each is None until the
+    samples span long enough. `eta_s` is None also when the remaining bytes do not shrink.
     """
 
     done_bytes: int
@@ -66,7 +66,7 @@ class Estimate:
 
 
 def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sample, ...]:
-    """The samples that an estimate uses: the last `window_ms`, and the one before so that the window is full."""
+    """Samples that an estimate uses: the last `window_ms`, and the sample before, so that the window is full."""
     if not samples:
         return ()
     begin = samples[-1].at_ms - window_ms
@@ -75,9 +75,9 @@ def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sampl
 
 
 def estimate(samples: Sequence[Sample], limit_bytes_per_s: float | None = None) -> Estimate:
-    """What samples of one thing, oldest first, say of it. Raises ValueError when there is none.
+    """Estimate from samples of one copy, oldest first. Raises ValueError without samples.
 
-    A throttle lets the first answers through at once: what lies beyond its limit is shown, and not counted on.
+    A throttle lets the first answers through at once: a rate above its limit is shown, but the ETA does not rely on it.
     """
     if not samples:
         raise ValueError("nothing can be said of a copy that was never observed")
@@ -90,7 +90,7 @@ def estimate(samples: Sequence[Sample], limit_bytes_per_s: float | None = None) 
 
 
 def total(samples: Sequence[Sample]) -> Sample:
-    """Several copies as one; what is left is known only if it is known of all."""
+    """Sum of several copies; the remaining bytes are known only if known for all."""
     lefts = [sample.left_bytes for sample in samples]
     known = [left for left in lefts if left is not None]
     return Sample(
@@ -104,7 +104,7 @@ def _rates(first: Sample, last: Sample) -> tuple[float | None, float | None]:
     span_ms = last.at_ms - first.at_ms
     if span_ms < MINIMUM_SPAN_MS:
         return None, None
-    # Retention may take more away than producers add; that shortens no copy under way, so it counts as no writing.
+    # Retention may delete more than producers add; that shortens no copy in progress, so it counts as no writes.
     rate = max(0.0, (last.done_bytes - first.done_bytes) * 1000 / span_ms)
     if first.total_bytes is None or last.total_bytes is None:
         return rate, None
@@ -117,32 +117,32 @@ def _eta(left_bytes: int | None, rate: float | None, writes: float | None) -> fl
     return left_bytes / (rate - writes)
 
 
-# ETA of a run, as an interval: from what each broker still has to send and to receive.
+# ETA of a run, as an interval, from what each broker still has to send and to receive.
 #
-# A run ends when its busiest broker is done, because pacing always gives that broker enough to do, waiting moves
-# included. Its end is t = s / (r - w): s is all that it still has to send (or to receive), with moves not yet started,
-# r what it has sent lately, and w what producers added to that meanwhile. What other brokers have left by then goes at
+# A run ends when its busiest broker is done, because pacing always gives that broker enough to do, including waiting
+# moves. Its end is t = s / (r - w): s is all that it still has to send (or to receive), with moves not yet started,
+# r its recent rate, and w the rate at which producers added to that. What other brokers have left by then goes at
 # the full rate. The earliest end assumes that every broker reaches the best rate that any has reached, or the throttle;
-# the latest, that the busiest broker is as slow as in its slowest quarter lately.
+# the latest, that the busiest broker is as slow as in its slowest recent quarter.
 
 INTERVAL_WINDOW_MS = 60_000
-"""Rates of brokers are measured over so long: several windows of Kafka's throttle."""
+"""Window of broker rates: several windows of Kafka's throttle."""
 
 QUOTA_MS = 11_000
-"""A throttle is a mean over so long (`replication.quota.window.num` samples of a second)."""
+"""Averaging time of a throttle (`replication.quota.window.num` samples of a second)."""
 
 CRITICAL = 0.9
-"""Brokers with at least this part of the longest time before them may turn out to be the last."""
+"""Share of the longest remaining time from which a broker may turn out to be the last."""
 
 UNCERTAIN = 0.1
-"""What cannot be measured: how well the last moves fill their brokers."""
+"""Uncertainty that cannot be measured: how well the last moves use their brokers."""
 
 PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Seconds from now; the end is expected after `expected_s`, and between the other two."""
+    """Seconds from now to the earliest, expected and latest end."""
 
     earliest_s: float
     expected_s: float
@@ -151,7 +151,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ProgressSample:
-    """A broker, or the whole run, at one time: bytes done, left, and written to what is under way since it began."""
+    """State of a broker, or of the whole run: bytes done, left, and written to copies in progress since the run began."""
 
     at_ms: int
     done_bytes: int
@@ -161,9 +161,10 @@ class ProgressSample:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one broker has to send, or to receive: samples of that, oldest first, and what is written to what waits.
+    """Work that one broker has to send, or to receive: samples, oldest first, and write rate of the waiting moves.
 
-    That has grown by `grown_bytes` since its size was taken. `limit_bytes_per_s` is the throttle of this end, if any.
+    Waiting moves have grown by `grown_bytes` since their size was taken. `limit_bytes_per_s` is the throttle of this
+    end, if any.
     """
 
     samples: Sequence[ProgressSample]
@@ -173,12 +174,12 @@ class Side:
 
     @property
     def left_bytes(self) -> float:
-        """What is left of all moves, as far as is known."""
+        """Remaining bytes of all moves, where known."""
         return self.samples[-1].left_bytes + self.grown_bytes
 
     @property
     def ahead_bytes(self) -> float:
-        """What passed before the throttle would let it, as first answers do; a pause makes up for it."""
+        """Bytes that passed ahead of the throttle, as first answers do; a pause makes up for them."""
         if self.limit_bytes_per_s is None:
             return 0.0
         last = self.samples[-1]
@@ -188,7 +189,7 @@ class Side:
 
     @property
     def rate_bytes_per_s(self) -> float | None:
-        """What went through lately, no more than the throttle lets in the long run; None if not watched."""
+        """Recent rate, at most the long-run rate of the throttle; None if unmeasured."""
         measured = _side_rate(self._busy_samples)
         if measured is None or self.limit_bytes_per_s is None:
             return measured
@@ -196,7 +197,7 @@ class Side:
 
     @property
     def slowest_bytes_per_s(self) -> float | None:
-        """The same in the slowest part of that time."""
+        """Rate in the slowest part of that time."""
         samples = self._busy_samples
         if len(samples) <= 2 * PARTS:
             return self.rate_bytes_per_s
@@ -206,7 +207,7 @@ class Side:
 
     @property
     def _busy_samples(self) -> Sequence[ProgressSample]:
-        """Those since it began to copy: a broker that had nothing to do until lately is not slow."""
+        """Samples since the broker began to copy: one without work until recently is not slow."""
         grows = (
             index for index, (one, after) in enumerate(pairwise(self.samples)) if after.done_bytes > one.done_bytes
         )
@@ -214,22 +215,22 @@ class Side:
 
     @property
     def write_bytes_per_s(self) -> float:
-        """What producers add to what is under way, and half of what they add to what waits: that starts in between."""
+        """Writes to moves in progress, plus half of those to waiting moves: these start in between."""
         first, last = self.samples[0], self.samples[-1]
         seconds = (last.at_ms - first.at_ms) / 1000
         written = last.written_bytes - first.written_bytes
         return (written / seconds if seconds > 0 else 0.0) + self.waiting_write_bytes_per_s / 2
 
     def takes_s(self, rate_bytes_per_s: float | None) -> float | None:
-        """How long what is left takes at this rate; None where it never ends."""
+        """Seconds for the remaining bytes at this rate; None if it never ends."""
         gain = 0.0 if rate_bytes_per_s is None else rate_bytes_per_s - self.write_bytes_per_s
         return (self.left_bytes + self.ahead_bytes) / gain if gain > 0 else None
 
 
 def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> Interval | None:
-    """When all sides are done, given the best rate that a broker can reach; None where that is unknown.
+    """When all sides are done, given the best rate that a broker can reach; None if unknown.
 
-    `together` is the whole run: where limits hold it back rather than its busiest broker, that shows there.
+    `together` is the whole run; it covers cluster-wide limits, which may hold it back more than its busiest broker.
     """
     busy = [side for side in sides if side.left_bytes > 0]
     if not busy:
@@ -250,7 +251,7 @@ def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> 
 
 
 def _after(side: Side, seconds: float, best_bytes_per_s: float) -> float:
-    """When a side is done that goes on as now for so long, and at the best rate from then on."""
+    """When this side is done if it goes on as now for `seconds`, then at the best rate."""
     if side.takes_s(side.rate_bytes_per_s) is None:
         return seconds
     gain = (side.rate_bytes_per_s or 0.0) - side.write_bytes_per_s
@@ -268,19 +269,19 @@ def _side_rate(samples: Sequence[ProgressSample]) -> float | None:
     return max(0.0, (last.done_bytes - first.done_bytes) * 1000 / (last.at_ms - first.at_ms))
 
 
-# The reason why the ETA of a run is unknown: one sentence, from its state and its measurements.
+# Why the ETA of a run is unknown: one sentence, from its state and its measurements.
 #
-# Reasons that stop copies come before reasons that stop measurements. No journal says that its process is stopped or
-# gone: whoever reads a run from outside adds that (`Progress.without_end`).
+# Reasons that stop copies come before reasons that stop measurements. No journal shows that its process is stopped or
+# gone: a reader from outside adds that (`Progress.without_end`).
 
 CALCULATING = "calculating"
-"""With this begins what is only a matter of seconds."""
+"""Prefix of reasons that pass within seconds."""
 
 HAS_ENDED = "the run has ended"
-"""With this begins that there is no end to wait for."""
+"""Prefix of the reason of a run that is over."""
 
 STILL_MS = 30_000
-"""A throttle lets copies pass in bursts, with pauses of eleven seconds at most (`eta_interval.QUOTA_MS`)."""
+"""Longer than pauses of a throttle: copies pass in bursts, at most eleven seconds apart (`eta_interval.QUOTA_MS`)."""
 
 BEFORE_MOVING: Mapping[str, str] = {
     "New": f"{CALCULATING}; nothing was sent yet",
@@ -288,16 +289,16 @@ BEFORE_MOVING: Mapping[str, str] = {
     "Preparing": f"{CALCULATING}; the settings of its throttle are read first",
     "Throttling": f"{CALCULATING}; its throttle is set first",
 }
-"""By state."""
+"""Reasons by state."""
 
 Endpoint = tuple[str, int]
 DOES = {"out": "sends", "in": "gets", "within": "copies between its log directories"}
 
 
 def reason_without_end(run: RunView, at_ms: int, measured_ms: int | None) -> str | None:
-    """What keeps the run from its end, whatever its copies did before; their progress was last read at `measured_ms`.
+    """Reason why the run cannot end, whatever its copies did before; their progress was last read at `measured_ms`.
 
-    None where nothing does.
+    None if nothing prevents it.
     """
     return next(_reasons_without_end(run, at_ms, measured_ms), None)
 
@@ -343,7 +344,7 @@ def _lagging(run: RunView) -> tuple[MoveRecord, ...]:
 
 
 def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
-    """Copies share what their brokers let through, so one of them may wait for long; all of them do not."""
+    """No copy progresses at all: copies share the throttle of their brokers, so a single one may wait for long."""
     since = {record.name: at_ms for record in _lagging(run) if (at_ms := record.progressed_ms) is not None}
     latest = max(since.values(), default=measured_ms)
     if measured_ms - latest >= STILL_MS:
@@ -354,7 +355,7 @@ def _standstill(run: RunView, measured_ms: int) -> Iterator[str]:
 
 
 def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
-    """That what is left does not fit into the time in which moves may be in flight; None where it does."""
+    """Report that the remaining work does not fit into the hours in which moves may be in flight; None if it does."""
     hours, wall_ms = run.pace.hours, at_ms + run.wall_ahead_ms
     if not hours.are_limited or (now := open_interval(hours, wall_ms)) is None:
         return None
@@ -370,7 +371,7 @@ def beyond_hours(run: RunView, at_ms: int, end: Interval) -> str | None:
 def reason_unmeasured(
     sides: Mapping[Endpoint, Side], *, has_begun: bool, unknown_count: int, best_bytes_per_s: float
 ) -> str:
-    """Why there is no number though nothing hinders the run; the sizes of `unknown_count` copies are not known."""
+    """Reason for a missing estimate when nothing hinders the run; the sizes of `unknown_count` copies are not known."""
     if not has_begun:
         return f"{CALCULATING}; no copy has begun yet"
     if unknown_count:

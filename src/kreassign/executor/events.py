@@ -22,7 +22,7 @@ from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicP
 
 @dataclass(frozen=True, slots=True)
 class LogDirTarget:
-    """In which directory of a broker a copy shall be, and where it was before the run; None where it was not."""
+    """Log directory of a copy on a broker, and its directory before the run; None if there was no copy."""
 
     broker: int
     path: str
@@ -30,18 +30,18 @@ class LogDirTarget:
 
     @property
     def is_move(self) -> bool:
-        """Whether a copy has to be moved between two directories of its broker."""
+        """True if the copy moves between two directories of its broker."""
         return self.before is not None and self.before != self.path
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedMove:
-    """What is intended for one partition: from the list it had to the list it shall have.
+    """A partition's change: from its original replica list to the target list.
 
-    `size_bytes` is what one copy took when the run was prepared, 0 where that is unknown; `write_bytes_per_s` what
-    producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something. `log_dirs` are the
-    copies of which the plan names the directory. `topic_id` tells the topic from another one of its name; None where
-    the cluster has none (before Kafka 2.8), or the journal is of a version that did not ask.
+    `size_bytes` is the size of one copy when the run was prepared, 0 if unknown; `write_bytes_per_s` what producers
+    wrote to it then, 0.0 if not measured. A move that `is_urgent` repairs something. `log_dirs` are the copies whose
+    directory the plan names. `topic_id` tells the topic from another one of the same name; None where
+    the cluster has none (before Kafka 2.8), or the journal's version did not record it.
     """
 
     topic_partition: TopicPartition
@@ -70,37 +70,37 @@ class PlannedMove:
 
     @property
     def log_dir_paths(self) -> dict[TopicPartitionReplica, str]:
-        """The directory of each copy of which the plan names it."""
+        """Directory of each copy that the plan assigns one to."""
         return {TopicPartitionReplica(target.broker, *self.topic_partition): target.path for target in self.log_dirs}
 
     @property
     def receiving(self) -> tuple[int, ...]:
-        """Brokers that make a copy, whether from the leader or from another directory of their own, ascending."""
+        """Brokers that make a copy, from the leader or from another directory of their own, ascending."""
         return tuple(sorted({*self.adding, *self.rearranging}))
 
 
 def topic_ids_of_moves(moves: Iterable[PlannedMove]) -> dict[str, str]:
-    """The ids of the topics of these moves, by name; without those that have none."""
+    """Ids of the topics of these moves by name; without topics that have none."""
     return {move.topic_partition.topic: move.topic_id for move in moves if move.topic_id is not None}
 
 
 class PlacementState(StrEnum):
-    """Where a partition stands between its original and its target list."""
+    """State of a partition between its original and its target list."""
 
-    UNTOUCHED = "untouched"  # the original list, and nothing is under way
-    MOVING = "moving"  # on its way to our target
-    ARRIVED = "arrived"  # the target list, nothing is under way, and that is certain
-    UNCONFIRMED = "unconfirmed"  # the same, but a move under way would look so too where its controller is not asked
-    SETTLING = "settling"  # nothing is under way, but the brokers still show the list of the move
+    UNTOUCHED = "untouched"  # the original list, and no reassignment in progress
+    MOVING = "moving"  # moving to our target
+    ARRIVED = "arrived"  # the target list and certainly no reassignment in progress
+    UNCONFIRMED = "unconfirmed"  # the target list, but without the controller a move in progress would look the same
+    SETTLING = "settling"  # no reassignment in progress, but the brokers still show the list of the move
     REORDERED = "reordered"  # the brokers of the original list in another order: what a cancelled move leaves
-    DIVERGED = "diverged"  # another list, or on its way to another target: someone else changed it
-    DELETED = "deleted"  # there is no such partition
-    RECREATED = "recreated"  # it is one of another topic, which was created under the same name
+    DIVERGED = "diverged"  # another list, or moving to another target: changed by others
+    DELETED = "deleted"  # the partition does not exist
+    RECREATED = "recreated"  # it belongs to another topic, created under the same name
 
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    """How far the copy on one broker is; `left_bytes` is None when the leader's size is not known."""
+    """Progress of the copy on one broker; `left_bytes` is None if the leader's size is unknown."""
 
     broker: int
     done_bytes: int
@@ -109,10 +109,10 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class PartitionObservation:
-    """What one poll of the cluster showed of one partition. Empty lists and leader -1 when it is gone.
+    """State of one partition at a poll. Empty lists and leader -1 when it is gone.
 
-    `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get one and
-    cannot go on with it, because they are down or the log directory of their copy is.
+    `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get a copy
+    and cannot go on, because they are down or the log directory of their copy is offline.
     """
 
     topic_partition: TopicPartition
@@ -127,7 +127,7 @@ class PartitionObservation:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A partition that the cluster refused, and its words."""
+    """A partition that the cluster refused, and the error message."""
 
     topic_partition: TopicPartition
     message: str
@@ -135,7 +135,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class NewTarget:
-    """The replicas that a move shall lead to instead of those that it was to lead to `before`."""
+    """New target of a move, in place of the target `before`."""
 
     topic_partition: TopicPartition
     before: tuple[int, ...]
@@ -144,7 +144,7 @@ class NewTarget:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A broker that is down, and why nobody took its settings for it."""
+    """A broker that is down, and why its settings were not written by a controller."""
 
     broker: int
     reason: str
@@ -155,7 +155,7 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who executes a run: the user and the host of the process, and the words of its command line."""
+    """User and host of the process that executes a run, and its command line."""
 
     user: str
     host: str
@@ -170,12 +170,13 @@ class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
     `plan_id` is that of the plan's facts file. `found` tells how to treat throttles that others had set: at the end a
-    setting that is named in `originals` gets the value from there, whatever it was when the run began; `adopted` ones
-    are the run's to restore, needed or not.
+    setting named in `originals` gets the value from there, whatever it was when the run began; `adopted` settings
+    are restored by the run, needed or not.
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
-    while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is resumed,
-    before anything is set again. One that `replans` gives moves whose destination is lost other destinations, and one
-    that `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused.
+    while a cancelled run lets its moves finish, and one that `rereads_first` reads its remaining settings when it is
+    resumed, before setting anything again. One that `replans` gives moves whose destination is lost other destinations,
+    and one that `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are
+    refused.
     """
 
     at_ms: int
@@ -200,10 +201,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """Someone resumed a run that was interrupted: paused, killed, or ended with settings to restore.
+    """A run that was interrupted was resumed: it was paused, killed, or ended with settings to restore.
 
     From now on it `rereads_first`, as in `RunStarted`.
-    If it `replans`, it does from now on what `RunStarted` says of that; else all is as before.
+    If it `replans`, it does so from now on, as in `RunStarted`; else all is as before.
     """
 
     at_ms: int
@@ -215,14 +216,14 @@ class RunResumed:
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """The operator asked to leave."""
+    """The operator asked to pause."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class ClockStepped:
-    """The wall clock is so many ms ahead of the run's own time since somebody set it, or the process was stopped."""
+    """The wall clock is so many ms ahead of the run's own time since it was set, or the process was stopped."""
 
     at_ms: int
     ahead_ms: int
@@ -230,7 +231,7 @@ class ClockStepped:
 
 @dataclass(frozen=True, slots=True)
 class HoldRequested:
-    """Someone asked to start nothing more for now. `request` is its number in the journal's table of requests."""
+    """An operator asked to start no moves for now. `request` is its number in the journal's table of requests."""
 
     at_ms: int
     request: int
@@ -238,7 +239,7 @@ class HoldRequested:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRequested:
-    """Someone asked to start moves again."""
+    """An operator asked to start moves again."""
 
     at_ms: int
     request: int
@@ -246,7 +247,7 @@ class ReleaseRequested:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    """Someone asked to come to an end: what is in flight finishes, or is cancelled too (`is_now`)."""
+    """An operator asked to cancel the run: moves in flight finish, or are cancelled too (`is_now`)."""
 
     at_ms: int
     request: int
@@ -255,9 +256,9 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRequested:
-    """Someone asked for another throttle, None for none: of these brokers, or where none is named, of all.
+    """An operator asked for another throttle, None for none: of these brokers, or of all if none is named.
 
-    With `adaptive` all brokers shall get what their traffic leaves over.
+    With `adaptive` all brokers get the rate that their traffic leaves free.
     """
 
     at_ms: int
@@ -269,7 +270,7 @@ class ThrottleRequested:
 
 @dataclass(frozen=True, slots=True)
 class PaceRequested:
-    """Someone asked for another order of moves, or for other limits of what is in flight."""
+    """An operator asked for another order of moves, or for other limits of moves in flight."""
 
     at_ms: int
     request: int
@@ -278,10 +279,10 @@ class PaceRequested:
 
 @dataclass(frozen=True, slots=True)
 class ConfigsRead:
-    """Present values of the settings that were asked for; `problems` says what could not be read.
+    """Present values of the settings that were read; `problems` says what could not be read.
 
-    The settings of brokers that are `down` could not be read either, which is no wonder; topics that are `gone` have
-    none any more. With `others_move`, partitions that are no part of the run are being reassigned.
+    Settings of brokers that are `down` are not read; topics that are `gone` have none any more. With `others_move`,
+    partitions that are not part of the run are being reassigned.
     """
 
     at_ms: int
@@ -294,7 +295,7 @@ class ConfigsRead:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleIntended:
-    """These settings are about to be changed. In the journal before anything is sent."""
+    """These settings are about to be changed. Journaled before anything is sent."""
 
     at_ms: int
     overrides: tuple[ConfigOverride, ...]
@@ -302,10 +303,10 @@ class ThrottleIntended:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSet:
-    """The settings were changed, but for what `problems` says, and those of brokers that are down.
+    """The settings were changed, except those in `problems` and those of brokers that are down.
 
-    `failed` are the topics and brokers that may not have taken theirs and are still there. The problems `may_pass`
-    where nobody refused for good; earlier journals do not say so.
+    `failed` are existing topics and brokers whose settings may not have been changed. The problems `may_pass` if none is
+    a final refusal; earlier journals do not say so.
     """
 
     at_ms: int
@@ -317,10 +318,10 @@ class ThrottleSet:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRestored:
-    """The old values were written, but for what `problems` says, and those of brokers that are down.
+    """The old values were written, except those in `problems` and those of brokers that are down.
 
-    Whether they are there is read afterwards; not those of brokers that are down too, but whose values the controller
-    took, nor those of brokers that are `unregistered`: the cluster does not know them any more.
+    They are read afterwards, except for brokers that are down and whose values the controller took, and for
+    brokers that are `unregistered`: the cluster does not know them any more.
     """
 
     at_ms: int
@@ -332,7 +333,7 @@ class ThrottleRestored:
 
 @dataclass(frozen=True, slots=True)
 class BrokersForgotten:
-    """The operator said that these brokers are lost for good: nothing is restored on them any more."""
+    """The operator declared these brokers lost for good: no settings are restored on them any more."""
 
     at_ms: int
     brokers: tuple[int, ...]
@@ -341,10 +342,10 @@ class BrokersForgotten:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleChecked:
-    """Settings of the throttle were read again: those that `differ` from what they were set to, and what is unread.
+    """Throttle settings were read again: those that `differ` from our values, and those that could not be read.
 
-    The settings of brokers that are down count as neither, nor do those of topics that are `gone`: deleted, or others
-    that were created under their names.
+    Settings of brokers that are down count as neither, nor do those of topics that are `gone`: deleted, or created again
+    under their names.
     """
 
     at_ms: int
@@ -355,7 +356,7 @@ class ThrottleChecked:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionIntended:
-    """These moves are about to be sent. In the journal before they are."""
+    """These moves are about to be sent. Journaled before they are."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -363,10 +364,10 @@ class SubmissionIntended:
 
 @dataclass(frozen=True, slots=True)
 class MovesSubmitted:
-    """What became of moves that were sent.
+    """Outcome of the moves that were sent.
 
-    `unknown` got no answer, or one after which they may have been carried out all the same. `deferred` were refused for
-    now: Kafka's own client would try again.
+    `unknown` got no answer, or an error after which they may have been made all the same. `deferred` were refused for
+    now: Kafka's own client would retry.
     """
 
     at_ms: int
@@ -378,7 +379,7 @@ class MovesSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class CancelIntended:
-    """These moves are about to be cancelled. In the journal before they are."""
+    """These moves are about to be cancelled. Journaled before they are."""
 
     at_ms: int
     partitions: tuple[TopicPartition, ...]
@@ -386,9 +387,9 @@ class CancelIntended:
 
 @dataclass(frozen=True, slots=True)
 class MovesCancelled:
-    """What became of moves that were to be cancelled; the next poll shows the rest.
+    """Outcome of the moves to cancel; the next poll shows the rest.
 
-    Of the `idle` ones the controller said that nothing is under way.
+    For `idle` ones the controller reported no reassignment in progress.
     """
 
     at_ms: int
@@ -399,12 +400,12 @@ class MovesCancelled:
 
 @dataclass(frozen=True, slots=True)
 class MovesObserved:
-    """A poll of the unfinished moves; only what changed since the last one is in `observations`.
+    """A poll of the unfinished moves; `observations` has only what changed since the last one.
 
-    Of the `unread` ones the cluster said nothing this time, and why: nothing follows from that. `absent` are brokers
-    that get copies and are not live; None where that is as it was.
+    About `unread` partitions the cluster did not answer this time, with the reason: nothing follows from that. `absent` are
+    brokers that get copies and are down; None if unchanged.
 
-    Without progress (`has_progress`), those are left out of which only the bytes copied have changed: they are in a
+    Without progress (`has_progress`), moves are left out for which only the bytes copied have changed: they are in a
     later poll.
     """
 
@@ -425,7 +426,7 @@ class HealthObserved:
 
 @dataclass(frozen=True, slots=True)
 class TrafficMeasured:
-    """The traffic of brokers was measured, and what is written to partitions that move; empty where that failed."""
+    """The traffic of brokers and the write rates of moving partitions were measured; empty where that failed."""
 
     at_ms: int
     brokers: tuple[BrokerTraffic, ...]
@@ -434,7 +435,7 @@ class TrafficMeasured:
 
 @dataclass(frozen=True, slots=True)
 class VerdictsRecorded:
-    """What the guards said of the last inspection, where it is not what they said before; empty when all is well."""
+    """Verdicts of the guards on the last inspection, if they changed; empty when all is well."""
 
     at_ms: int
     verdicts: tuple[Verdict, ...]
@@ -442,9 +443,9 @@ class VerdictsRecorded:
 
 @dataclass(frozen=True, slots=True)
 class MovesReplanned:
-    """Moves to brokers that are `lost` were planned again; of those that are `refused` nobody found a way.
+    """Moves to brokers that are `lost` were planned again; for those that are `refused` there is no other destination.
 
-    `operator` is who executed the run then. What is under way to the target of before is still to be cancelled.
+    `operator` is the one who executed the run then. Moves in progress to the former target are still to be cancelled.
     """
 
     at_ms: int
@@ -456,7 +457,7 @@ class MovesReplanned:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTaken:
-    """The run is the only writer of its cluster: it holds the lease, in this generation of the group."""
+    """The run holds the lease of its cluster, in this generation of the group: it is the only writer."""
 
     at_ms: int
     generation: int
@@ -464,7 +465,7 @@ class LeaseTaken:
 
 @dataclass(frozen=True, slots=True)
 class LeaseForgone:
-    """The run goes on without the lease of its cluster, and why it may."""
+    """The run goes on without the lease of its cluster, with the reason why it may."""
 
     at_ms: int
     reason: str
@@ -472,7 +473,7 @@ class LeaseForgone:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """The run does not hold the lease any more, which was found out before anything else was changed."""
+    """The run lost the lease, noticed before another change was made."""
 
     at_ms: int
     reason: str
@@ -480,7 +481,7 @@ class LeaseLost:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRefused:
-    """The run asked for the lease again and did not get it."""
+    """The run asked for the lease again, and it was refused."""
 
     at_ms: int
     reason: str
@@ -488,7 +489,7 @@ class LeaseRefused:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """A question or request got no usable answer, and nothing is known to have changed."""
+    """A query or request got no usable answer, and nothing is known to have changed."""
 
     at_ms: int
     message: str
@@ -496,14 +497,14 @@ class CallFailed:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """A wait is over. The one event that is not kept in the journal: it changes nothing but what is done next."""
+    """A wait is over. The one event that is not journaled: it only changes what is done next."""
 
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class LeadersElected:
-    """Preferred leaders were asked for: these lead now, or did already; others were refused."""
+    """Preferred leaders were elected: `elected` lead now, or did already; others were refused."""
 
     at_ms: int
     elected: tuple[TopicPartition, ...]
@@ -512,7 +513,7 @@ class LeadersElected:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The cluster was compared with the plan; `findings` is empty when all is as it shall be."""
+    """The cluster was compared with the plan; `findings` is empty when it matches."""
 
     at_ms: int
     findings: tuple[str, ...]
@@ -554,4 +555,4 @@ Event = (
 )
 
 Request = HoldRequested | ReleaseRequested | CancelRequested | ThrottleRequested | PaceRequested
-"""Events that another terminal may bring about."""
+"""Events that another process may cause."""

@@ -22,7 +22,7 @@ from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Part
 
 
 class GuardName(StrEnum):
-    """What is guarded."""
+    """Condition that is guarded."""
 
     OFFLINE = "offline"
     MIN_ISR = "min-isr"
@@ -37,18 +37,18 @@ class GuardName(StrEnum):
 
 
 class Reaction(StrEnum):
-    """What a breach leads to; the later ones include that it is reported."""
+    """Reaction to a breach; the later ones include that it is reported."""
 
     OFF = "off"
     WARN = "warn"
     HOLD = "hold"  # nothing new is started until the breach is over
-    CANCEL = "cancel"  # the run comes to its end, and what is in flight is cancelled
-    ROLLBACK = "rollback"  # the same, and what was made is undone
+    CANCEL = "cancel"  # the run ends, and moves in flight are cancelled
+    ROLLBACK = "rollback"  # the run ends as for cancel, and completed moves are undone
 
 
 @dataclass(frozen=True, slots=True)
 class GuardSetting:
-    """What one guard does."""
+    """Reaction of one guard."""
 
     guard: GuardName
     reaction: Reaction
@@ -66,7 +66,7 @@ DEFAULTS: Mapping[GuardName, Reaction] = MappingProxyType({
     GuardName.STALL: Reaction.WARN,
     GuardName.RATE: Reaction.WARN,
 })  # fmt: skip
-"""No default throws copied bytes away; what endangers data or disks stops new moves."""
+"""Nothing is cancelled by default; danger to data or disks stops new moves."""
 
 
 def guard_settings(changed: Mapping[GuardName, Reaction] = MappingProxyType({})) -> tuple[GuardSetting, ...]:
@@ -75,21 +75,21 @@ def guard_settings(changed: Mapping[GuardName, Reaction] = MappingProxyType({}))
 
 
 def reactions(chosen: Iterable[GuardSetting]) -> dict[GuardName, Reaction]:
-    """What each of these does, without those that are off."""
+    """Reaction of each guard that is not off."""
     return {setting.guard: setting.reaction for setting in chosen if setting.reaction is not Reaction.OFF}
 
 
-# One inspection of the cluster, as values made of its answers.
+# One inspection of the cluster, built from its answers.
 
 NAMED = 20
-"""So many troubled partitions are named; the rest is counted."""
+"""At most this many partitions are named; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Troubled:
-    """Partitions in some trouble: how many, and the first of them; of the first inspection of a run, all.
+    """Partitions in trouble: how many, and the first of them; all of them in the first inspection of a run.
 
-    `fresh` are the first of those that were not in it when the run began, `fresh_count` how many; None if unknown.
+    `fresh` are the first of those that were healthy when the run began, `fresh_count` how many; None if unknown.
     """
 
     count: int = 0
@@ -99,12 +99,12 @@ class Troubled:
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition], before: Troubled | None = None) -> Troubled:
-        """These; `before` are those of the first inspection."""
+        """Build from these partitions; `before` is the first inspection."""
         found = sorted(partitions)
         if before is None:
             return cls(len(found), tuple(found))
         if before.count > len(before.first):
-            return cls(len(found), tuple(found[:NAMED]))  # an older journal named only some
+            return cls(len(found), tuple(found[:NAMED]))  # an older journal named only the first
         known = set(before.first)
         fresh = [name for name in found if name not in known]
         return cls(len(found), tuple(found[:NAMED]), len(fresh), tuple(fresh[:NAMED]))
@@ -114,7 +114,7 @@ class Troubled:
 
     @property
     def news(self) -> str:
-        """The fresh ones."""
+        """The fresh partitions as text."""
         return _named(self.fresh, self.fresh_count or 0)
 
 
@@ -122,9 +122,9 @@ class Troubled:
 class LogDirSpace:
     """Free space of a log directory, in bytes.
 
-    Where a broker has several, `replica_count` is how many replicas are in it, by which Kafka chooses, and `arriving`
-    are the partitions of the run that have their copy there; None and empty where that is unknown. A directory that is
-    cordoned takes only copies that are there.
+    For a broker with several directories, `replica_count` is the number of replicas in it, by which Kafka chooses, and
+    `arriving` are the run's partitions whose copy is there; None and empty if unknown. A cordoned directory takes
+    only copies that are there already.
     """
 
     broker: int
@@ -138,7 +138,7 @@ class LogDirSpace:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Something that a guard needs and nobody could tell, with the reason. It never counts as good."""
+    """Data that a guard needs and that could not be read, with the reason. It never counts as healthy."""
 
     guard: GuardName
     what: str
@@ -149,11 +149,11 @@ class Unread:
 class Health:
     """One inspection of the cluster.
 
-    What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up, and in
+    Effects of the run itself are not trouble: replicas that it adds are out of sync until they have caught up, and in
     a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
-    `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
-    throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
-    in maintenance, and those all of whose directories refuse new copies. `unread` is what could not be read.
+    `foreign_moves` are planned partitions moving to another target than ours; `foreign_configs` are throttle settings
+    with another value than ours, `unread_configs` those that could not be read. `cordoned` are brokers in maintenance,
+    and those all of whose directories refuse new copies. `unread` is what could not be read.
     """
 
     live: tuple[int, ...]
@@ -178,12 +178,12 @@ def under_replicated(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     lost: Collection[int] = (),
 ) -> tuple[Partition, ...]:
-    """Partitions with a replica out of sync that no reassignment is just adding, and that is not on a `lost` broker."""
+    """Partitions with a replica out of sync that no reassignment is adding now and that is not on a `lost` broker."""
     return tuple(one for one in partitions if set(one.replicas).difference(one.isr, _adding(one, ongoing), lost))
 
 
 def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> tuple[TopicPartition, ...]:
-    """Those of these partitions that producers with acks=all cannot write to; `minima` is by topic, 1 by default."""
+    """Partitions that producers with acks=all cannot write to; `minima` is by topic, 1 by default."""
     return tuple(
         one.topic_partition
         for one in partitions
@@ -202,18 +202,18 @@ def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassi
     return move.adding if move is not None else ()
 
 
-# The verdict of each guard on an inspection.
+# Verdicts of the guards on an inspection.
 
 STALL_MS = 600_000
-"""A move without any progress for so long is reported with its story."""
+"""A move without progress for this long is reported with its story."""
 
 
 class Move(Protocol):
-    """What guards want to know of a move that is under way."""
+    """A move in flight, as guards see it."""
 
     @property
     def name(self) -> TopicPartition:
-        """Of which partition."""
+        """Its partition."""
         ...
 
     @property
@@ -223,33 +223,33 @@ class Move(Protocol):
 
     @property
     def progressed_ms(self) -> int | None:
-        """When a copy grew last; None before the move was sent."""
+        """When a copy last grew; None before the move was sent."""
         ...
 
     @property
     def losing_ground(self) -> tuple[float, float] | None:
-        """Bytes per second that are copied and that are written, where the former are not more."""
+        """Bytes per second copied and written, if writes are at least as fast as the copy."""
         ...
 
     @property
     def copied(self) -> CopiedPartition:
-        """What it takes of throttles, by what was last measured."""
+        """Its demand for throttle rates, by the last measurement."""
         ...
 
     @property
     def story(self) -> str:
-        """How far it is, in words."""
+        """Its progress, in words."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GuardInputs:
-    """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
+    """Input of the guards: this inspection, the first one of the run, the moves in flight, the time.
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
-    `disk_reserve` is the part of every log directory that shall stay free; `our_configs` are the values that the run
-    gave to the settings of its throttle; `named_log_dirs` are the directories of brokers where copies arrive nowhere
-    else, on the others Kafka chooses.
+    `disk_reserve` is the share of every log directory that must stay free; `our_configs` are the values that the run
+    gave to its throttle settings; `named_log_dirs` are the only directories where copies arrive on their brokers; on
+    other brokers Kafka chooses.
     """
 
     health: Health
@@ -282,9 +282,9 @@ Breach = tuple[str, str]
 
 
 def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
-    """What the guards that are on say, in their order; nothing when all is well.
+    """Verdicts of the guards that are on, in their order; empty if all is well.
 
-    What could not be read holds the run at most: nothing is cancelled or undone because of an answer that is missing.
+    Data that could not be read holds the run at most: a missing answer never cancels or undoes anything.
     """
     return tuple(
         verdict
@@ -324,7 +324,7 @@ def _min_isr_breaches(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
-    # A copy that loses ground needs more, and with less of it nothing would end: then the throttle is no remedy.
+    # A copy that loses ground needs a higher rate; a lower one would never end, so the throttle is no remedy then.
     is_too_low = any(move.losing_ground is not None for move in now.moves)
     relief = "cancel with `kreassign cancel`" if is_too_low else "lower its throttle with `kreassign throttle`"
     gone = _gone(now)
@@ -345,7 +345,7 @@ def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Breach]:
-    """Only what came since the run began: trouble that was there may be the reason for the plan."""
+    """Report only growth since the run began: trouble that existed before may be the reason for the plan."""
     if after.fresh_count:
         yield f"{after.fresh_count} partitions {what}, which was not so when the run began: {after.news}", advice
     elif after.fresh_count is None and after.count > before.count:
@@ -353,7 +353,7 @@ def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterato
 
 
 def _gone(now: GuardInputs) -> list[int]:
-    """Brokers that were there when the run began."""
+    """Brokers that were live when the run began and are down now."""
     return sorted(set(now.first.live) - set(now.health.live))
 
 

@@ -1,4 +1,4 @@
-"""Instructions of a run: what to do next. `runner.py` executes them; each ends in one event."""
+"""Instructions of a run. `runner.py` executes them; each ends in one event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kreassign.model import TopicPartition, TopicPartitionReplica
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigs:
-    """Read settings, and if it `asks_for_others`, whether they move partitions. Ends in ConfigsRead or CallFailed."""
+    """Read settings and, if it `asks_for_others`, whether others move partitions. Ends in ConfigsRead or CallFailed."""
 
     keys: tuple[ConfigKey, ...]
     asks_for_others: bool = False
@@ -29,9 +29,9 @@ class SetThrottle:
 
 @dataclass(frozen=True, slots=True)
 class RestoreThrottle:
-    """Give settings their old values. Ends in ThrottleRestored.
+    """Restore the old values of settings. Ends in ThrottleRestored.
 
-    Of the `shared` lists only our own entries are taken out, for others have entries there, too.
+    Only our own entries are removed from the `shared` lists, because others have entries there, too.
     """
 
     overrides: tuple[ConfigOverride, ...]
@@ -40,9 +40,9 @@ class RestoreThrottle:
 
 @dataclass(frozen=True, slots=True)
 class CheckThrottle:
-    """See whether settings are still as they were set. Ends in ThrottleChecked or CallFailed.
+    """Check whether settings are still as they were set. Ends in ThrottleChecked or CallFailed.
 
-    Topics that do not have these ids any more have lost their settings: nobody changed them.
+    Topics whose ids differ now have lost their settings: their settings were not changed by others.
     """
 
     overrides: tuple[ConfigOverride, ...]
@@ -53,7 +53,7 @@ class CheckThrottle:
 class SubmitMoves:
     """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed.
 
-    Directories are named first: a broker remembers them for copies that it does not have yet. Only moves that are
+    Directories are sent first: a broker remembers them for copies that it does not have yet. Only moves that are
     `changing_factor` may change how many replicas a partition has (KIP-860).
     """
 
@@ -71,17 +71,17 @@ class CancelMoves:
 
 @dataclass(frozen=True, slots=True)
 class ObserveMoves:
-    """See how far moves are. Ends in MovesObserved or CallFailed."""
+    """Read the progress of moves. Ends in MovesObserved or CallFailed."""
 
     moves: tuple[PlannedMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckHealth:
-    """See how the cluster is, and whether these settings are still ours. Ends in HealthObserved or CallFailed.
+    """Inspect the cluster and check that these settings are still ours. Ends in HealthObserved or CallFailed.
 
-    `before` is what the first inspection of the run found. The run goes on without the `lost` brokers: that replicas
-    there are out of sync is known. Moves of one that `allows_producer_outage` may have producers refused.
+    `before` is the first inspection of the run. The run goes on without the `lost` brokers: their replicas are expected
+    to be out of sync. Moves of a run that `allows_producer_outage` may make the cluster refuse producers.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -93,14 +93,14 @@ class CheckHealth:
 
 @dataclass(frozen=True, slots=True)
 class MeasureTraffic:
-    """Measure what brokers send and receive, and what is written to these partitions. Ends in TrafficMeasured."""
+    """Measure the traffic of brokers and the write rates of these partitions. Ends in TrafficMeasured."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordVerdicts:
-    """Write down what the guards say. Ends in VerdictsRecorded."""
+    """Journal the verdicts of the guards. Ends in VerdictsRecorded."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -109,9 +109,9 @@ class RecordVerdicts:
 class ReplanMoves:
     """Find other destinations for moves to brokers that are `lost`. Ends in MovesReplanned or CallFailed.
 
-    Those of the `moves` that are `in_flight` are being made by this run. `plan` is every move that was made or still
-    shall be, these among them; `writes` are bytes per second that producers write to their partitions. `known` are
-    settings of which the run knows what they were: those that it changes, and those that it found and was to deal with.
+    Those of the `moves` that are `in_flight` are being made by this run. `plan` is every move made or still to be made,
+    including these; `writes` are bytes per second that producers write to their partitions. `known` are settings whose
+    earlier values the run knows: those that it changes, and those of others that it had to treat.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -127,19 +127,19 @@ class ReplanMoves:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Let the time between two polls pass. Ends in TimePassed, or in StopRequested."""
+    """Wait until the next poll. Ends in TimePassed, or in StopRequested."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Try to become the only writer of the cluster again. Ends in LeaseTaken, LeaseRefused or LeaseForgone."""
+    """Try to get the lease of the cluster again. Ends in LeaseTaken, LeaseRefused or LeaseForgone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
     """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed.
 
-    Topics that do not have these ids any more are left alone.
+    Topics whose ids differ now are left alone.
     """
 
     partitions: tuple[TopicPartition, ...]
@@ -148,7 +148,7 @@ class ElectLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare the cluster with the plan, and see whether settings are restored. Ends in Verified or CallFailed."""
+    """Compare the cluster with the plan, and check that settings are restored. Ends in Verified or CallFailed."""
 
     moves: tuple[PlannedMove, ...]
     overrides: tuple[ConfigOverride, ...]
@@ -169,6 +169,6 @@ ClusterQuery = (
 """Instructions that leave the cluster as it is."""
 
 ClusterChange = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders
-"""Instructions that change it."""
+"""Instructions that change the cluster."""
 
 Instruction = ClusterQuery | ClusterChange

@@ -1,1 +1,1 @@
-"""What a run asks of its cluster, and how the answers become values."""
+"""Queries and changes of a run, and how the cluster's answers become values."""

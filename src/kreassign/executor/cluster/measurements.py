@@ -31,11 +31,11 @@ from kreassign.executor.throttle_rates import BrokerTraffic, PartitionWrites, tr
 from kreassign.model import NO_LEADER, Batch, ConfigResource, LogDir, OffsetSpec, Partition, Topic, TopicPartition
 from kreassign.model.authorization import error_text
 
-# The health of the cluster, for the guards.
+# Cluster health, for the guards.
 
 
 def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Collection[int] = ()) -> Health:
-    """How the cluster is, but for what the moves explain. Raises ClusterError.
+    """Inspect the cluster, except for effects that the moves explain. Raises ClusterError.
 
     Brokers `in_maintenance` take no copies, whatever their directories say.
     """
@@ -50,7 +50,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
     counted = port.describe_log_dirs(striped, partitions=None).ok if striped else {}
     log_dirs = {**spaces.ok, **counted}
-    # Also while a reassignment adds replicas: brokers count these, and refuse producers until enough are in sync.
+    # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
     short = [one for one in partitions if len(one.isr) < len(one.replicas) and one.topic_partition not in agreed]
     minima = requests.min_isr_of(port, (one.topic_partition.topic for one in short))
@@ -96,7 +96,7 @@ def _unread(
 
 
 def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:
-    """Topics of moves that are others now: what the run had set went with the old ones."""
+    """Topics of moves that were deleted and created again: settings of the run were deleted with the old topics."""
     names = {move.topic_partition.topic: move.topic_id for move in moves}
     found = {name: topics[name].topic_id for name in names if name in topics}
     return frozenset(ConfigResource.topic(name) for name in found if is_another(names[name], found[name]))
@@ -130,23 +130,23 @@ def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
     return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
 
 
-# What producers write, by sampling: how far each log is at two times. All who need a write rate compute it here.
+# Write rates by sampling: the end offset of each log at two times. Every write rate is computed here.
 #
-# Kafka reports no rates but offsets. Where the end of a log goes from e to e' in t seconds, producers write
+# Kafka reports offsets, but no rates. When the end offset goes from e to e' in t seconds, producers write
 #
 #     (e' - e) / t · size / (e - start)    bytes per second:
 #
-# the records, times the mean size of those in the log. Size and start are of what the leader has on its own disks: of a
-# tiered topic (KIP-405) most records are in remote storage, and are in no size. So a rate above nothing is known only
-# of a log that has records and a known size; compaction and a change of what producers send make it wrong by as much as
-# they change that mean.
+# the records, times the mean size of records in the log. Size and start are those of the leader's local log, while most
+# records of a tiered topic (KIP-405) are in remote storage and in no size. So a rate above 0 is known only for a log
+# that has records and a known size. Compaction and a change in what producers send make it wrong by as much as they
+# change that mean.
 
 Offsets = Mapping[TopicPartition, int]
 NONE_KNOWN: Mapping[TopicPartition, Partition] = MappingProxyType({})
 
 
 class OffsetPort(Protocol):
-    """What sampling needs of a cluster, with the meaning that `AdminClient` gives it."""
+    """Offset queries for sampling, with the meaning that `AdminClient` gives them."""
 
     def list_offsets(
         self,
@@ -155,15 +155,15 @@ class OffsetPort(Protocol):
         *,
         known: Mapping[TopicPartition, Partition] = ...,
     ) -> Batch[TopicPartition, int]:
-        """This offset of each partition at its leader, not looked up if known. Raises ClusterError."""
+        """This offset of each partition at its leader; leaders in `known` are not looked up. Raises ClusterError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSamples:
-    """Where logs began and ended, and where they ended some `seconds` later, as far as their leaders answered.
+    """Start and end offsets of logs, and end offsets `seconds` later, where leaders answered.
 
-    They begin with the first offset that the leader has itself.
+    Start offsets are the first offsets in the leader's local log.
     """
 
     starts: Offsets
@@ -173,7 +173,7 @@ class OffsetSamples:
     failed: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
 
     def write_rate(self, partition: TopicPartition, size_bytes: int | None) -> float | None:
-        """Bytes per second that producers added, given the size of one copy; None where that is unknown."""
+        """Bytes per second that producers added, from the size of one copy; None if unknown."""
         start, end, later = (offsets.get(partition) for offsets in (self.starts, self.ends, self.later_ends))
         if start is None or end is None or later is None:
             return None
@@ -187,9 +187,9 @@ def sample_offsets(
     seconds: float,
     known: Mapping[TopicPartition, Partition] = NONE_KNOWN,
 ) -> OffsetSamples:
-    """Ask for the offsets of these partitions twice, so many seconds apart. Raises ClusterError when nobody answers.
+    """Read the offsets of these partitions twice, `seconds` apart. Raises ClusterError when no broker answers.
 
-    Whoever has just described some of them gives them as `known`: describing a million takes longer than asking them.
+    Pass partitions described just now as `known`: describing a million takes longer than reading their offsets.
     """
     begun_s = clock.monotonic_s()
     ends = port.list_offsets(partitions, OffsetSpec.LATEST, known=known)
@@ -202,12 +202,12 @@ def sample_offsets(
 
 
 def mean_record_bytes(size_bytes: int | None, start: int, end: int) -> float | None:
-    """The mean size of the records between two offsets; None without records, or where their size is unknown."""
+    """Mean size of the records between two offsets; None without records or without a size."""
     return None if size_bytes is None or end <= start else size_bytes / (end - start)
 
 
 def write_rate(records: int, seconds: float, record_bytes: float | None) -> float | None:
-    """Bytes per second, given the records of so many seconds. A log that has become shorter counts as not written."""
+    """Bytes per second of so many records in `seconds`. A log that became shorter counts as not written."""
     if seconds <= 0:
         return None
     if records <= 0:
@@ -215,22 +215,22 @@ def write_rate(records: int, seconds: float, record_bytes: float | None) -> floa
     return None if record_bytes is None else records / seconds * record_bytes
 
 
-# Traffic of brokers between one reading and the next. What consumers read cannot be seen this way.
+# Traffic of brokers between consecutive readings. Reads by consumers are not visible this way.
 
 SIZES_EVERY_MS = 60_000
-"""The mean size of records changes slowly, and asking for the sizes of all copies is costly."""
+"""Interval between size queries: the mean record size changes slowly, and reading the sizes of all copies is costly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How far each partition was at a time."""
+    """End offsets of partitions at one time."""
 
     at_ms: int
     ends: Offsets
 
 
 class TrafficMeter:
-    """Remembers the last reading, so that the next one gives rates."""
+    """Keep the last reading, so that the next one gives rates."""
 
     def __init__(self, port: ClusterPort) -> None:
         self._port = port
@@ -241,7 +241,7 @@ class TrafficMeter:
     def measure(
         self, at_ms: int, names: Iterable[TopicPartition]
     ) -> tuple[tuple[BrokerTraffic, ...], tuple[PartitionWrites, ...]]:
-        """The traffic of brokers since the last reading, and what is written to these partitions; nothing at first.
+        """Traffic of brokers since the last reading, and write rates of these partitions; empty at the first reading.
 
         Raises ClusterError.
         """
@@ -273,7 +273,7 @@ def record_bytes(
     starts: Offsets,
     ends: Offsets,
 ) -> dict[TopicPartition, float]:
-    """The mean size of the records of each partition that has any, from the copy of its leader."""
+    """Mean record size of each partition that has records, from its leader's copy."""
     sizes = leader_sizes(log_dirs, leaders).items()
     known = {name: size_bytes for name, size_bytes in sizes if name in starts and name in ends}
     means = {name: mean_record_bytes(size_bytes, starts[name], ends[name]) for name, size_bytes in known.items()}
@@ -281,7 +281,7 @@ def record_bytes(
 
 
 def written(before: Reading, now: Reading, record_bytes: Mapping[TopicPartition, float]) -> dict[TopicPartition, float]:
-    """Bytes per second written to each partition; without those that are new, or whose records have no known size."""
+    """Bytes per second written to each partition; without new partitions and those of unknown record size."""
     seconds = (now.at_ms - before.at_ms) / 1000
     gains = {name: end - before.ends[name] for name, end in now.ends.items() if name in before.ends}
     rates = {name: write_rate(gain, seconds, record_bytes.get(name)) for name, gain in gains.items()}

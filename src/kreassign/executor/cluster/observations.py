@@ -1,4 +1,4 @@
-"""Turn answers of the cluster into observations: where moves and copies are, and whether all is as planned. Pure.
+"""Turn answers of the cluster into observations of moves and copies, and compare the cluster with the plan. Pure.
 
 `observe` gives one observation per move: where its partition stands, and how far its copies are. `verify` compares
 the cluster with what is expected of replicas, log directories and settings.
@@ -22,16 +22,16 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 
-# Log directories in a run: where copies shall be on their brokers, and where they are seen. Pure.
+# Log directories in a run: the target directory of each copy, and where the copy is.
 #
-# A directory for a replica that is still to be made is named to its broker beforehand: the broker remembers it and puts
-# the copy there (KIP-113). A replica that is there already is copied into the directory by its own broker; nothing
-# shows that but the list of log directories, in which the copy stands twice until it is done.
+# A replica's directory is sent to its broker before the replica exists: the broker remembers it and puts the copy there
+# (KIP-113). An existing replica is copied into the directory by its own broker; only the list of log directories shows
+# this, with two entries for the copy until it is done.
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLocation:
-    """Where a copy is, and where it is being copied to, with the bytes in each of the two."""
+    """Directory of a copy, and the directory it is being copied to, with the bytes in each."""
 
     current: str | None = None
     future: str | None = None
@@ -43,15 +43,15 @@ ReplicaLocations = Mapping[TopicPartitionReplica, ReplicaLocation]
 
 
 class PlacementProgress(StrEnum):
-    """How the copies of a partition stand to their directories."""
+    """Progress of a partition's copies towards their target directories."""
 
-    SETTLED = "settled"  # all are where they shall be
-    MOVING = "moving"  # the rest is on its way there, or unknown
-    PENDING = "pending"  # at least one is neither there nor on its way
+    SETTLED = "settled"  # all are in their target directory
+    MOVING = "moving"  # the rest is being copied there, or unknown
+    PENDING = "pending"  # at least one is neither there nor being copied there
 
 
 def replica_locations(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPartitionReplica, ReplicaLocation]:
-    """Every copy in a live directory of the brokers that answered."""
+    """Locations of all copies in live directories of the brokers that answered."""
     found: dict[TopicPartitionReplica, ReplicaLocation] = {}
     for broker, log_dirs in answers.items():
         for log_dir in log_dirs:
@@ -82,7 +82,7 @@ def leader_sizes(
 def unsettled(
     name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> tuple[int, ...]:
-    """Brokers whose copy is not where it shall be, or that did not answer."""
+    """Brokers whose copy is not in its target directory, or that did not answer."""
     return tuple(
         target.broker
         for target in targets
@@ -93,7 +93,7 @@ def unsettled(
 def placement_progress(
     name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> PlacementProgress:
-    """How the copies of a partition stand to their targets."""
+    """Progress of the partition's copies towards their target directories."""
     targets = tuple(targets)
     away = unsettled(name, targets, found, silent)
     if not away:
@@ -106,7 +106,7 @@ def placement_progress(
 
 
 def is_any_under_way(name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations) -> bool:
-    """Whether a copy is just being copied into the directory where it shall be."""
+    """True if a copy is being copied into its target directory now."""
     return any(_log_dir_progress(name, target, found)[1] == target.path for target in targets)
 
 
@@ -117,17 +117,17 @@ def _log_dir_progress(
     return place.current, place.future
 
 
-# Where each move is, and how far its copies are.
+# State of each move and progress of its copies.
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the cluster answered to one round of requests.
+    """Answers of the cluster to one round of queries.
 
     `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
-    reason). `ongoing` is the controller's view, `partitions` a broker's, which was asked for later. `statuses` covers
+    reason). `ongoing` is the controller's view, `partitions` that of a broker queried later. `statuses` covers
     partitions that copy, `locations` replicas whose log directory the plan names; `silent` brokers did not report
-    theirs. `topic_ids` is by name, as far as the cluster told; `absent` are brokers that get copies and are not live.
+    theirs. `topic_ids` is by name, where known; `absent` are brokers that get copies and are down.
     """
 
     partitions: Mapping[TopicPartition, Partition]
@@ -148,18 +148,18 @@ def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionOb
 
 
 OTHER_TOPIC = "its topic was deleted, and another one created under its name"
-"""What is said of a partition whose topic `is_another`."""
+"""Reason for a partition whose topic `is_another`."""
 
 
 def is_another(topic_id: str | None, found: str | None) -> bool:
-    """Whether these are the ids of two topics; where one is not known nobody can tell."""
+    """True if both ids are known and differ; False where one is unknown."""
     return topic_id is not None and found is not None and topic_id != found
 
 
 def news(
     known: Mapping[TopicPartition, PartitionObservation | None], seen: Iterable[PartitionObservation]
 ) -> tuple[PartitionObservation, ...]:
-    """Only the observations that differ from what is known."""
+    """Only the observations that differ from the known ones."""
     return tuple(observation for observation in seen if known.get(observation.topic_partition) != observation)
 
 
@@ -175,7 +175,7 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     where = _with_directories(move, _placement(move, partition, answers.ongoing.get(name)), answers)
     copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
     away = unsettled(name, move.log_dirs, answers.locations, answers.silent)
-    # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
+    # Share equal lists in memory: a long plan has hundreds of thousands.
     replicas = _one_of(partition.replicas, move.target, move.original)
     isr = _one_of(partition.isr, replicas, move.original)
     offline = tuple(sorted(set(partition.offline).intersection(move.receiving)))
@@ -187,7 +187,7 @@ def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _with_directories(move: PlannedMove, where: PlacementState, answers: Answers) -> PlacementState:
-    """A move is over when its copies are in their directories too; it is under way while any is on its way there."""
+    """Count log directories too: a move has arrived when its copies are in theirs, and is moving while any is copied."""
     name = move.topic_partition
     if where is PlacementState.ARRIVED:
         return _ARRIVED[placement_progress(name, move.log_dirs, answers.locations, answers.silent)]
@@ -204,7 +204,7 @@ _ARRIVED = {
 
 
 def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopyProgress]:
-    """How far the copies are that brokers make in other directories of their own."""
+    """Progress of copies between log directories of the same broker."""
     for broker in move.rearranging:
         place = answers.locations.get(TopicPartitionReplica(broker, *move.topic_partition), ReplicaLocation())
         if place.future is not None:
@@ -225,10 +225,10 @@ def _placement(move: PlannedMove, partition: Partition, ongoing: OngoingReassign
 
 
 def _is_certain(move: PlannedMove, partition: Partition) -> bool:
-    """Whether a partition that shows the target list cannot be under way, though the list of a controller may be stale.
+    """True if a partition with the target list cannot be moving, although the controller's list may be stale.
 
-    While replicas are removed brokers show more than the target, and what adds none is done at once. So only a pure
-    addition looks the same during the move and after it, except that its new replicas are in sync then.
+    While replicas are removed, brokers show more than the target, and a move that adds none is done at once. So only a
+    pure addition looks the same during the move and after it, except that its new replicas are in sync afterwards.
     """
     is_pure_addition = move.adding and move.reassignment.replicas == move.target
     return not is_pure_addition or set(move.target) <= set(partition.isr)
@@ -241,17 +241,17 @@ def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopyP
     return tuple(CopyProgress(status.broker, status.done_bytes(leader), status.lag_bytes) for status in found)
 
 
-# Whether the cluster matches the plan.
+# Compare the cluster with the plan.
 
 SMALL = 0.5
-"""A copy of which so much is there is not much smaller: segments are deleted and compacted by each broker alone."""
+"""Share of the leader's size below which a copy is too small: brokers delete and compact segments independently."""
 
 SMALL_BYTES = 1 << 20
-"""Nor is one that lacks no more than this."""
+"""Copies that lack at most this are never too small."""
 
 
 class FindingKind(StrEnum):
-    """What is not as it shall be."""
+    """Kind of difference."""
 
     MISSING = "missing"
     RECREATED = "recreated"
@@ -267,7 +267,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing that is not as it shall be: of what, of which kind, and a sentence with what was seen."""
+    """One difference: its subject, its kind, and a sentence with what was seen."""
 
     subject: str
     kind: FindingKind
@@ -279,11 +279,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What shall be: replicas per partition in order, directories per replica, and the value of settings.
+    """Expected state: replicas per partition in order, directories per replica, and values of settings.
 
-    Of `overrides` of a run nothing shall be left; entries that others have added to lists are theirs. With
-    `checks_sizes`, also that no copy is much smaller than that of the leader. `topic_ids` is by name, as far as known:
-    what became of a topic's partitions does not show in another one of its name.
+    Nothing may be left of the `overrides` of a run; list entries that others added are theirs. With `checks_sizes`, no
+    copy may be much smaller than the leader's. `topic_ids` is by name, where known: a new topic of the same name
+    shows nothing about the old topic's partitions.
     """
 
     replicas: Mapping[TopicPartition, tuple[int, ...]]
@@ -296,9 +296,9 @@ class Expectations:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is: answers of the cluster. `unread` has a sentence for each thing that could not be asked.
+    """Actual state: answers of the cluster. `unread` has a sentence for each thing that could not be read.
 
-    `sizes` are bytes on disk, where somebody asked for them.
+    `sizes` are bytes on disk, where read.
     """
 
     partitions: Mapping[TopicPartition, Partition]
@@ -311,7 +311,7 @@ class Facts:
 
 
 def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
-    """Everything that differs, sorted; empty when all is well."""
+    """All differences, sorted; empty if the cluster is as expected."""
     found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
     others = {topic for topic, one in expected.topic_ids.items() if is_another(one, facts.topic_ids.get(topic))}
     for partition, target in expected.replicas.items():
@@ -349,7 +349,7 @@ def _of_partition(name: TopicPartition, target: tuple[int, ...], facts: Facts) -
 
 
 def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Finding]:
-    """Copies in sync of which less than half is there: of no partition that is at rest can that be explained well."""
+    """Copies in sync that have less than half of the leader's size: nothing explains that in a partition at rest."""
     partition = facts.partitions.get(name)
     leader = None if partition is None else facts.sizes.get(TopicPartitionReplica(partition.leader, *name))
     if partition is None or leader is None or name in facts.ongoing:

@@ -1,4 +1,4 @@
-"""What a run may do and what its client may see: whether all permissions are there before anything is changed.
+"""Check the permissions of a run and what its client may see, before anything is changed.
 
 Permissions per API: Kafka's documentation, "Authorization and ACLs", table "Protocols". Nothing here changes the
 cluster: configuration is only validated (KIP-339), and a request to alter reassignments that names no partition changes
@@ -22,7 +22,7 @@ CHECK_TIMEOUT_MS = 20_000
 
 
 class TopicPort(Protocol):
-    """The one call, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+    """The topic query, with the meaning that `AdminClient` gives it. Raises ClusterError."""
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
         """Partitions of topics."""
@@ -30,26 +30,26 @@ class TopicPort(Protocol):
 
 
 class ReaderPort(TopicPort, Protocol):
-    """What also tells what this client may do, with the meaning that `AdminClient` gives it. Raises ClusterError."""
+    """Topic query and allowed operations, with the meaning that `AdminClient` gives them. Raises ClusterError."""
 
     def allowed_operations(self) -> AllowedOperations:
-        """What the cluster says that this client may do (KIP-430)."""
+        """Operations that the cluster allows this client (KIP-430)."""
         ...
 
 
 def lacking(port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]) -> tuple[str, ...]:
-    """A sentence per permission that a run lacks, which throttles copies of these topics on these live brokers.
+    """Return a sentence per permission missing for a run that throttles copies of these topics on these live brokers.
 
-    Other errors tell nothing of permissions, and are met again when something is done.
+    Other errors do not concern permissions; they recur when the run makes the change.
     """
     return (*_to_reassign(port), *_to_throttle(port, topics, brokers))
 
 
 def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) -> tuple[str, ...]:
-    """The same of a run that was left, of what it has still to do: its moves that have not ended, and its throttle.
+    """Missing permissions for the remaining work of an interrupted run: its unfinished moves and its throttle.
 
-    One of the live brokers is asked for all, since the settings of brokers belong to the cluster: one that hangs would
-    keep the run waiting for no more than is known anyway.
+    One live broker is queried for all, because broker settings belong to the cluster: a broker that hangs would delay
+    the run and tell nothing new.
     """
     topics = {record.name.topic for record in run.records.values() if record.status in ACTIVE}
     to_restore = {override.key.resource for override in run.pending_restores.values()}
@@ -64,7 +64,7 @@ def lacking_to_go_on(port: ClusterPort, run: RunView, brokers: Collection[int]) 
 def lacking_for_brokers(
     port: ClusterPort, brokers: Collection[int], *, reassigns: bool, topics: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The same of who takes brokers out of service, or back: cordons these live ones, and `reassigns` or elects.
+    """Missing permissions to take brokers out of service or back: cordon these live ones, and `reassigns` or elects.
 
     `topics` are those whose copies will be throttled.
     """
@@ -72,9 +72,9 @@ def lacking_for_brokers(
 
 
 def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...]:
-    """A sentence on the permission that a reader of the records of these topics lacks, as far as the cluster tells.
+    """Sentences on the missing permission to read the records of these topics, where the cluster reports it.
 
-    Who may read may describe, so that topics which cannot be seen lack nothing else. Raises ClusterError.
+    READ implies DESCRIBE, so only READ is reported for hidden topics. Raises ClusterError.
     """
     hidden, allowed = _hidden(port, topics), port.allowed_operations().topics
     unreadable = [topic for topic in topics if topic in hidden or "Read" not in allowed.get(topic, {"Read"})]
@@ -82,11 +82,10 @@ def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...
 
 
 def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
-    """The topics of which these log directories hold replicas and that this client may not see, in order.
+    """Topics with replicas in these log directories that this client may not see, in order.
 
-    A listing of all topics leaves them out without a word (`listed` are those it names), and whoever counts by it finds
-    a broker empty that is not. Those that come or go between two readings are told by asking for them by name. Raises
-    ClusterError.
+    A listing of all topics leaves them out silently (`listed` are those it names), so a broker would look empty that is
+    not. Topics created or deleted between two readings are recognised by querying them by name. Raises ClusterError.
     """
     unknown = sorted({topic for one in log_dirs for topic in one.topics}.difference(listed))
     return _hidden(port, unknown)

@@ -1,4 +1,4 @@
-"""What executing a plan needs of a cluster: a protocol in model types. `AdminClient` fits it by its shape."""
+"""Cluster calls that executing a plan needs: a protocol in model types. `AdminClient` fits it by its shape."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kreassign.model import (
 
 
 class ConfigPort(Protocol):
-    """The controllers' own endpoint: takes the settings of brokers that are down. Raises ClusterError."""
+    """The controllers' own endpoint, which takes settings of brokers that are down. Raises ClusterError."""
 
     def incremental_alter_configs(
         self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, timeout_ms: int | None
@@ -34,20 +34,20 @@ class ConfigPort(Protocol):
 
 
 class ClusterPort(Protocol):
-    """The calls, each with the meaning that `AdminClient` gives it. All raise ClusterError."""
+    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
         """The live brokers; with `include_fenced` all that are registered, Unsupported before Kafka 4.0."""
         ...
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Partitions of topics (None: of all), as a broker knows them; may be a moment behind the controller."""
+        """Topics with their partitions (None: all), from a broker; may be a moment behind the controller."""
         ...
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
-        """Which of the partitions (None: of all) are on their way, as the controller knows it."""
+        """Ongoing reassignments of the partitions (None: all), from the controller."""
         ...
 
     def alter_partition_reassignments(
@@ -57,32 +57,32 @@ class ClusterPort(Protocol):
         allow_replication_factor_change: bool = True,
         warns_of_overrides: bool = True,
     ) -> Batch[TopicPartition, None]:
-        """Start moves, or cancel them; Unsupported where the cluster cannot see to the factor (before Kafka 4.1).
+        """Start moves or cancel them; Unsupported where the cluster cannot check the factor (before Kafka 4.1).
 
-        A run overrides nothing, and so has what moves not listed once more for the sake of a warning.
+        A run overrides no reassignment, so it skips the extra listing for a warning.
         """
         ...
 
     def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:
-        """Raise what an attempt to start moves would meet at once, and change nothing."""
+        """Raise the error that starting moves would meet at once, and change nothing."""
         ...
 
     def alter_replica_log_dirs(
         self, targets: Mapping[TopicPartitionReplica, str], *, timeout_ms: int | None = None
     ) -> Batch[TopicPartitionReplica, None]:
-        """Put copies into other directories of their brokers."""
+        """Move copies into other directories of their brokers."""
         ...
 
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], election_type: ElectionType
     ) -> Batch[TopicPartition, None]:
-        """Make the first replica the leader."""
+        """Elect the first replica of each partition as leader."""
         ...
 
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Values of some keys."""
+        """Values of these keys."""
         ...
 
     def incremental_alter_configs(
@@ -92,13 +92,13 @@ class ClusterPort(Protocol):
         validate_only: bool = False,
         timeout_ms: int | None,
     ) -> Batch[ConfigResource, None]:
-        """Change single keys, those of a broker at that broker."""
+        """Change single keys; those of a broker are sent to that broker."""
         ...
 
     def describe_log_dirs(
         self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
     ) -> Batch[int, tuple[LogDir, ...]]:
-        """Where copies are and how large."""
+        """Directory and size of each copy."""
         ...
 
     def list_offsets(
@@ -108,11 +108,11 @@ class ClusterPort(Protocol):
         *,
         known: Mapping[TopicPartition, Partition] = ...,
     ) -> Batch[TopicPartition, int]:
-        """This offset of each partition at its leader, which is not looked up for those that are known."""
+        """This offset of each partition at its leader; leaders in `known` are not looked up."""
         ...
 
     def replica_status(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, Partition], timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """How far each copy is; what is `known` of the partitions already is not asked for again."""
+        """Progress of each copy; partitions in `known` are not described again."""
         ...

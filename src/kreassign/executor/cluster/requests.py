@@ -1,7 +1,7 @@
-"""Ask and change the cluster through the port: questions as values, configs, and log directories.
+"""Query and change the cluster through the port: typed queries, configs, and log directories.
 
-Questions raise ClusterError. Changes raise nothing: they return what became of each, and `is_final`, `is_for_now` and
-`may_be_done` say what an error means for a change that was sent.
+Queries raise ClusterError. Changes raise nothing: they return the outcome of each change; `is_final`, `is_for_now` and
+`may_be_done` classify the error of a change that was sent.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-# Questions that a run, its preparation and its verification ask.
+# Queries of a run, its preparation and its verification.
 
 PROGRESS_TIMEOUT_MS = 5_000
-"""A broker that hangs must not hide for long how far the others are."""
+"""Short, so that a broker that hangs does not hide the progress of the others for long."""
 
 MIN_ISR = "min.insync.replicas"
 REMOTE_STORAGE = "remote.storage.enable"
@@ -63,19 +63,19 @@ OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER
 
 
 def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
-    """Every partition of the topics that were described."""
+    """All partitions of the described topics."""
     return {partition.topic_partition: partition for topic in topics.ok.values() for partition in topic.partitions}
 
 
 def topic_ids_of(topics: Batch[str, Topic]) -> dict[str, str]:
-    """The ids of the topics that were described, by name; without those that have none (before Kafka 2.8)."""
+    """Ids of the described topics by name; without topics that have none (before Kafka 2.8)."""
     return {name: topic.topic_id for name, topic in topics.ok.items() if topic.topic_id is not None}
 
 
 def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[Key]) -> Batch[Key, Value]:
-    """Ask about these keys, and once more about those without an answer. Raises ClusterError.
+    """Query these keys, and once more those without an answer. Raises ClusterError.
 
-    One answer may be lost, or come from a broker that is behind: it decides nothing. What fails twice is unknown.
+    An answer may be lost or come from a broker that is behind, so one is not enough. Keys that fail twice are unknown.
     """
     wanted = list(keys)
     if not wanted:
@@ -88,7 +88,7 @@ def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[
 
 
 def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
-    """min.insync.replicas of these topics, without those that are gone; what failed is unknown. Raises ClusterError."""
+    """min.insync.replicas of these topics, without deleted ones; failed ones are unknown. Raises ClusterError."""
     resources = map(ConfigResource.topic, sorted(set(topics)))
     found = ask_twice(lambda asked: port.describe_configs(asked, names=(MIN_ISR,)), resources)
     values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.ok.items()}
@@ -99,7 +99,7 @@ def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
 
 
 def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:
-    """Those of these topics whose older segments are in remote storage, as far as it is told. Raises ClusterError."""
+    """Those of these topics whose older segments are in remote storage, where known. Raises ClusterError."""
     names = sorted(set(topics))
     if not names:
         return frozenset()
@@ -109,24 +109,24 @@ def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:
 
 
 def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> frozenset[str]:
-    """Which of these names belong to topics with another id now. Raises ClusterError."""
+    """Names that belong to topics with another id now. Raises ClusterError."""
     found = topic_ids_of(port.describe_topics(sorted(topic_ids))) if topic_ids else {}
     return frozenset(name for name, topic_id in topic_ids.items() if is_another(topic_id, found.get(name)))
 
 
 def is_unknown_topic(error: ClusterError) -> bool:
-    """Whether the cluster said that there is no such topic or partition."""
+    """True if the error is UNKNOWN_TOPIC_OR_PARTITION."""
     return has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
-    """Where these moves are. Progress is asked only of those that are copying. Raises ClusterError."""
+    """Read the state of these moves, and the progress of those that copy. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
-    # The controller first: what it no longer lists, the brokers show as done now or a moment later, never earlier.
+    # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
     ongoing = port.list_partition_reassignments(names) if names else {}
     topics = port.describe_topics(sorted({name.topic for name in names}))
     found = partitions_of(topics)
-    # A broker that lags may not know a topic; what the controller has under way is there.
+    # A broker that lags may not know a topic; partitions that the controller reassigns exist.
     gone = frozenset(name for name in names if name not in ongoing and _is_gone(name, topics, found))
     copying = {name for name, move in ongoing.items() if move.adding}
     locations, silent = read_locations(port, moves)
@@ -144,7 +144,7 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
 
 
 def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[ReplicaLocations, frozenset[int]]:
-    """Where the copies are whose directories these moves name, and brokers that did not answer. Raises ClusterError."""
+    """Locations of copies whose directories these moves name, and brokers that did not answer. Raises ClusterError."""
     named = [move for move in moves if move.log_dirs]
     if not named:
         return {}, frozenset()
@@ -156,7 +156,7 @@ def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Rep
 def _statuses(
     port: ClusterPort, moves: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]
 ) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
-    """How far the new copies are, and the leader's, with which they are compared."""
+    """Progress of the new copies, and of the leader's for comparison."""
     asked = {
         move.topic_partition: _without_others(found[move.topic_partition], move.adding)
         for move in moves
@@ -173,9 +173,9 @@ def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
 def read_configs(
     port: ClusterPort, keys: Iterable[ConfigKey]
 ) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...]]:
-    """The own values of these settings, and per topic or broker that did not answer, why. Raises ClusterError.
+    """Own values of these settings, and the reason for each topic or broker that did not answer. Raises ClusterError.
 
-    A topic that is gone has no settings any more, so its values are None.
+    A deleted topic has no settings, so its values are None.
     """
     values, problems, _ = read_configs_and_gone(port, keys)
     return values, problems
@@ -184,7 +184,7 @@ def read_configs(
 def read_configs_and_gone(
     port: ClusterPort, keys: Iterable[ConfigKey]
 ) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...], tuple[ConfigResource, ...]]:
-    """The same, and which topics are gone."""
+    """As `read_configs`, and the topics that were deleted."""
     names: dict[ConfigResource, list[str]] = {}
     for key in keys:
         names.setdefault(key.resource, []).append(key.name)
@@ -206,7 +206,7 @@ def read_configs_and_gone(
 def read_throttles(
     port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]
 ) -> Batch[ConfigResource, tuple[ConfigValue, ...]]:
-    """The own values of every throttle of these topics and brokers; what failed is unknown. Raises ClusterError."""
+    """Own values of all throttles of these topics and brokers; failed ones are unknown. Raises ClusterError."""
     resources = (*map(ConfigResource.topic, topics), *map(ConfigResource.broker, brokers))
     names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
     found = ask_twice(lambda asked: port.describe_configs(asked, names=names), resources)
@@ -224,11 +224,11 @@ def read_throttles(
 def check_throttle(
     port: ClusterPort, overrides: Iterable[ConfigOverride], topic_ids: Mapping[str, str]
 ) -> tuple[tuple[ConfigValue, ...], tuple[ConfigResource, ...], tuple[ConfigResource, ...]]:
-    """Which settings are not as these overrides have set them, where nobody could tell, and which topics are gone.
+    """Settings that differ from these overrides, resources that could not be read, and topics that are gone.
 
-    Gone is a topic that was deleted, or has another id than this one: its settings went with it, nobody changed them.
-    Of brokers that are not live nothing is believed: one that has lost its controllers answers with what it knew, and
-    one that is down is not throttled anyhow. Raises ClusterError.
+    A topic is gone if it was deleted or has another id than this one: its settings were deleted with it. Answers
+    about brokers that are down are ignored: a broker without controllers answers with what it last knew, and one that
+    is down is not throttled anyway. Raises ClusterError.
     """
     known = tuple(overrides)
     values, problems, deleted = read_configs_and_gone(port, (override.key for override in known))
@@ -245,13 +245,13 @@ def check_throttle(
 
 
 def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
-    """Those of these that are brokers which the cluster does not list as live. Raises ClusterError."""
+    """Brokers among these resources that the cluster does not list as live. Raises ClusterError."""
     brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
     return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
 
 
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
-    """All that verifying these expectations needs. Raises ClusterError when the cluster does not answer at all."""
+    """Read everything needed to verify these expectations. Raises ClusterError when no broker answers at all."""
     ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
     topics = port.describe_topics(sorted({name.topic for name in expected.replicas}))
     found = partitions_of(topics)
@@ -277,7 +277,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
 
 
 def _sized(port: ClusterPort, expected: Expectations, found: Mapping[TopicPartition, Partition]) -> Sequence[Partition]:
-    """The partitions whose copies should be alike; those of tiered topics begin with other records each."""
+    """Partitions whose copies should have equal sizes; copies of tiered topics begin at different offsets."""
     there = [found[name] for name in expected.replicas if name in found]
     tiered = tiered_topics(port, (one.topic_partition.topic for one in there))
     return [one for one in there if one.topic_partition.topic not in tiered]
@@ -286,7 +286,7 @@ def _sized(port: ClusterPort, expected: Expectations, found: Mapping[TopicPartit
 def read_sizes(
     port: ClusterPort, partitions: Sequence[Partition]
 ) -> tuple[dict[TopicPartitionReplica, int], tuple[tuple[str, str], ...]]:
-    """Bytes on disk of every copy of these partitions, and which brokers did not answer."""
+    """Bytes on disk of every copy of these partitions, and the brokers that did not answer."""
     brokers = sorted({broker for partition in partitions for broker in partition.replicas})
     if not brokers:
         return {}, ()
@@ -308,7 +308,7 @@ def read_sizes(
 def read_log_dirs(
     port: ClusterPort, wanted: Mapping[TopicPartitionReplica, str]
 ) -> tuple[dict[TopicPartitionReplica, str], tuple[tuple[str, str], ...]]:
-    """In which directory each of these replicas is (not where it is being moved), and which brokers did not answer."""
+    """Current directory of each of these replicas (not the one it is moving to), and brokers that did not answer."""
     if not wanted:
         return {}, ()
     brokers = sorted({replica.broker for replica in wanted})
@@ -342,15 +342,15 @@ def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:
 
 
 def _own_value(entry: ConfigEntry | None) -> str | None:
-    """A default, or a value that is set for all brokers at once, is not this broker's own."""
+    """The broker's own value; None for a default or a cluster-wide value."""
     return entry.value if entry is not None and entry.source in OWN_SOURCES else None
 
 
-# Moves of tiered topics (KIP-405) that wait for remote storage, as far as the protocol shows it.
+# Moves of tiered topics (KIP-405) that wait for remote storage, where the protocol shows it.
 #
-# A new replica first reads leader epochs and producer states of older records from remote storage, then fetches what
-# its leader has itself. Where remote storage cannot be read, its broker tries again about every second, for ever.
-# Nothing tells of it but the broker's log and metrics; what can be seen is a copy without any record.
+# A new replica first reads leader epochs and producer states of older records from remote storage, then fetches the
+# leader's local records. If remote storage cannot be read, its broker retries about every second, for ever. Only the
+# broker's log and metrics report this; the protocol shows a copy without any record.
 
 
 def without_records(
@@ -358,7 +358,7 @@ def without_records(
     partitions: Mapping[TopicPartition, Partition],
     moves: Mapping[TopicPartition, OngoingReassignment],
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The brokers whose new copy of a tiered partition has no record yet. Raises ClusterError."""
+    """Brokers whose new copy of a tiered partition has no record yet. Raises ClusterError."""
     moving = {name: partitions[name] for name, move in moves.items() if move.adding and name in partitions}
     tiered = _tiered(port, {name: one for name, one in moving.items() if one.leader != NO_LEADER})
     told = port.replica_status(tiered, known=tiered, timeout_ms=None).ok if tiered else {}
@@ -370,7 +370,7 @@ def without_records(
 
 
 def _tiered(port: ClusterPort, found: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, Partition]:
-    """Those of which the leader does not have the first records itself."""
+    """Partitions whose first records are not in the leader's local log."""
     if not found:
         return {}
     starts, local = (
@@ -383,52 +383,52 @@ def _is_empty(status: ReplicaStatus) -> bool:
     return status.lag_records > 0 and 0 <= status.log_end_offset <= status.log_start_offset
 
 
-# What an error says of a change: not made, not made for now, or unknown. Pure.
+# Classify the error of a change: not made, not made for now, or unknown. Pure.
 
 
 def may_be_done(error: ClusterError) -> bool:
-    """Whether the change may have been made, now or later.
+    """True if the change may have been made, now or later.
 
-    That is so of a lost answer, and of UNKNOWN_SERVER_ERROR (-1): a controller that fails over in the middle answers it
+    This holds for a lost answer, and for UNKNOWN_SERVER_ERROR (-1): a controller that fails over in between answers it
     to changes that it has written.
     """
     return not isinstance(error, Rejected) or has_code(error, UNKNOWN_SERVER_ERROR)
 
 
 def is_for_now(error: ClusterError) -> bool:
-    """Whether it was not made, and Kafka's own client would ask again."""
+    """True if the change was not made and Kafka's own client would retry."""
     return isinstance(error, Rejected) and error.retriable and not may_be_done(error)
 
 
 def is_final(error: ClusterError) -> bool:
-    """Whether it was not made, and will not be."""
+    """True if the change was not made and will not be."""
     return is_refusal(error) and not (may_be_done(error) or is_for_now(error))
 
 
 def is_refusal(error: ClusterError) -> bool:
-    """Whether Kafka answered with an error code."""
+    """True if Kafka answered with an error code."""
     return isinstance(error, Rejected)
 
 
-# Changing settings through the port: those of a topic anywhere, those of a broker at that broker.
+# Change settings through the port: those of a topic on any broker, those of a broker on that broker.
 #
-# A broker that is down keeps nobody waiting. It takes no request, but the active controller of a KRaft cluster takes
-# its settings (Kafka 4.3.1; the broker finds them when it starts), so they go there, where controllers were given.
+# Broker settings never wait for a broker that is down. The active controller of a KRaft cluster takes its settings
+# (Kafka 4.3.1; the broker reads them when it starts), so they go there if controllers were given.
 
 CHANGE_TIMEOUT_MS = 20_000
-"""Longer than a cluster takes to notice that a broker died (broker.session.timeout.ms, 9 s), and not by much."""
+"""Slightly longer than a cluster takes to notice that a broker died (broker.session.timeout.ms, 9 s)."""
 
 Changes = Mapping[ConfigResource, Sequence[ConfigChange]]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of changes, where they were not just made.
+    """Outcome of config changes, where it is not plain success.
 
-    `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that are
-    not gone; `unwritten` the brokers that are down and to which nobody could carry them; `by_controller` those that are
+    `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that still
+    exist; `unwritten` the brokers that are down and whose settings no controller took; `by_controller` those that are
     down and whose controller took them, `unregistered` those of `unwritten` that the cluster does not know any more.
-    They `may_pass` when nobody refused for good: the same again, which changes nothing twice, may be answered well.
+    Problems `may_pass` if none is a final refusal: sending the same again changes nothing twice and may succeed.
     """
 
     problems: tuple[str, ...] = ()
@@ -439,7 +439,7 @@ class Changed:
     may_pass: bool = True
 
     def and_then(self, later: Changed) -> Changed:
-        """What became of these changes and of others after them."""
+        """Combine the outcome with that of later changes."""
         return Changed(
             (*self.problems, *later.problems),
             (*self.unwritten, *later.unwritten),
@@ -451,7 +451,7 @@ class Changed:
 
 
 def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: Changes) -> Changed:
-    """Make all these changes that can be made now. Raises nothing."""
+    """Make all these changes that are possible now. Raises nothing."""
     if not changes:
         return Changed()
     brokers = {resource: int(resource.name) for resource in changes if resource.type is ResourceType.BROKER}
@@ -459,7 +459,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         live = port.describe_cluster().broker_ids if brokers else ()
         reachable = {one: changes[one] for one in changes if one not in brokers or brokers[one] in live}
         outcome = port.incremental_alter_configs(reachable, timeout_ms=CHANGE_TIMEOUT_MS)
-        # One that died just now is listed until its session is over.
+        # A broker that died just now is listed as live until its session ends.
         live = port.describe_cluster().broker_ids if _silent(outcome, brokers) else live
     except ClusterError as error:
         problem = f"throttle settings could not be changed: {error_text(error)}"
@@ -477,7 +477,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
 
 
 def _silent(outcome: Batch[ConfigResource, None], brokers: Iterable[ConfigResource]) -> bool:
-    """Whether a broker gave no answer."""
+    """True if a broker gave no answer."""
     unanswered = (Unreachable, OutcomeUnknown)
     return any(isinstance(outcome.failed.get(resource), unanswered) for resource in brokers)
 
@@ -495,15 +495,15 @@ def _carry_to(controllers: ConfigPort | None, changes: Changes) -> Batch[ConfigR
 
 
 def _unregistered(port: ClusterPort, failed: Mapping[int, ClusterError]) -> tuple[int, ...]:
-    """Those of brokers that are down that the controller does not know, or that brokers do not list as registered."""
+    """Brokers that are down and unknown to the controller, or not listed as registered."""
     found = {broker for broker, error in failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED)}
     if unsure := failed.keys() - found:
-        with suppress(ClusterError):  # Before Kafka 4.0 brokers cannot tell.
+        with suppress(ClusterError):  # Unsupported before Kafka 4.0.
             found |= unsure - {one.id for one in port.describe_cluster(include_fenced=True).brokers}
     return tuple(sorted(found))
 
 
-# Changes of log directories: requests to brokers, and the cancelling of moves between directories.
+# Change log directories: requests to brokers, and cancelling moves between directories.
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,12 +515,12 @@ class LogDirAnswer:
 
     @property
     def failed(self) -> frozenset[TopicPartition]:
-        """All of them."""
+        """All partitions that were refused or got no answer."""
         return frozenset((*self.unknown, *(refusal.topic_partition for refusal in self.refused)))
 
 
 def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
-    """Ask brokers to have copies in these directories, also those copies that are still to be made."""
+    """Ask brokers to place copies in these directories, including copies that do not exist yet."""
     if not targets:
         return LogDirAnswer()
     failed = {
@@ -538,9 +538,9 @@ def request_log_dirs(port: ClusterPort, targets: Mapping[TopicPartitionReplica, 
 
 
 def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
-    """Cancel moves between directories that are under way: the present directory as the target does that (KIP-113).
+    """Cancel moves between directories in progress: requesting the present directory does that (KIP-113).
 
-    What a broker does not answer to is seen at the next poll. Raises ClusterError when nobody answers.
+    The next poll shows failures of single brokers. Raises ClusterError when no broker answers.
     """
     moves = tuple(moves)
     named = {replica for move in moves for replica in move.log_dir_paths}
@@ -555,5 +555,5 @@ def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> Non
 
 
 def _is_remembered(error: ClusterError) -> bool:
-    """Whether the broker has no such copy yet; it keeps the directory for when it gets one."""
+    """True if the broker has no such copy yet; it keeps the directory for when it gets one."""
     return has_code(error, REPLICA_NOT_AVAILABLE)

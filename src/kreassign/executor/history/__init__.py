@@ -1,1 +1,1 @@
-"""What became of runs: read from their journals and from the cluster."""
+"""Outcome of runs, read from their journals and from the cluster."""

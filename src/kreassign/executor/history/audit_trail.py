@@ -1,6 +1,6 @@
-"""Collect everything that a journal has of a run, for audits and reports. Pure.
+"""Collect everything that a journal has about a run, for audits and reports. Pure.
 
-`AuditTrail` says what arrived when, what was promised, asked and said; `Timeline` what happened meanwhile: marks, the
+`AuditTrail` has arrivals, estimates, calls and breaches; `Timeline` has the events around them: marks, the
 throttle, replicas in sync and a log in sentences, so that one explains the other.
 """
 
@@ -42,16 +42,16 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_R
 # The audit trail.
 
 PROMISES_AT_MOST = 200
-"""So many polls are asked for their estimates, evenly over the run: the error of an estimate needs no more."""
+"""Polls whose estimates are kept, spread evenly over the run: the error of an estimate needs no more."""
 
 _ON_THE_WAY = frozenset({PlacementState.UNTOUCHED, PlacementState.MOVING})
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How much of one copy had arrived at a time, from which leader, and under which throttle (None: without one).
+    """Bytes of one copy that had arrived at a time, its leader, and the throttle (None: without one).
 
-    A copy that only goes to another log directory of its broker comes from no leader, and is not among these.
+    A copy between two log directories of a broker has no leader as its source, and is not listed.
     """
 
     at_ms: int
@@ -65,7 +65,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class EtaShown:
-    """When one move, or with no topic all of them, was expected to be done, as shown at a time."""
+    """Estimated end of one move, or of all moves if there is no topic, as shown at a time."""
 
     at_ms: int
     topic: str | None
@@ -75,9 +75,9 @@ class EtaShown:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request or question to the cluster, and its answer. `asked_ms` is known of what changes something.
+    """A query or request to the cluster, and its answer. `asked_ms` is known only for changes.
 
-    `ok`, `refused` and `unknown` count partitions, settings or brokers, whatever it was about.
+    `ok`, `refused` and `unknown` count partitions, settings or brokers, whichever it concerned.
     """
 
     number: int
@@ -92,7 +92,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What a guard said, from when until when; None while it still says so at the end of the journal."""
+    """Verdict of a guard and its duration; `until_ms` is None while it lasts at the end of the journal."""
 
     guard: str
     reaction: str
@@ -104,7 +104,7 @@ class Breach:
 
 @dataclass(frozen=True, slots=True)
 class AuditTrail:
-    """A run, in full."""
+    """Complete record of a run."""
 
     history: RunHistory
     copy_progress: tuple[Arrival, ...]
@@ -114,7 +114,7 @@ class AuditTrail:
 
 
 def audit_trail(events: Sequence[Event]) -> AuditTrail:
-    """What these events, in this order, say."""
+    """Build the audit trail from these events, in their order."""
     machine = Machine()
     run, meter = machine.view, ProgressMeter(machine.view)
     leaders: dict[TopicPartition, int] = {}
@@ -139,7 +139,7 @@ def _promising(events: Iterable[Event]) -> set[int]:
 
 
 def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
-    """What reached each new broker of the moves that the event is about; keeps in mind who led them on the way."""
+    """Bytes at each new broker of the event's moves; records the leaders seen on the way in `leaders`."""
     match event:
         case MovesSubmitted():
             seen: tuple[TopicPartition, ...] = (*event.accepted, *event.unknown)
@@ -158,7 +158,7 @@ def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) ->
 
 
 def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:
-    """Who led the partition while it moved, as far as is known: at its end leading may have gone to another."""
+    """Leader of the partition while it moved, where known: at the end another replica may have become leader."""
     observation = record.observation
     if observation is not None and observation.placement in _ON_THE_WAY and observation.leader >= 0:
         leaders[record.name] = observation.leader
@@ -175,7 +175,7 @@ def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[EtaShown]:
 
 
 def _calls(events: Iterable[Event]) -> Iterator[Call]:
-    """Every answer in the journal, with the time of the question where that was written down."""
+    """Every answer in the journal, with the time of the request where journaled."""
     asked_ms: int | None = None
     number = 0
     for event in events:
@@ -240,7 +240,7 @@ _KINDS = {
 
 
 def _breaches(events: Iterable[Event]) -> Iterator[Breach]:
-    """Each verdict from when it was first given until it was given no more; other figures make another one."""
+    """Each verdict from its first to its last event; a verdict with other figures is another breach."""
     open_since: dict[str, tuple[int, Verdict]] = {}
     for event in events:
         if not isinstance(event, VerdictsRecorded):
@@ -262,12 +262,12 @@ def _breach(from_ms: int, verdict: Verdict, until_ms: int | None) -> Breach:
 
 RATES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)
 LOGGED_AT_MOST = 5_000
-"""So many lines of the log are kept; a longer run has them in its journal."""
+"""Lines of the log that are kept; the journal of a longer run has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that explains why a run went as it did."""
+    """An event that explains the course of a run."""
 
     at_ms: int
     kind: MarkKind
@@ -276,7 +276,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleStep:
-    """From then on a broker might send and receive so much for the run; None for no limit."""
+    """From this time a broker was limited to this rate in each direction; None for no limit."""
 
     at_ms: int
     broker: int
@@ -285,7 +285,7 @@ class ThrottleStep:
 
 @dataclass(frozen=True, slots=True)
 class InSync:
-    """How replicas were at a time. Of the run's own partitions and, where guards looked, of the whole cluster.
+    """Replicas in sync at a time: those of the run's partitions and, where guards inspected, of the whole cluster.
 
     `moving` counts partitions of the run with a replica out of sync that the run does not add itself.
     """
@@ -307,7 +307,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Everything that happened, each part in the order of time. `more_lines` of the log are left out."""
+    """All events of a run, each part in order of time. `more_lines` of the log are left out."""
 
     marks: tuple[Mark, ...]
     throttle: tuple[ThrottleStep, ...]
@@ -317,7 +317,7 @@ class Timeline:
 
 
 def timeline(events: Iterable[Event]) -> Timeline:
-    """What these events, in this order, say."""
+    """Build the timeline from these events, in their order."""
     follower = _Follower()
     for event in events:
         follower.follow(event)
@@ -333,7 +333,7 @@ def timeline(events: Iterable[Event]) -> Timeline:
 
 @dataclass(slots=True)
 class _Follower:
-    """Takes in one event after the other."""
+    """Collects the timeline, event by event."""
 
     machine: Machine = field(default_factory=Machine)
     marks: list[Mark] = field(default_factory=list)
@@ -370,7 +370,7 @@ class _Follower:
         self.log.append(LogLine(at_ms, text))
 
     def note_guards(self, event: Event) -> None:
-        """A mark where a guard says what none said before, and one where all are content again."""
+        """Add a mark where a guard gives a new verdict, and one where all guards pass again."""
         if not isinstance(event, VerdictsRecorded):
             return
         said = tuple(f"{verdict.guard}: {verdict.seen}" for verdict in event.verdicts)
@@ -383,7 +383,7 @@ class _Follower:
         self.verdicts = said
 
     def note_throttle(self, event: Event) -> None:
-        """The rates of brokers as they are written; where both ways of a broker differ, the lower one counts."""
+        """Add the rates of brokers as they are set; if both directions differ, the lower rate counts."""
         if isinstance(event, ThrottleIntended):
             changed = [one for one in event.overrides if one.key.broker is not None and one.key.name in RATES]
             found: dict[int, int | None] = {}

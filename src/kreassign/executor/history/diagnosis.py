@@ -1,8 +1,4 @@
-"""What is wrong with a cluster as far as reassignments are concerned, and what to do about it. Pure.
-
-The worst is a reassignment that can never complete: on Kafka 4.3.1 an override whose new target adds no broker, while
-others are being added, leaves a broker that is both added and removed, and the completion rule is never met.
-"""
+"""Diagnose what blocks reassignments in a cluster, and how to fix it. Pure."""
 
 from __future__ import annotations
 
@@ -48,12 +44,12 @@ _LOOK_AGAIN = ("kreassign", "doctor")
 
 @dataclass(frozen=True, slots=True)
 class ClusterReadings:
-    """What was read. `throttles` are settings of throttles that topics or brokers have of their own.
+    """Readings of the cluster. `throttles` are throttle settings that topics or brokers have of their own.
 
-    `lease` is who holds the lease of the cluster, `maintenance` which brokers are in maintenance. `brokers` has those
-    that are down too, where the cluster names them. `owned` are settings of runs of this state directory that are not
-    at their end, with the id of the run, and `run_ids` are those runs. What is measured was for `measured_s` seconds.
-    `allowed` is what this client may do, as `principal`.
+    `lease` is the holder of the cluster's lease, `maintenance` the brokers in maintenance. `brokers` includes those
+    that are down, where the cluster names them. `owned` are settings of unfinished runs of this state directory, with the
+    id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
+    operations allowed to this client, as `principal`.
     """
 
     live: tuple[int, ...]
@@ -78,18 +74,18 @@ class ClusterReadings:
 
     @property
     def placement(self) -> PlacementReadings:
-        """What is known of brokers and replicas."""
+        """Brokers and replicas, for the placement checks."""
         brokers = self.brokers or tuple(Broker(broker, "", 0) for broker in self.live)
         return PlacementReadings(brokers, self.partitions, self.ongoing, self.min_isr)
 
     @property
     def elsewhere(self) -> LeaseHolder | None:
-        """The run that holds the lease, if its journal is not here (or cannot be read): what it owns is not known."""
+        """The run that holds the lease, if its journal is not here or cannot be read: its settings are not known."""
         return None if self.lease is None or self.lease.run_id in self.run_ids else self.lease
 
 
 def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
-    """Everything that is wrong, the worst first; empty when all is well."""
+    """All issues, the worst first; empty when all is well."""
     checks: tuple[Callable[[ClusterReadings], Iterable[Issue]], ...] = (
         _endless,
         _without_destination,
@@ -111,7 +107,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
 
 
 def notes(readings: ClusterReadings) -> tuple[str, ...]:
-    """What is worth knowing though nothing is wrong with it."""
+    """Facts worth knowing that are no issues."""
     owners = Counter(readings.owned[one.key] for one in readings.throttles if one.key in readings.owned)
     cordoned = (
         f"log directory {one.path} of broker {broker} is cordoned: it takes no new replicas"
@@ -252,9 +248,9 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
-    """Settings that no reassignment of their topic, or of any topic, explains, and no run that is not at its end.
+    """Throttle settings that no reassignment of their topic, or of any topic, and no unfinished run explains.
 
-    While a run of another state directory holds the lease, they may be its own, and are not advised to be deleted.
+    While a run of another state directory holds the lease, they may belong to it, so deleting them is not advised.
     """
     topics = {name.topic for name in readings.ongoing}
     for present in readings.throttles:

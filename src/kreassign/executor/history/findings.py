@@ -1,7 +1,7 @@
 """Find issues of a cluster by subject: placement, disks, reassignments and permissions. Pure.
 
-An `Issue` has its kind, its subject, what was seen, what to do, and the commands that do it, which can be pasted.
-`diagnosis.py` puts them together, the worst first.
+An `Issue` has its kind, its subject, what was seen, what to do, and the commands that do it, ready to paste.
+`diagnosis.py` combines them, the worst first.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, Ongoin
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
 from kreassign.model.text import format_amount
 
-# One issue, and how partitions are named in it.
+# One issue, and the names of its partitions.
 
 NAMED = 10
-"""So many of a kind are named; the rest is counted."""
+"""At most this many of a kind are named; the rest is counted."""
 
 Words = tuple[str, ...]
-"""A command as its words, without the options that say which cluster is meant."""
+"""Words of a command, without the options that select the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing that is wrong: its kind, of what, what was seen, what to do, and the commands that do it."""
+    """One problem: its kind, its subject, what was seen, what to do, and the commands that do it."""
 
     kind: str
     subject: str
@@ -47,7 +47,7 @@ class Issue:
 def of_many(
     kind: str, names: Iterable[object], seen: str, remedy: str, commands: Sequence[Words] = ()
 ) -> Iterator[Issue]:
-    """One issue of all these partitions, if there are any."""
+    """One issue for all these partitions; none without partitions."""
     found = sorted(map(str, names))
     if found:
         subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
@@ -55,22 +55,22 @@ def of_many(
 
 
 def named_partitions(found: Sequence[object]) -> str:
-    """The first of them, and how many more there are."""
+    """The first partitions by name, and how many more there are."""
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return f"{', '.join(map(str, found[:NAMED]))}{more}"
 
 
 def plan_command(*task: str) -> Words:
-    """The command that makes a plan for a task, from the cluster as it is."""
+    """The command that plans a task for the present cluster."""
     return ("kreassign", "plan", *task, "--out", "plan.json")
 
 
-# Where replicas are: brokers and racks down, too few replicas in sync, odd replication factors and racks.
+# Placement: brokers and racks down, too few replicas in sync, odd replication factors and racks.
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementReadings:
-    """Brokers, those that are down too as far as the cluster names them, partitions, and min.insync.replicas."""
+    """Brokers (including those down, where the cluster names them), partitions, and min.insync.replicas."""
 
     brokers: tuple[Broker, ...]
     partitions: tuple[Partition, ...]
@@ -79,18 +79,18 @@ class PlacementReadings:
 
     @property
     def live(self) -> frozenset[int]:
-        """Ids of the brokers that answer."""
+        """Ids of the live brokers."""
         return frozenset(broker.id for broker in self.brokers if not broker.is_fenced)
 
     @property
     def down(self) -> tuple[int, ...]:
-        """Ids of brokers that have replicas, or are registered, and do not answer."""
+        """Ids of brokers that have replicas, or are registered, and are not live."""
         holders = {replica for one in self.partitions for replica in one.replicas}
         return tuple(sorted((holders | {broker.id for broker in self.brokers}) - self.live))
 
 
 def placement_issues(readings: PlacementReadings) -> Iterator[Issue]:
-    """What is wrong, the worst first."""
+    """Placement issues, the worst first."""
     yield from _brokers(readings)
     yield from _under_min_isr(readings)
     yield from _unwritable(readings)
@@ -99,7 +99,7 @@ def placement_issues(readings: PlacementReadings) -> Iterator[Issue]:
 
 
 def _brokers(readings: PlacementReadings) -> Iterator[Issue]:
-    """Brokers that are down: rack by rack where a whole rack is, else one by one."""
+    """Brokers that are down: per rack if the whole rack is, else one by one."""
     known = {broker.id: broker for broker in readings.brokers}
     down = set(readings.down)
     by_rack: dict[str, set[int]] = defaultdict(set)
@@ -150,7 +150,7 @@ def _unwritable(readings: PlacementReadings) -> Iterator[Issue]:
 
 
 def _factors(readings: PlacementReadings) -> Iterator[Issue]:
-    """Partitions with another number of replicas than most of their topic."""
+    """Partitions whose number of replicas differs from most of their topic."""
     factors = _usual_factors(readings.partitions)
     odd = [one.topic_partition for one in _at_rest(readings) if len(one.replicas) < factors[one.topic_partition.topic]]
     yield from of_many(
@@ -159,7 +159,7 @@ def _factors(readings: PlacementReadings) -> Iterator[Issue]:
 
 
 def _racks(readings: PlacementReadings) -> Iterator[Issue]:
-    """Partitions with two replicas in one rack although there are racks without any."""
+    """Partitions with two replicas in one rack although other racks have none."""
     racks = {broker.id: broker.rack for broker in readings.brokers if broker.rack is not None}
     usable = {racks[broker] for broker in readings.live if broker in racks}
     if len(usable) < 2 or not readings.live <= racks.keys():
@@ -184,16 +184,16 @@ def _usual_factors(partitions: Iterable[Partition]) -> dict[str, int]:
     return {topic: max(found, key=lambda factor: (found[factor], factor)) for topic, found in counts.items()}
 
 
-# Which log directories are full, or will be soon. Pure.
+# Log directories that are full, or will be soon. Pure.
 #
-# Two readings of the free bytes of a directory, some seconds apart, tell how fast it fills now, deletion included. That
-# is little to go by, so the time until it is full is said with what it was measured over.
+# Two readings of the free bytes of a directory, some seconds apart, give the rate at which it fills, including
+# deletions. That is a short measurement, so the time until it is full is reported with the measured time.
 
 FULL = 0.90
-"""Part of a directory from which on it is an issue."""
+"""Used share of a directory from which on it is an issue."""
 
 SOON_S = 86_400.0
-"""So is one that is full within a day, if it is half full already: seconds tell little of what a day brings."""
+"""Time to full that makes a directory an issue if it is half full already: seconds say little about a day."""
 
 HALF = 0.5
 
@@ -202,7 +202,7 @@ _DirsByBroker = Mapping[int, Iterable[LogDir]]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A log directory: its size, what is free, and how fast that shrinks, in bytes per second (None: not measured)."""
+    """Size of a log directory, its free bytes, and the rate at which they shrink, in bytes per second (None: not measured)."""
 
     broker: int
     path: str
@@ -212,17 +212,17 @@ class Filling:
 
     @property
     def used_share(self) -> float:
-        """The part that is used."""
+        """Used share of the directory."""
         return 1 - self.usable_bytes / self.total_bytes
 
     @property
     def full_in_s(self) -> float | None:
-        """When it is full if that goes on; None where it does not fill, or nobody knows."""
+        """Seconds until it is full at this rate; None if it does not fill, or the rate is unknown."""
         return self.usable_bytes / self.fills_bytes_per_s if self.fills_bytes_per_s else None
 
 
 def fillings(now: _DirsByBroker, before: _DirsByBroker, seconds: float) -> tuple[Filling, ...]:
-    """Every directory that works and whose size is known."""
+    """Every working directory of known size."""
     free = {(broker, one.path): one.usable_bytes for broker, dirs in before.items() for one in dirs}
     return tuple(
         Filling(broker, one.path, one.total_bytes, one.usable_bytes, _rate(free.get((broker, one.path)), one, seconds))
@@ -266,7 +266,7 @@ def _until(one: Filling, seconds: float) -> str:
     return f"; full in {when} at the {rate} of the last {seconds:.0f} s"
 
 
-# Reassignments: whose they are, why some do not get on, and how to cancel them.
+# Reassignments: their owners, why some make no progress, and how to cancel them.
 
 NO_RUN = ""
 
@@ -275,9 +275,9 @@ NO_RUN = ""
 class Moving:
     """One reassignment: the id of the run that made it, if a journal here names it, and bytes of its new copies.
 
-    `copied_bytes` and `copied_before` are sums of its new copies now and some seconds ago; None where not measured.
-    `rate_bytes_per_s` is the lowest throttle that is set on the brokers that get them. `without_records` are those
-    brokers that have nothing yet of a partition whose older records are in remote storage.
+    `copied_bytes` and `copied_before` are sums over its new copies, now and some seconds ago; None where not measured.
+    `rate_bytes_per_s` is the lowest throttle set on the brokers that get them. `without_records` are those brokers
+    that have nothing yet of a partition whose older records are in remote storage.
     """
 
     name: TopicPartition
@@ -291,12 +291,12 @@ class Moving:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it got no byte between the two readings."""
+        """True if no byte was copied between the two readings."""
         return None not in {self.copied_bytes, self.copied_before} and self.copied_bytes == self.copied_before
 
 
 def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
-    """How many partitions are reassigned, and by whom."""
+    """Number of partitions being reassigned, by owner."""
     counts = Counter(one.run_id for one in moves)
     for run_id, count in sorted(counts.items()):
         whose = f"run {run_id}" if run_id else "somebody else than the runs of this state directory"
@@ -306,7 +306,7 @@ def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
 def move_issues(
     moves: Iterable[Moving], live: Iterable[int], seconds: float, elsewhere: LeaseHolder | None = None
 ) -> Iterator[Issue]:
-    """Those that do not get on, but for what has an issue of its own: endless ones, and lost destinations."""
+    """Reassignments without progress, except those with an issue of their own: endless ones, and lost destinations."""
     alive = set(live)
     for one in sorted(moves, key=lambda each: each.name):
         if not one.is_stuck or one.move.can_never_complete or not set(one.move.adding) <= alive:
@@ -321,8 +321,8 @@ def _why(one: Moving) -> str:
     if not one.has_leader:
         return ": it has no leader to copy from"
     if one.without_records:
-        # With KIP-405 a new replica first reads the epochs of older records; where that fails, its broker tries again
-        # for ever, and tells nobody but its log.
+        # With KIP-405 a new replica first reads the epochs of older records; if that fails, its broker retries
+        # for ever, and reports it only in its log.
         brokers, is_throttled = list(one.without_records), one.rate_bytes_per_s is not None
         unless = ", unless the throttle there holds it" if is_throttled else ""
         return f": the topic is tiered, and brokers {brokers} begin by reading from remote storage{unless}"
@@ -346,10 +346,10 @@ def _remedy(one: Moving) -> str:
 def ways_to_cancel(
     name: TopicPartition, run_id: str = NO_RUN, elsewhere: LeaseHolder | None = None
 ) -> tuple[str, tuple[Words, ...]]:
-    """Whose a reassignment is or may be, as the end of a sentence, and the commands here that cancel it.
+    """Owner of a reassignment as the end of a sentence, and the commands here that cancel it.
 
-    What a run goes on with, or is paused with, is cancelled by that run and by nobody else. Of a run whose journal is
-    `elsewhere` only its lease is known: what no run here names may be its own, and is cancelled where it is.
+    A reassignment of a run, going on or paused, is cancelled through that run only. Of a run whose journal is `elsewhere`
+    only the lease is known: reassignments that no run here names may belong to it, and are cancelled there.
     """
     if not run_id and elsewhere is not None:
         return f". It may be of {elsewhere}: if so, cancel it there with `kreassign cancel {elsewhere.run_id}`", ()
@@ -357,7 +357,7 @@ def ways_to_cancel(
 
 
 def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
-    """What cancels a reassignment: its run, or else Kafka's own tool, with the partition in place of a file."""
+    """Command that cancels a reassignment: through its run, or Kafka's own tool with the partition in place of a file."""
     if run_id:
         return ("kreassign", "cancel", run_id)
     document = {"version": 1, "partitions": [{"topic": name.topic, "partition": name.partition}]}
@@ -365,16 +365,16 @@ def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
     return (f"kafka-reassign-partitions --cancel --preserve-throttles --reassignment-json-file <(echo {text})",)
 
 
-# Which permissions each command needs, and which of them are missing, with the commands that grant them. Pure.
+# Permissions that each command needs, the missing ones, and the commands that grant them. Pure.
 #
-# What a client may do the cluster tells by itself (KIP-430): the operations allowed on the cluster, on each topic and
-# on each group that is asked about. Which operation each request needs: Kafka's documentation, "Authorization and
+# The cluster reports the operations allowed to a client (KIP-430): on the cluster, on each topic and
+# on each group that is queried. The operation that each request needs: Kafka's documentation, "Authorization and
 # ACLs", table "Protocols".
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a command needs on the cluster and on every topic that it concerns, and on one group and topic by name."""
+    """Operations that a command needs on the cluster and on every topic concerned, and on one group and topic by name."""
 
     command: str
     cluster: tuple[str, ...] = ()
@@ -384,7 +384,7 @@ class Need:
 
 
 _Missing = tuple[str, str, tuple[str, ...]]
-"""An operation, on what (as kafka-acls names it), and of which names."""
+"""An operation, its resource type (as kafka-acls names it), and resource names."""
 
 _LOOK = ("Describe", "DescribeConfigs")
 NEEDS = (
@@ -408,7 +408,7 @@ NEEDS = (
 
 
 def permission_issues(allowed: AllowedOperations, principal: str | None = None) -> Iterator[Issue]:
-    """One issue per command, or group of commands, that lacks something, with the commands that grant just that."""
+    """One issue per command, or group of commands, that lacks a permission, with the commands that grant just that."""
     who = "" if principal is not None else ", with the name that the brokers know this client by in place of NAME"
     told: set[Words] = set()
     for need in NEEDS:
@@ -426,7 +426,7 @@ def permission_issues(allowed: AllowedOperations, principal: str | None = None) 
 def _missing(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
     if allowed.cluster is not None:
         yield from ((operation, "cluster", ()) for operation in need.cluster if operation not in allowed.cluster)
-    # That its own topic of offsets is hidden hinders nobody who does not mean to move it.
+    # The topic of offsets may stay hidden unless a plan moves it.
     seen = {name: may for name, may in allowed.topics.items() if may or name != OFFSETS_TOPIC}
     for operation in need.topics:
         if topics := tuple(sorted(name for name, may in seen.items() if operation not in may)):
@@ -434,7 +434,7 @@ def _missing(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
 
 
 def _missing_by_name(need: Need, allowed: AllowedOperations) -> Iterator[_Missing]:
-    """Of what has a name; what the cluster does not tell is not missing."""
+    """Missing permissions on named resources; what the cluster does not report counts as allowed."""
     for kind, wanted, told in (("group", need.group, allowed.groups), ("topic", need.topic, allowed.topics)):
         if wanted is not None and wanted[0] in told and wanted[1] not in told[wanted[0]]:
             yield wanted[1], kind, (wanted[0],)

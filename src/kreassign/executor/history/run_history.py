@@ -1,7 +1,7 @@
-"""Tell from their journals what runs did, which were interrupted, and how to roll one back.
+"""Read from journals what runs did, find interrupted runs, and plan rollbacks.
 
-`RunHistory` has a run as plain values, for status, reports and audits. Journals are read from the latest snapshot
-that can be used, or else from their first event.
+`RunHistory` has a run as plain values, for status, reports and audits. Journals are read from the latest usable
+snapshot, else from their first event.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 
-# Runs from their journals without reading them from the beginning: a snapshot, and the events since.
+# Read runs from a snapshot in their journals and the events since.
 #
-# Where no snapshot can be used (they are of another build) all events are read.
+# Where no snapshot is usable (they are of another build) all events are read.
 
 EVERY_MS = 30_000
-"""A snapshot is kept so often, of the events' time: so few polls are left to read, each of which costs milliseconds."""
+"""Snapshot interval, in the events' time: leaves few polls to read, each of which costs milliseconds."""
 
 EVERY_BYTE_MS = 0.05
-"""A long plan makes long snapshots; they are kept so much more seldom."""
+"""Extra interval per byte of the last snapshot: long plans have long snapshots, so these are kept less often."""
 
 
 class Start(NamedTuple):
-    """Where reading begins: after this event, with a machine and a meter that have taken it in."""
+    """Starting point of a reader: the position of an event, with a machine and a meter that have processed it."""
 
     machine: Machine
     meter: ProgressMeter
@@ -53,18 +53,18 @@ class Start(NamedTuple):
 
 
 def latest_start(path: Path) -> Start:
-    """The latest snapshot that can be used; the beginning where there is none. Raises JournalDamaged, InputError."""
+    """Return the latest usable snapshot, else the beginning. Raises JournalDamaged, InputError."""
     usable = (start for one in stored_snapshots(path) if (start := _usable(one)) is not None)
     return next(usable, None) or _beginning()
 
 
 def read_view(path: Path) -> RunView:
-    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none."""
+    """State of the run in a journal. Raises JournalDamaged, or InputError when there is none."""
     return _followed(path, with_meter=False).machine.view
 
 
 def read_progress(path: Path) -> tuple[RunView, ProgressMeter]:
-    """The same, with a meter that has followed it."""
+    """As `read_view`, with a meter that has followed the run."""
     start = _followed(path, with_meter=True)
     return start.machine.view, start.meter
 
@@ -96,7 +96,7 @@ def _usable(stored: StoredSnapshot) -> Start | None:
 
 @dataclass(slots=True)
 class SnapshotKeeper:
-    """Keeps snapshots of a run that goes on, now and then and when it is at rest; its `meter` follows the run."""
+    """Keeps snapshots of a run at intervals and when it is at rest; its `meter` follows the run."""
 
     journal: Journal
     snapshot: Callable[[dict[str, object]], str]
@@ -107,7 +107,7 @@ class SnapshotKeeper:
     _size_bytes: int = 0
 
     def follow(self, event: Event, run: RunView) -> ProgressMeter:
-        """Take note of an event, after the run has taken it in; the meter that has followed it too."""
+        """Follow an event that the run has processed; return the meter."""
         self.meter = self.meter or ProgressMeter(run)
         self.meter.follow(event)
         if self._kept_ms is None:
@@ -120,16 +120,16 @@ class SnapshotKeeper:
         return self.meter
 
 
-# A run as plain values: the fold of its journal.
+# A run as plain values, built from its journal.
 
 
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
-    """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run.
+    """Outcome of one partition. Times are ms since the epoch; `size_bytes` is that of one copy before the run.
 
-    `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
-    `log_dirs` are the copies of which the plan names the directory. `topic_id` is None where nobody knew it.
-    `former_targets` are those that it had, in their order, before it was planned again because a destination was lost.
+    `reached` are its replicas without moves in progress: in a move by steps, those after the last step.
+    `log_dirs` are the copies whose directory the plan names. `topic_id` is None if unknown.
+    `former_targets` are earlier targets, in order, before it was planned again because a destination was lost.
     """
 
     topic: str
@@ -151,17 +151,16 @@ class MoveHistory:
 
 @dataclass(frozen=True, slots=True)
 class RunHistory:
-    """What became of a run.
+    """Outcome of a run.
 
-    `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
-    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` is what
-    guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
-    `pace` is its order, limits and hours as they are now, `outlook` what
-    it waits for and what will not fit into its hours.
-    `was_throttle_kept` unless somebody is known to have changed the throttle while the run had it set.
-    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are who started it and
-    who resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is how it stands with the lease of
-    its cluster, "" where nobody asked for one.
+    `state` is its phase: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
+    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` are the
+    present verdicts of the guards; one of them may have ended the run in such a way that it `wants_rollback`.
+    `pace` is its present order, limits and hours, `outlook` what it waits for and what will not fit into its hours.
+    `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
+    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started and
+    resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of
+    its cluster, "" without one.
     """
 
     run_id: str
@@ -185,17 +184,17 @@ class RunHistory:
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
-        """The rate of every broker without one of its own, for reports; None for no limit."""
+        """Rate of every broker without one of its own, for reports; None for no limit."""
         return self.rates.bytes_per_s
 
     @property
     def bytes_copied(self) -> int:
-        """Bytes that reached new brokers, all moves together."""
+        """Bytes that reached new brokers, summed over all moves."""
         return sum(move.bytes_copied for move in self.moves)
 
 
 def fold(events: Iterable[Event]) -> RunView:
-    """The run that these events, in this order, led to."""
+    """Replay these events in order and return the run."""
     machine = Machine()
     for event in events:
         machine.replay(event)
@@ -203,7 +202,7 @@ def fold(events: Iterable[Event]) -> RunView:
 
 
 def history(run: RunView) -> RunHistory:
-    """What is known of a run."""
+    """Convert a run to plain values."""
     return RunHistory(
         run_id=run.run_id,
         cluster_id=run.cluster_id,
@@ -227,9 +226,9 @@ def history(run: RunView) -> RunHistory:
 
 
 def read_history(path: Path, *, is_left: bool = False) -> RunHistory:
-    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none.
+    """History of the run in a journal. Raises JournalDamaged, or InputError when there is none.
 
-    Where the run `is_left`, no process executes it, and what its last one saw is not told as present.
+    If the run `is_left`, no process executes it, and what its last one observed is not shown as present.
     """
     run = read_view(path)
     return history(run.as_left if is_left else run)
@@ -256,23 +255,23 @@ def _move(record: MoveRecord) -> MoveHistory:
     )
 
 
-# Interrupted runs: no process is running them, though something of them is still in the cluster.
+# Interrupted runs: no process executes them, though they left moves or settings in the cluster.
 #
-# They stand in the way of others: a run that finds the throttle of an interrupted one takes it for what was there
-# before, and if both are ended in the wrong order, it stays for ever. A journal that cannot be read may be that of such
-# a run, so it stands in the way as well.
+# They block others: a run that finds the throttle of an interrupted one would take it for the original value,
+# and if both are ended in the wrong order, it stays for ever. A journal that cannot be read may belong to such a run,
+# so it blocks as well.
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableJournal:
-    """A journal that nobody can read, and why."""
+    """A journal that cannot be read, and why."""
 
     path: Path
     problem: str
 
     @property
     def run_id(self) -> str:
-        """Of which run it is, by its name."""
+        """Id of its run, from the file name."""
         return self.path.stem
 
     @property
@@ -288,7 +287,7 @@ class UnreadableJournal:
 
 
 def left_behind(state_dir: Path, cluster_id: str) -> Iterator[RunHistory | UnreadableJournal]:
-    """What stands in the way on this cluster: runs with moves to finish or settings to restore, unreadable journals."""
+    """Interrupted runs with moves to finish or settings to restore on this cluster, and unreadable journals."""
     holder = active_run(state_dir, cluster_id)
     for path in cluster_journals(state_dir, cluster_id):
         if path.stem == holder or _is_settled(path):
@@ -299,7 +298,7 @@ def left_behind(state_dir: Path, cluster_id: str) -> Iterator[RunHistory | Unrea
 
 
 def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
-    """What a journal tells of its run, or that it cannot be read."""
+    """History of the run in a journal, or the journal as unreadable."""
     try:
         return read_history(path)
     except JournalDamaged as error:
@@ -307,9 +306,9 @@ def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
 
 
 def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
-    """Raise InputError where another run was interrupted with moves under way or settings to restore.
+    """Raise InputError if another run was interrupted with moves in progress or settings to restore.
 
-    Raises JournalDamaged where nobody can tell, because its journal cannot be read.
+    Raises JournalDamaged if that is unknown, because its journal cannot be read.
     """
     for found in left_behind(state_dir, cluster_id):
         if found.run_id == run_id:
@@ -327,7 +326,7 @@ def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | N
 
 
 def _is_settled(path: Path) -> bool:
-    """Whether its last word is that all is as it shall be, which is so of most journals and quickly seen."""
+    """True if its last event is a verification without findings: so in most journals, and quick to check."""
     try:
         event = last_event(path)
     except JournalDamaged:
@@ -335,20 +334,20 @@ def _is_settled(path: Path) -> bool:
     return isinstance(event, Verified) and not event.findings
 
 
-# The way back: what undoes a run, from what it really did and where its partitions are now. Pure.
+# Rollback: undo a run, from what it did and where its partitions are now. Pure.
 #
 # A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
 # perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
-# One that was made in steps is undone from the last step that it reached.
+# A move made in steps is undone from the last step that it reached.
 #
-# What cannot be undone is left alone and named, and the rest is undone: a partition that somebody else has changed
-# since, one of another topic that was created under the same name, one whose original broker is not up, and one that no
-# run could move now, say for want of a leader to copy from.
+# What cannot be undone is left alone and named, and the rest is undone: a partition that others have changed
+# since, one of another topic that was created under the same name, one whose original broker is down, and one that
+# no run could move now, for example because it has no leader to copy from.
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What the cluster is like now: live brokers (None: all that are named), and ids of topics as far as it tells.
+    """Present state of the cluster: live brokers (None: all that are named), and known ids of topics.
 
     `hindrances` are sentences of the checks before a run against moving single partitions back.
     """
@@ -363,7 +362,7 @@ AS_EXPECTED = Present()
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """What to do, from which replica lists, how much has to be copied again, and what is left alone and why."""
+    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and what is left alone and why."""
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]]
@@ -378,9 +377,9 @@ def rollback_plan(
     replica_locations: ReplicaLocations = MappingProxyType({}),
     present: Present = AS_EXPECTED,
 ) -> RollbackPlan:
-    """What undoes these moves, given where their partitions are now, and their copies among the log directories.
+    """Return the rollback plan of these moves, from the present partitions and locations of their copies.
 
-    A partition that somebody else has changed since is left alone: what a rollback would mean for it is unknown.
+    A partition that others have changed since is left alone: the effect of a rollback on it is unknown.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
     assignments, skipped, copies, copied_bytes = [], [], 0, 0
@@ -403,7 +402,7 @@ def rollback_plan(
 
 
 def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[int, str]:
-    """Where copies were, by broker, that the run moved into another directory or was about to."""
+    """Former directories, by broker, of copies that the run moved or was about to move."""
     back = {}
     for target in move.log_dirs:
         place = replica_locations.get(TopicPartitionReplica(target.broker, move.topic, move.partition))

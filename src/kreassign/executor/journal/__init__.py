@@ -1,4 +1,4 @@
-"""The memory of a run: its journal on disk, written by one process and read by any."""
+"""Journal of a run on disk, written by one process and read by any."""
 
 from kreassign.executor.journal.file import (
     BEGINNING,

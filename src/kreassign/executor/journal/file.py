@@ -49,7 +49,7 @@ from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import Event, MovesObserved, RunStarted
 from kreassign.model.text import format_amount, printable, shortened
 
-# Events as JSON text and back, by the types of their fields. Pure.
+# Convert events to JSON text and back, by the types of their fields. Pure.
 #
 # The kind of an event is the name of its class. Dataclasses and named tuples become objects, tuples arrays, closed
 # choices their values. What does not fit the types on the way back raises ValueError.
@@ -58,7 +58,7 @@ KINDS: Mapping[str, type[Event]] = MappingProxyType({kind.__name__: kind for kin
 
 
 def kind_of(event: Event) -> str:
-    """The name under which an event is kept."""
+    """Class name of the event, which is its kind in the journal."""
     return type(event).__name__
 
 
@@ -68,7 +68,7 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(kind: str, text: str) -> Event:
-    """The event of this kind with these fields. Raises ValueError."""
+    """Parse an event of this kind. Raises ValueError."""
     if kind not in KINDS:
         raise ValueError(f"no event is called {kind!r}; a newer version of kreassign may have written it")
     try:
@@ -79,7 +79,7 @@ def event_from_json(kind: str, text: str) -> Event:
 
 
 def _plain(value: Any) -> object:
-    """One level of what JSON does not know; the encoder itself goes on from there."""
+    """Convert one level of a value that JSON does not know; the encoder recurses."""
     if is_dataclass(value):
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     assert isinstance(value, Enum), f"{value!r} has no place in an event"
@@ -87,7 +87,7 @@ def _plain(value: Any) -> object:
 
 
 def _read_value(value: Any, wanted: Any) -> Any:
-    """A value of the wanted type, from what the JSON parser made."""
+    """Convert a parsed JSON value to the wanted type."""
     origin = get_origin(wanted)
     if origin is UnionType:
         inner = next(option for option in get_args(wanted) if option is not NoneType)
@@ -112,7 +112,7 @@ def _read_fields(values: dict[str, Any], wanted: Any) -> Any:
 
 
 def _read_tuple(values: list[Any], wanted: Any) -> Any:
-    """A named tuple: JSON knows only arrays."""
+    """Convert an array to a named tuple."""
     hints = list(_hints(wanted).values())
     return wanted(*(_read_value(value, hint) for value, hint in zip(values, hints, strict=True)))
 
@@ -130,12 +130,12 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 APPLICATION_ID = 0x6B726561
 VERSION = 6
-"""Of the tables and events of a journal."""
+"""Version of the tables and events of a journal."""
 
 MOST_BYTES = 500_000_000
-"""In one row. That of a plan takes some hundred bytes for a move, so this is more than a million of them."""
+"""Most bytes in one row. A plan takes some hundred bytes per move, so this is more than a million moves."""
 COMPRESSED_FROM = 1_000
-"""Rows of so many characters are compressed: those that tell of many moves, or of all log directories."""
+"""Rows of this many characters are compressed: those with many moves, or all log directories."""
 
 CREATE = f"""
     PRAGMA page_size = 16384; -- rows of some kilobytes would waste half of smaller pages
@@ -169,19 +169,19 @@ SELECT = "SELECT sequence, at_ms, kind, body, digest FROM events WHERE sequence 
 
 
 def stored(body: str) -> str | bytes:
-    """The JSON of an event as a row keeps it."""
+    """JSON of an event as its row stores it."""
     return body if len(body) < COMPRESSED_FROM else zlib.compress(body.encode())
 
 
 def unstored(body: str | bytes) -> str:
-    """The JSON of a row. Raises ValueError when it is damaged."""
+    """JSON of a row. Raises ValueError when it is damaged."""
     return body if isinstance(body, str) else decompressed(body)
 
 
 def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
-    """The text of a body that was compressed, of which not more is ever decompressed. Raises ValueError.
+    """Decompress a body, up to `most_bytes`. Raises ValueError.
 
-    A kilobyte of zlib can stand for a megabyte.
+    A kilobyte of zlib can expand to a megabyte.
     """
     unpacking = zlib.decompressobj()
     try:
@@ -196,13 +196,13 @@ def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
 
 
 def chained(before: str, kind: str, body: str) -> str:
-    """The digest of a row, given that of the row before."""
+    """Digest of a row, chained to that of the row before."""
     return hashlib.sha256(f"{before}\n{kind}\n{body}".encode(errors="surrogatepass")).hexdigest()
 
 
 @contextmanager
 def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
-    """A connection to a journal. Raises InputError without one, JournalDamaged when it is not one, or unreadable."""
+    """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable."""
     if not path.is_file():
         raise InputError(f"there is no journal {path}")
     try:
@@ -218,15 +218,15 @@ def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
 
 
 def unreadable(path: Path, why: object, doing: str = "read") -> JournalDamaged:
-    """That a journal cannot be read, or written."""
-    # SQLite quotes what it cannot decode, of whatever length.
+    """Error for a journal that cannot be read, or written."""
+    # SQLite quotes undecodable values of any length.
     return JournalDamaged(f"{path} cannot be {doing}: {shortened(printable(str(why)))}")
 
 
 def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
-    """SQLite itself minds only when it reads the page that is cut, which may be never.
+    """Refuse a truncated file: SQLite itself notices only when it reads the missing page, which may be never.
 
-    A log beside the file still has pages that a full disk kept from being written whole.
+    A log beside the file may still have the pages that a full disk kept from being written.
     """
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     log = path.with_name(f"{path.name}-wal")
@@ -244,29 +244,29 @@ def _refuse_other_version(path: Path, connection: sqlite3.Connection) -> None:
         )
 
 
-# Polls of the cluster that showed nothing new, many in one row.
+# Polls that showed nothing new, many in one row.
 #
-# A run of a week polls half a million times, and mostly nothing has changed but time. Nothing is sent after such a
-# poll before another event is written, so the row may wait for that one: a run that dies before has only not polled
+# A run of a week polls half a million times, mostly without a change. Nothing is sent after such a poll before another
+# event is written, so its row may wait for that event: a run that dies before then has merely not polled
 # yet.
 
 POLLS_KIND = "UneventfulPolls"
 
 
 def is_uneventful(event: MovesObserved) -> bool:
-    """Whether a poll showed nothing, or nothing that is written down."""
+    """True if a poll showed nothing, or nothing to journal."""
     return event.absent is None and not (event.observations or event.unread)
 
 
 def polls_to_json(polls: Iterable[MovesObserved]) -> str:
-    """The row of these polls: when each was, and whether it had progress to show."""
+    """Row of these polls: the time of each, and whether it had progress to show."""
     rows = [(poll.at_ms, int(poll.has_progress)) for poll in polls]
     columns = {"at_ms": [at_ms for at_ms, _ in rows], "has_progress": [flag for _, flag in rows]}
     return json.dumps(columns, separators=(",", ":"))
 
 
 def polls_from_json(body: str) -> Iterator[MovesObserved]:
-    """The polls of a row. Raises ValueError."""
+    """Parse the polls of a row. Raises ValueError."""
     try:
         fields = json.loads(body)
         for at_ms, has_progress in zip(fields["at_ms"], fields["has_progress"], strict=True):
@@ -275,10 +275,10 @@ def polls_from_json(body: str) -> Iterator[MovesObserved]:
         raise ValueError(f"{POLLS_KIND} cannot be read: {error}") from error
 
 
-# Snapshots in a journal: what its run was after some event, so that readers need not begin at the first.
+# Snapshots in a journal: the run after some event, so that readers need not begin at the first.
 #
-# The two latest are kept, in the table `snapshots`. They are an aid to memory and no part of the record: one that is
-# damaged, or does not fit to its event, is passed over.
+# The two latest are kept, in the table `snapshots`. They only save time and are no part of the record: a snapshot that
+# is damaged, or does not match its event, is skipped.
 
 _SELECT_SNAPSHOTS = """
     SELECT snapshots.sequence, snapshots.digest, body_digest, snapshots.body FROM snapshots
@@ -291,31 +291,31 @@ _FORGET_SNAPSHOTS = """
 
 
 class Position(NamedTuple):
-    """An event of a journal: its number and its digest, on which the next one is chained."""
+    """Number and digest of an event in a journal; the next event is chained to the digest."""
 
     sequence: int = 0
     digest: str = ""
 
 
 class StoredSnapshot(NamedTuple):
-    """A run as text, as it was after the event at this position."""
+    """A run as text, after the event at this position."""
 
     position: Position
     text: str
 
 
 def stored_snapshots(path: Path) -> tuple[StoredSnapshot, ...]:
-    """Those of a journal that are whole, the latest first. Raises JournalDamaged, InputError."""
+    """Intact snapshots of a journal, the latest first. Raises JournalDamaged, InputError."""
     with opened(path) as connection:
         try:
             rows = connection.execute(_SELECT_SNAPSHOTS).fetchall()
-        except (sqlite3.Error, UnicodeDecodeError):  # damaged, but perhaps only here
+        except (sqlite3.Error, UnicodeDecodeError):  # damaged, but perhaps only in this table
             return ()
     return tuple(_whole_snapshots(rows))
 
 
 def store_snapshot(connection: sqlite3.Connection, position: Position, text: str) -> None:
-    """Keep a run as it is after this event, and forget all but the latest ones. Raises sqlite3.Error."""
+    """Store the run as it is after this event, and delete all but the latest snapshots. Raises sqlite3.Error."""
     body = zlib.compress(text.encode(), 1)
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -344,7 +344,7 @@ def _snapshot_digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-# Reading, also while a run writes: every row is checked before it counts.
+# Read a journal, also while a run writes it: every row is checked before it is used.
 
 BEGINNING = Position()
 _FIRST = "SELECT kind, body FROM events ORDER BY sequence LIMIT 1"
@@ -353,7 +353,7 @@ Row = tuple[int, int, str, str | bytes, str]
 
 
 class JournalReader:
-    """Reads a journal, also while it is being written: `new_events` gives what came since the last call.
+    """Reads a journal, also while it is being written: `new_events` returns events since the last call.
 
     It begins at the first event, or after the one at `start`.
     """
@@ -364,11 +364,11 @@ class JournalReader:
 
     @property
     def position(self) -> Position:
-        """The last event that was read."""
+        """Position of the last event read."""
         return Position(self._sequence, self._digest)
 
     def new_events(self) -> tuple[Event, ...]:
-        """Events not given yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
+        """Events not returned yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
         with opened(self._path) as connection:
             rows = connection.execute(SELECT, (self._sequence,)).fetchall()
         return tuple(self._checked(rows))
@@ -387,7 +387,7 @@ class JournalReader:
             yield from events
 
     def _expected(self, kind: str, body: str | bytes) -> str | None:
-        """The digest that this row should have next; None where it cannot be read at all."""
+        """Digest that this row should have; None if its body is unreadable."""
         try:
             return chained(self._digest, kind, unstored(body))
         except ValueError:
@@ -408,12 +408,12 @@ def _start(path: Path, event: Event | None) -> RunStarted:
 
 
 def first_event(path: Path) -> RunStarted:
-    """The start of a run, taken at its word. Raises JournalDamaged, or InputError without a journal."""
+    """First event of a run, without checking the chain. Raises JournalDamaged, or InputError without a journal."""
     return _start(path, _at_its_word(path, _FIRST, "beginning"))
 
 
 def last_event(path: Path) -> Event | None:
-    """The latest event of a journal, taken at its word; None if there is none. Raises JournalDamaged."""
+    """Latest event of a journal, without checking the chain; None if there is none. Raises JournalDamaged."""
     return _at_its_word(path, _LAST, "end")
 
 
@@ -427,6 +427,6 @@ def _at_its_word(path: Path, query: str, where: str) -> Event | None:
 
 
 def _events(kind: str, body: str | bytes) -> tuple[Event, ...]:
-    """The events of a row: one, or polls that showed nothing. Raises ValueError."""
+    """Events of a row: one, or polls that showed nothing. Raises ValueError."""
     text = unstored(body)
     return tuple(polls_from_json(text)) if kind == POLLS_KIND else (event_from_json(kind, text),)

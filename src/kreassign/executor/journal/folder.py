@@ -15,47 +15,47 @@ from urllib.parse import quote
 
 from kreassign.errors import InputError
 
-# Where journals are: `<state directory>/<cluster id>/<run id>.sqlite`, for the eyes of their owner only.
+# Paths of journals: `<state directory>/<cluster id>/<run id>.sqlite`, readable by their owner only.
 #
-# Ids come from outside and must not lead elsewhere, whatever characters they have: odd ones are spelt out as in URLs.
-# Folders are made with mode 0700 and journals with 0600 whatever the umask says, and a new name is on disk (fsync of
+# Ids come from outside and must not lead to other paths: unusual characters are escaped as in URLs.
+# Folders get mode 0700 and journals 0600 whatever the umask says, and a new name is on disk (fsync of
 # its folder) before anything relies on it.
 
 SUFFIX = ".sqlite"
 ASIDE = ".unreadable"
-"""What is added to the name of a journal that nobody can read and that was set aside."""
+"""Suffix of an unreadable journal that was set aside."""
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
 _NO_ID = "%"
-"""The folder of a cluster without an id; no id is spelt out like that."""
+"""Folder of a cluster without an id; no escaped id equals it."""
 
 
 def cluster_folder(state_dir: Path, cluster_id: str) -> Path:
-    """The folder with the journals of a cluster."""
+    """Folder of a cluster's journals."""
     return state_dir / (_spelt(cluster_id).replace(".", "%2E") or _NO_ID)
 
 
 def journal_path(state_dir: Path, cluster_id: str, run_id: str) -> Path:
-    """Where the journal of a run is, or shall be."""
+    """Path of a run's journal, existing or not."""
     return cluster_folder(state_dir, cluster_id) / f"{_spelt(run_id)}{SUFFIX}"
 
 
 def find_journals(state_dir: Path, run_id: str | None = None) -> tuple[Path, ...]:
-    """The journals of all clusters, or those of one run id, oldest run first (run ids sort by time)."""
+    """Journals of all clusters, or those with one run id, oldest run first (run ids sort by time)."""
     found = state_dir.glob(f"*/*{SUFFIX}") if state_dir.is_dir() else iter(())
     name = None if run_id is None else f"{_spelt(run_id)}{SUFFIX}"
     return tuple(sorted((path for path in found if name in {None, path.name}), key=lambda path: (path.stem, path)))
 
 
 def cluster_journals(state_dir: Path, cluster_id: str) -> tuple[Path, ...]:
-    """The journals of one cluster, oldest run first."""
+    """Journals of one cluster, oldest run first."""
     return tuple(sorted(cluster_folder(state_dir, cluster_id).glob(f"*{SUFFIX}")))
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing. Those that are there stay as they are."""
+    """Create a folder and its missing parents. Existing ones stay as they are."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):
         one.mkdir(FOLDER_MODE, exist_ok=True)
@@ -64,7 +64,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file that only its owner may read; one that is there is replaced."""
+    """Create an empty file that only its owner may read; an existing file is replaced."""
     path.unlink(missing_ok=True)
     file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
     try:
@@ -74,13 +74,13 @@ def make_file(path: Path) -> None:
 
 
 def rename_file(path: Path, new: Path) -> None:
-    """Give a file another name, which is on disk when this returns."""
+    """Rename a file; the new name is on disk when this returns."""
     path.replace(new)
     sync_folder(new.parent)
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in a folder survive a power cut."""
+    """Make the names in a folder survive a power cut."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(file)
@@ -92,12 +92,12 @@ def _spelt(name: str) -> str:
     return quote(name, safe="", errors="surrogatepass")
 
 
-# One run per cluster at a time, on one machine: the lock that a run holds, and the question who holds it.
+# One run per cluster at a time, on one machine: the lock of a run, and the query for its holder.
 #
-# Two files in the folder of the cluster. A run locks `lock`, which nobody else ever touches, so nothing but another run
-# can make that fail. Then it locks `holder`, in which its run id is written; who asks for the holder tries a shared
-# lock on that one, for an instant, which a run that is just beginning waits for. The system drops both locks with the
-# process, however that ends. A second line has the number of the process, so that others can see whether it is stopped.
+# Two files in the folder of the cluster. A run locks `lock`, which no other process touches, so only another run
+# can make that fail. Then it locks `holder`, which contains its run id; a query for the holder tries a shared
+# lock on that file, for an instant, for which a run that is just beginning waits. The system drops both locks with the
+# process, however that ends. A second line has the process id, so that others can see whether it is stopped.
 
 LOCK, HOLDER = "lock", "holder"
 _STOPPED = frozenset({"T", "t"})
@@ -105,7 +105,7 @@ _STOPPED = frozenset({"T", "t"})
 
 
 class ClusterLock:
-    """The right to execute a run on a cluster. Held until it is closed, or the process ends."""
+    """Lock to execute a run on a cluster. Held until it is closed, or the process ends."""
 
     def __init__(self, journal: Path) -> None:
         """Take the lock for the run of this journal. Raises InputError when another run holds it."""
@@ -125,17 +125,17 @@ class ClusterLock:
             self._files = files.pop_all()
 
     def close(self) -> None:
-        """Let others have the cluster."""
+        """Release the lock."""
         self._files.close()
 
 
 def active_run(state_dir: Path, cluster_id: str) -> str | None:
-    """The id of the run that a process is executing on this cluster now, if there is one."""
+    """Id of the run that a process executes on this cluster now; None if there is none."""
     return active_run_in(cluster_folder(state_dir, cluster_id))
 
 
 def active_run_in(folder: Path) -> str | None:
-    """The same, given the folder of the cluster."""
+    """As `active_run`, for the folder of the cluster."""
     path = folder / HOLDER
     if not path.exists():
         return None
@@ -148,15 +148,15 @@ def active_run_in(folder: Path) -> str | None:
 
 
 def stopped_process_in(folder: Path) -> int | None:
-    """The process that holds the lock of this folder, if it is stopped (SIGSTOP, Ctrl-Z); None also if nobody can tell.
+    """The process that holds the lock of this folder, if it is stopped (SIGSTOP, Ctrl-Z); None also if unknown.
 
-    Read from /proc, so only on Linux, and only for processes of one's own.
+    Read from /proc, so only on Linux, and only for processes of the same user.
     """
     holder = folder / HOLDER
     try:
         process = Path("/proc") / holder.read_text(encoding="ascii").split("\n")[1]
         state = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-        # Seen from another machine, or long after, the number may be that of any process.
+        # From another machine, or much later, the process id may be that of any process.
         is_holder = any(found.readlink() == holder.resolve() for found in (process / "fd").iterdir())
     except (OSError, IndexError):
         return None
@@ -164,14 +164,14 @@ def stopped_process_in(folder: Path) -> int | None:
 
 
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
-    """Raise InputError if a process is executing a run on this cluster: the one that says which, and what to do."""
+    """Raise InputError if a process executes a run on this cluster; the message names it and says what to do."""
     holder = active_run(state_dir, cluster_id)
     if holder is not None:
         raise lock_taken(holder)
 
 
 def lock_taken(holder: str) -> InputError:
-    """That another run has the cluster, and what to do about it."""
+    """Error for a cluster on which another run is active, with what to do about it."""
     return InputError(
         f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
         f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {holder}`"
@@ -182,7 +182,7 @@ def _open_lock(path: Path) -> IO[str]:
     is_new = not path.exists()
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE), "r+")
     if is_new:
-        os.fchmod(file.fileno(), FILE_MODE)  # whatever the umask left of it
+        os.fchmod(file.fileno(), FILE_MODE)  # whatever mode the umask left
     return file
 
 

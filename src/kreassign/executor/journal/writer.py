@@ -1,10 +1,8 @@
-"""Writing a journal: every event is on disk before anything follows from it.
+"""Write a journal: every event is on disk before anything follows from it.
 
-WAL mode with synchronous=FULL: a written event survives the power cut. What must not be forgotten (a setting to
-restore, a move or a request that was taken in) is moved from the write-ahead log into the file itself at once, so that
-a log that is lost or cut takes nothing with it that a look at the cluster cannot bring back.
-
-The writer holds the lock of its cluster (`folder.py`).
+WAL mode with synchronous=FULL: a written event survives the power cut. Facts that must not be lost (a setting to
+restore, a move or a request that was accepted) are moved from the write-ahead log into the file itself at once, so that
+a log that is lost or cut loses nothing that cannot be read again from the cluster.
 """
 
 from __future__ import annotations
@@ -59,14 +57,14 @@ from kreassign.executor.journal.folder import (
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
 _BINDING = (ThrottleIntended, SubmissionIntended, CancelIntended, *Request.__args__)
-"""Events after which there is something to do that a look at the cluster does not show."""
+"""Events that leave work to do which the cluster does not show."""
 
 _BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite adds to the name of a database for the files that it keeps beside it."""
+"""Suffixes of the files that SQLite keeps beside a database."""
 
 
 class Journal:
-    """A journal that is being written. Only one process can have one per cluster; use it in a `with` statement."""
+    """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement."""
 
     def __init__(self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0) -> None:
         self.path = path
@@ -79,7 +77,7 @@ class Journal:
 
     @property
     def position(self) -> Position:
-        """The last event that was written."""
+        """Position of the last event written."""
         return self._position
 
     @classmethod
@@ -101,7 +99,7 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path, cluster_id: str, start: Position = BEGINNING) -> tuple[Journal, tuple[Event, ...]]:
-        """Go on with an old journal: it, and all its events, or those after the one at `start`.
+        """Open an existing journal; return it with all its events, or those after the one at `start`.
 
         Raises JournalDamaged when it cannot be trusted or is of another cluster, InputError when a run is active.
         """
@@ -128,16 +126,16 @@ class Journal:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def keep_snapshot(self, text: str) -> None:
-        """Keep what the run is after all that was appended. Raises JournalDamaged when it cannot be written."""
+        """Store a snapshot of the run after all appended events. Raises JournalDamaged when it cannot be written."""
         with self._refusing():
             self._write_polls()
             store_snapshot(self._connection, self._position, text)
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """What was asked for since the request of this number, oldest first. Raises JournalDamaged.
+        """Requests with higher numbers, oldest first. Raises JournalDamaged.
 
-        Only of this process: who asked an earlier one was told that it did not respond, and may have thought better
-        of it since.
+        Only those made to this process: earlier requesters were told that the run did not respond, and may have changed
+        their mind since.
         """
         try:
             rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
@@ -146,9 +144,9 @@ class Journal:
         return tuple(_request(self.path, kind, body) for kind, body in rows)
 
     def close(self) -> None:
-        """Stop writing and let others have the cluster."""
+        """Stop writing and release the lock of the cluster."""
         try:
-            # What could not be written now was nothing new, and a full disk has been told already.
+            # Polls that cannot be written now showed nothing new, and a full disk was reported already.
             with suppress(sqlite3.Error):
                 self._write_polls()
             self._connection.close()
@@ -184,9 +182,9 @@ class Journal:
 
 
 def post_request(path: Path, make: Callable[[int], Request]) -> Request:
-    """Ask something of the run that writes this journal: `make` is given the number and returns the request.
+    """Post a request to the run that writes this journal: `make` gets its number and returns the request.
 
-    It is on disk when this returns; whether it was taken in shows among the events. Raises JournalDamaged, InputError.
+    It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, InputError.
     """
     with opened(path, mode="rw") as connection:
         connection.isolation_level = None
@@ -201,7 +199,7 @@ def post_request(path: Path, make: Callable[[int], Request]) -> Request:
 
 
 def set_aside(path: Path) -> Path:
-    """Take a journal out of the way of other runs: it keeps its name, with `.unreadable` added, which is returned.
+    """Set a journal aside so that it does not block other runs; return its path, with `.unreadable` added to the name.
 
     Raises InputError when a process executes a run of its cluster, or there is no such file.
     """
@@ -216,16 +214,16 @@ def set_aside(path: Path) -> Path:
 
 
 def _last_request(path: Path) -> int:
-    """The number of the latest request; 0 if there is none."""
+    """Number of the latest request; 0 if there is none."""
     with closing(sqlite3.connect(path)) as connection:
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
     return int(last)
 
 
 def _begin(path: Path, started: RunStarted) -> str:
-    """Make the file with its first event, whose digest is returned.
+    """Create the file with its first event; return the event's digest.
 
-    It gets its name when it is whole, so that nobody reads half a journal.
+    The file is renamed when complete, so that half a journal is never read.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     kind, body = kind_of(started), event_to_json(started)
@@ -254,7 +252,7 @@ def _refuse_other_cluster(path: Path, cluster_id: str) -> None:
 
 @contextmanager
 def _held(path: Path) -> Iterator[ClusterLock]:
-    """The lock of a journal's cluster; let go when the journal cannot be had."""
+    """Lock of a journal's cluster; released if the journal cannot be opened."""
     lock = ClusterLock(path)
     try:
         yield lock
@@ -265,7 +263,7 @@ def _held(path: Path) -> Iterator[ClusterLock]:
 
 @contextmanager
 def _told(what: str, what_to_do: str) -> Iterator[None]:
-    """Say what the machine refused, to what, and what to do."""
+    """Convert errors of the machine: what failed, why, and what to do."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
