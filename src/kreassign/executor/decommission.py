@@ -90,7 +90,7 @@ class Decommission:
         )
 
     def open_ways(self, found: Readings) -> tuple[str, ...]:
-        """Ways for replicas to still land on the brokers, a sentence each; none for a broker that is down or unreadable."""
+        """Ways for replicas to still land on the brokers, a sentence each; none for brokers that are down or unread."""
         return tuple(
             f"broker {one.broker} cannot be cordoned: "
             f"{self.uncordoned.get(one.broker, 'its release has no cordoned.log.dirs (Kafka 4.3 has)')}. Until it is "

@@ -151,7 +151,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ProgressSample:
-    """State of a broker, or of the whole run: bytes done, left, and written to copies in progress since the run began."""
+    """Sample of a broker or the whole run: bytes done, left, and written to copies in progress since the run began."""
 
     at_ms: int
     done_bytes: int

@@ -305,8 +305,8 @@ class ThrottleIntended:
 class ThrottleSet:
     """The settings were changed, except those in `problems` and those of brokers that are down.
 
-    `failed` are existing topics and brokers whose settings may not have been changed. The problems `may_pass` if none is
-    a final refusal; earlier journals do not say so.
+    `failed` are existing topics and brokers whose settings may not have been changed. The problems `may_pass` if none
+    is a final refusal; earlier journals do not say so.
     """
 
     at_ms: int
@@ -344,8 +344,8 @@ class BrokersForgotten:
 class ThrottleChecked:
     """Throttle settings were read again: those that `differ` from our values, and those that could not be read.
 
-    Settings of brokers that are down count as neither, nor do those of topics that are `gone`: deleted, or created again
-    under their names.
+    Settings of brokers that are down count as neither, nor do those of topics that are `gone`: deleted, or created
+    again under their names.
     """
 
     at_ms: int
@@ -402,8 +402,8 @@ class MovesCancelled:
 class MovesObserved:
     """A poll of the unfinished moves; `observations` has only what changed since the last one.
 
-    About `unread` partitions the cluster did not answer this time, with the reason: nothing follows from that. `absent` are
-    brokers that get copies and are down; None if unchanged.
+    About `unread` partitions the cluster did not answer this time, with the reason: nothing follows from that. `absent`
+    are brokers that get copies and are down; None if unchanged.
 
     Without progress (`has_progress`), moves are left out for which only the bytes copied have changed: they are in a
     later poll.

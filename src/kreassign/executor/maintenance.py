@@ -1,4 +1,4 @@
-"""Enter and exit maintenance of brokers: what to do next, and the record of who is in maintenance.
+"""Enter and exit maintenance of brokers: decide the next step, and record the brokers in maintenance.
 
 Two tables decide the next step from what the cluster says and what was written down. The record is kept beside
 offsets that the group `kreassign-maintenance` commits, so that runs of any machine are held off a broker that cannot
@@ -36,7 +36,7 @@ from kreassign.model.requests import CommittedOffset
 # The record of maintenance: brokers, and the original order of the replica lists that they led.
 #
 # The cluster shows neither: a changed order looks like any other. So the order is recorded before it is changed, with
-# the order that it is changed to. A list that has neither of both was changed by others, and is left alone.
+# the order that it is changed to. A list with neither of the two was changed by others, and is left alone.
 
 Lists = Mapping[TopicPartition, tuple[int, ...]]
 _FORM = 1
@@ -44,7 +44,7 @@ _FORM = 1
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """Since when a broker is in maintenance, by whom, and whether that cordoned it."""
+    """Start of a broker's maintenance, its operator, and whether it cordoned the broker."""
 
     since_ms: int
     by: str
@@ -53,7 +53,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A replica list as it was, and as the maintenance leaves it: the same brokers."""
+    """A replica list before the maintenance, and as the maintenance changes it: the same brokers."""
 
     original: tuple[int, ...]
     ours: tuple[int, ...]
@@ -61,14 +61,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRecord:
-    """What was written down at this time: brokers, and lists by partition."""
+    """Record at this time: brokers in maintenance, and changed lists by partition."""
 
     at_ms: int = 0
     brokers: Mapping[int, Entered] = field(default_factory=dict)
     orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
 
     def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
-        """With these brokers in maintenance, of which these get their cordon now. Since when and by whom stays."""
+        """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
         begun = {broker: self.brokers.get(broker, Entered(at_ms, by, is_cordoned=False)) for broker in brokers}
         new = {broker: replace(one, is_cordoned=one.is_cordoned or broker in cordoned) for broker, one in begun.items()}
         return replace(self, at_ms=self._after(at_ms), brokers={**self.brokers, **new})
@@ -79,7 +79,7 @@ class MaintenanceRecord:
         ours: Mapping[TopicPartition, tuple[int, ...]],
         at_ms: int,
     ) -> MaintenanceRecord:
-        """With the lists that are about to be changed. What an earlier step changed keeps its first original."""
+        """Add the lists that are about to be changed. A list changed by an earlier step keeps its first original."""
         orders = dict(self.orders)
         for name, target in ours.items():
             known = orders.get(name)
@@ -88,13 +88,13 @@ class MaintenanceRecord:
         return replace(self, at_ms=self._after(at_ms), orders=orders)
 
     def left(self, brokers: Collection[int], at_ms: int) -> MaintenanceRecord:
-        """Without these brokers, and without the lists that only they were in the way of."""
+        """Remove these brokers, and the lists that were changed only for them."""
         remaining = {broker: one for broker, one in self.brokers.items() if broker not in brokers}
         orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining}
         return MaintenanceRecord(self._after(at_ms), remaining, orders)
 
     def _after(self, at_ms: int) -> int:
-        """Later than this record, whatever the clock of the machine says."""
+        """A time later than this record, whatever the clock of the machine says."""
         return max(at_ms, self.at_ms + 1)
 
 
@@ -108,7 +108,7 @@ def format_record(record: MaintenanceRecord) -> str:
 
 
 def parse_record(text: str) -> MaintenanceRecord:
-    """The record in a text. Raises ValueError if it is none."""
+    """Parse a record. Raises ValueError if the text is none."""
     try:
         form, at_ms, brokers, orders = json.loads(text)
         if form != _FORM:
@@ -126,18 +126,18 @@ def parse_record(text: str) -> MaintenanceRecord:
         raise ValueError(str(error)) from error
 
 
-# Two tables of maintenance: the next step, from what the cluster says and what the record holds.
+# Two tables of maintenance: the next step, from the state of the cluster and the record.
 #
-# Enter, from the top, the first that holds:
+# Enter: the first row that holds decides.
 #
 #     a broker is not live                                       →  `Blocked`; `Finished` if it was entered before
 #     topics on it cannot be seen                                →  `Blocked`
 #     min.insync.replicas of a topic cannot be read              →  `Blocked`
 #     a partition can never keep min.insync.replicas without it  →  `Blocked`, with the partitions
-#     it, or that its cordon is ours, is not written down        →  `Remember`
+#     it, or that the cordon is ours, is not recorded            →  `Remember`
 #     it can be cordoned, and is not                             →  `Cordon`: runs start no moves to it then
-#     it cannot, and a run of this machine will move to it       →  `Blocked` until that one is paused
-#     it is first in a list, and another one is in sync          →  `Reorder`: that one comes first, it comes last
+#     it cannot, and a run of this machine will move to it       →  `Blocked` until that run is paused
+#     it is first in a list, and another replica is in sync      →  `Reorder`: that one comes first, it comes last
 #     it leads, and the first of the list is in sync             →  `Elect`
 #     a partition has too few in sync besides it                 →  `Await` them
 #     something is being reassigned to it                        →  `Await` the end of that
@@ -152,11 +152,11 @@ def parse_record(text: str) -> MaintenanceRecord:
 #     a list is as the maintenance left it                       →  `Reorder`, to what it was
 #     it is first in a list, in sync, and does not lead          →  `Elect`
 #     it has the cordon of the maintenance                       →  `Uncordon`
-#     it is written down                                         →  `Forget`
+#     it is recorded                                             →  `Forget`
 #     otherwise                                                  →  `Finished`
 #
 # A partition that is being reassigned is left alone, because another order would override its move. So are partitions
-# that a run of this machine is still to move. Their leaders go when the broker shuts down in order.
+# that a run of this machine is still to move. Their leaders move in the controlled shutdown of the broker.
 
 SHOWN = 20
 NO_MAINTENANCE = MaintenanceRecord()
@@ -164,7 +164,7 @@ NO_MAINTENANCE = MaintenanceRecord()
 
 @dataclass(frozen=True, slots=True)
 class Reorder:
-    """Give these partitions the same replicas in another order, which copies nothing; `present` is what they have."""
+    """Reorder the replicas of these partitions, which copies nothing; `present` are their present lists."""
 
     targets: Lists
     present: Lists
@@ -195,7 +195,7 @@ class Uncordon:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Write down that the maintenance of these brokers is over; `left_alone` says which lists stay as they are."""
+    """Record that the maintenance of these brokers is over; `left_alone` names lists that stay as they are."""
 
     brokers: tuple[int, ...]
     left_alone: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Write down that these brokers are in maintenance, and which of them are about to be cordoned for it."""
+    """Record that these brokers are in maintenance, and which of them are about to be cordoned for it."""
 
     brokers: tuple[int, ...]
     cordoned: tuple[int, ...]
@@ -221,9 +221,9 @@ Step = Remember | Cordon | Await | Reorder | Elect | Uncordon | Forget | Blocked
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceFacts:
-    """What a decision rests on: the cluster, min.insync.replicas by topic, and what was written down.
+    """Input of a decision: the cluster, min.insync.replicas by topic, and the record.
 
-    `busy` are the partitions that a run of this machine is still to move, with the brokers to which it copies them.
+    `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them.
     `uncordoned` are brokers whose cordon Kafka refused, with its reason.
     """
 
@@ -235,28 +235,28 @@ class MaintenanceFacts:
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Those in question."""
+        """Ids of the brokers in question."""
         return tuple(one.broker for one in self.found.brokers)
 
     @property
     def away(self) -> frozenset[int]:
-        """Those that do not count: the brokers in question, and others in maintenance."""
+        """Brokers that do not count as available: those in question, and others in maintenance."""
         return frozenset(self.brokers).union(self.record.brokers)
 
     @property
     def concerned(self) -> tuple[Partition, ...]:
-        """The partitions with a replica on the brokers in question."""
+        """Partitions with a replica on the brokers in question."""
         ids = frozenset(self.brokers)
         return tuple(one for one in self.found.partitions if not ids.isdisjoint(one.replicas))
 
     @property
     def free(self) -> tuple[Partition, ...]:
-        """Those of them whose order may be changed."""
+        """Partitions concerned whose order may be changed."""
         kept = self.found.moving.union(self.busy)
         return tuple(one for one in self.concerned if one.topic_partition not in kept)
 
     def needed(self, partition: Partition) -> int:
-        """How many have to be in sync; Kafka asks no more than the list has."""
+        """Number of replicas that must be in sync; Kafka requires at most the length of the list."""
         return max(1, min(self.min_isr[partition.topic_partition.topic], len(partition.replicas)))
 
 
@@ -264,7 +264,7 @@ class MaintenanceFacts:
 
 
 def next_to_enter(facts: MaintenanceFacts) -> Step:
-    """What to do next so that the brokers may be stopped."""
+    """Return the next step until the brokers may be stopped."""
     return (
         _not_live(facts)
         or unseen_on(facts.found)
@@ -281,7 +281,7 @@ def next_to_enter(facts: MaintenanceFacts) -> Step:
 
 
 def due_to_enter(facts: MaintenanceFacts) -> tuple[Step, ...]:
-    """What has to be done so that the brokers may be stopped, as far as it can be told now; nothing if it cannot be."""
+    """All steps until the brokers may be stopped, as far as foreseeable; empty if blocked or finished."""
     first = next_to_enter(facts)
     if isinstance(first, Blocked | Finished):
         return ()
@@ -344,7 +344,7 @@ def _lost(facts: MaintenanceFacts) -> Blocked | None:
 
 
 def _remember_or_cordon(facts: MaintenanceFacts) -> Step | None:
-    """Whose cordon it is, is written down before it is there."""
+    """Record the owner of a cordon before setting it."""
     due = cordon_open(facts.found, facts.uncordoned)
     if isinstance(due, Blocked):
         return due
@@ -359,7 +359,7 @@ def _remember_or_cordon(facts: MaintenanceFacts) -> Step | None:
 
 
 def _not_held(facts: MaintenanceFacts) -> Blocked | None:
-    """Runs do not move to a cordoned broker; one that cannot be cordoned has to be kept from them by hand."""
+    """Runs avoid cordoned brokers; for a broker that cannot be cordoned the operator has to pause them."""
     open_ones = {one.broker for one in facts.found.brokers if not one.is_closed}
     names = sorted(name for name, brokers in facts.busy.items() if open_ones.intersection(brokers))
     if not names:
@@ -390,7 +390,7 @@ def _demote(facts: MaintenanceFacts) -> Reorder | None:
             continue
         others = [broker for broker in one.replicas if broker in one.isr and broker not in facts.away]
         if others:
-            # Leaders go to whoever leads the fewest, so that no single broker gets them all.
+            # Leaders go to the broker that leads the fewest, so that no single broker gets them all.
             first = min(others, key=lambda broker: (led[broker], one.replicas.index(broker)))
             led[first] += 1
             rest = [broker for broker in one.replicas if broker != first]
@@ -437,7 +437,7 @@ def _may_stop(facts: MaintenanceFacts, one: BrokerReading) -> str:
 
 
 def next_to_exit(facts: MaintenanceFacts) -> Step:
-    """What to do next so that the brokers are as they were before."""
+    """Return the next step until the brokers are as before the maintenance."""
     gone = tuple(one.broker for one in facts.found.brokers if one.is_registered is False)
     if forgotten := tuple(broker for broker in gone if broker in facts.record.brokers):
         return Forget(forgotten)
@@ -459,14 +459,14 @@ def next_to_exit(facts: MaintenanceFacts) -> Step:
 
 
 def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
-    """What has to be done so that the brokers are as before, as far as it can be told now; nothing if it cannot be."""
+    """All steps until the brokers are as before, as far as foreseeable; empty if blocked or finished."""
     first = next_to_exit(facts)
     if isinstance(first, Blocked | Finished | Forget):
         return () if isinstance(first, Blocked | Finished) else (first,)
     restored, elected = _restore(facts), _elect_back(facts)
     back = {name for name, order in (restored.targets if restored else {}).items() if order[0] in facts.brokers}
     names = back.union(elected.partitions if elected else ())
-    # Which lists stay as they are is told when the others are back.
+    # Lists that stay as they are are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
     later = (restored, Elect(tuple(sorted(names))) if names else None, _uncordon(facts), ended)
     return (first, *(step for step in later if step is not None and step != first))
@@ -511,7 +511,7 @@ def _restore(facts: MaintenanceFacts) -> Reorder | None:
 
 
 def _due_back(facts: MaintenanceFacts) -> Iterator[tuple[TopicPartition, Order]]:
-    """The lists that nobody is in the way of any more."""
+    """Replica orders that can be restored now."""
     remaining = facts.away.difference(facts.brokers)
     return ((name, order) for name, order in facts.record.orders.items() if order.original[0] not in remaining)
 
@@ -555,28 +555,28 @@ def _it(names: Sized) -> str:
     return "it" if len(names) == 1 else "them"
 
 
-# The record as texts beside committed offsets. Pure.
+# Store the record as texts beside committed offsets. Pure.
 #
 # A broker keeps up to `offset.metadata.max.bytes` (4,096) characters with each offset that a group commits, so a text
 # is compressed and cut into pieces, one per partition of `__consumer_offsets`, each with its number, the count, and the
 # whole's CRC.
 
 PIECE_CHARACTERS = 4_000
-"""The most that goes beside one offset, with room for the head of the piece."""
+"""Size of a piece beside one offset, with room for the head of the piece."""
 
 MOST_BYTES = 1 << 26
-"""The orders of a million replica lists are smaller; everyone who may commit offsets can commit anything."""
+"""Largest record; a million replica lists take less. Anyone who may commit offsets can commit anything."""
 
 NO_PIECE = ""
-"""What a partition holds that has no piece."""
+"""Text of a partition without a piece."""
 
 _MARK = "kreassign-1"
 _WORDS = 5
-"""Mark, number, count, CRC, text."""
+"""Words of a piece: mark, number, count, CRC, text."""
 
 
 def cut_into_pieces(text: str) -> tuple[str, ...]:
-    """A text as pieces of at most `PIECE_CHARACTERS`, and a head each."""
+    """Cut a text into pieces of at most `PIECE_CHARACTERS` plus a head each."""
     data = zlib.compress(text.encode(), 9)
     packed = base64.b64encode(data).decode()
     parts = [packed[at : at + PIECE_CHARACTERS] for at in range(0, len(packed), PIECE_CHARACTERS)]
@@ -584,7 +584,7 @@ def cut_into_pieces(text: str) -> tuple[str, ...]:
 
 
 def text_of_pieces(pieces: Mapping[int, str]) -> str | None:
-    """The text of these pieces by partition; None if there is none. Raises ValueError if it is not whole."""
+    """Join these pieces by partition; None if there is none. Raises ValueError if the text is incomplete."""
     if not pieces.get(0):
         return None
     head = pieces[0].split(" ")
@@ -615,33 +615,33 @@ def _unpacked(data: bytes, crc: str) -> str:
     return content.decode()
 
 
-# Reading the record from the cluster. Without a topic `__consumer_offsets` the cluster keeps nothing.
+# Read the record from the cluster. Without a topic `__consumer_offsets` there is none.
 
 GROUP_ID = "kreassign-maintenance"
 
 
 class OffsetsPort(Protocol):
-    """The calls that read the record. `AdminClient` fits it by its shape."""
+    """Calls that read the record. `AdminClient` fits them by its shape."""
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Partitions of topics."""
+        """Topics with their partitions."""
         ...
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
     ) -> Batch[TopicPartition, CommittedOffset]:
-        """What a group has committed."""
+        """Committed offsets of a group."""
         ...
 
 
 def record_places(port: OffsetsPort) -> list[TopicPartition]:
-    """The partitions beside whose offsets a record is kept; none where the cluster keeps nothing."""
+    """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`."""
     topic = port.describe_topics([OFFSETS_TOPIC]).ok.get(OFFSETS_TOPIC)
     return [] if topic is None else [partition.topic_partition for partition in topic.partitions]
 
 
 def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
-    """What the cluster keeps; None if that is nothing. Raises ClusterError, and ValueError if it cannot be read."""
+    """Read the record; None if there is none. Raises ClusterError, and ValueError if it is unreadable."""
     places = record_places(port)
     if not places:
         return None
@@ -651,9 +651,9 @@ def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:
 
 
 class InMaintenance:
-    """The brokers in maintenance as a run asks for them again and again.
+    """Brokers in maintenance, queried repeatedly by a run.
 
-    Where the cluster does not answer, those that it named last: nobody is taken for done who was not.
+    If the cluster does not answer, returns the last known ones, so that no maintenance seems over that is not.
     """
 
     def __init__(self, port: OffsetsPort) -> None:
@@ -661,7 +661,7 @@ class InMaintenance:
         self._known: frozenset[int] = frozenset()
 
     def __call__(self) -> frozenset[int]:
-        """Their ids."""
+        """Ids of the brokers in maintenance."""
         try:
             record = read_maintenance_record(self._port)
         except (ClusterError, ValueError):
@@ -671,5 +671,5 @@ class InMaintenance:
 
 
 def none_in_maintenance() -> frozenset[int]:
-    """For runs that do not ask the cluster."""
+    """For runs that do not query the cluster."""
     return frozenset()

@@ -52,7 +52,7 @@ from kreassign.model.plan_facts import plan_id
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """For which cluster and which topics a plan was made, by their ids, as far as somebody wrote them down."""
+    """Ids of the cluster and the topics for which a plan was made, where recorded."""
 
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
@@ -63,11 +63,11 @@ UNKNOWN_ORIGIN = PlanOrigin()
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What the cluster is like now.
+    """Present state of the cluster.
 
-    `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
-    replica lists from which the plan was made, where its author wrote them down. `log_dirs` are those of the brokers
-    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, as far as known.
+    `partitions` has every partition of the plan's topics, except topics that do not exist; `expected` the
+    replica lists from which the plan was made, where its author recorded them. `log_dirs` are those of the brokers
+    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, where known.
     """
 
     cluster: Cluster
@@ -81,7 +81,7 @@ class ClusterView:
 def violations(
     plan: Plan, view: ClusterView, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is wrong, all of them; empty when the plan can be executed."""
+    """One sentence per violation; empty when the plan can be executed."""
     if origin.cluster_id not in {None, view.cluster.cluster_id}:
         here = view.cluster.cluster_id
         text = f"it was made for cluster {origin.cluster_id}, and this is cluster {here}"
@@ -95,7 +95,7 @@ def violations(
 
 
 def hindrances(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition, str]]:
-    """What speaks against moving single partitions; without them the others could be moved."""
+    """Violations of single partitions; without those the others could be moved."""
     for assignment in plan.assignments:
         for text in (*_of_assignment(assignment, view.cluster), *_of_partition(assignment, view)):
             yield assignment.topic_partition, text
@@ -172,7 +172,7 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
             f"{list(partition.replicas)}, or plan without it"
         )
     expected = view.expected.get(name)
-    # Not their order: Kafka does not restore that when a reassignment is cancelled, and what is copied is the same.
+    # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
     if expected is not None and sorted(expected) != sorted(partition.replicas):
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
 
@@ -185,8 +185,8 @@ def _way_out(ongoing: OngoingReassignment) -> str:
 
 # Throttles and reassignments of others: a run must not start on top of them.
 #
-# A run would take their throttle for the original value, and restore it when they have long removed it; or it would
-# change the rate of their moves. Which of both, or neither, only the operator knows. So throttles and moves of others
+# A run would take their throttle for the original value, and restore it long after they have removed it; or it would
+# change the rate of their moves. Only the operator knows which of both, or neither. So throttles and moves of others
 # are shown, and the run is refused until the operator chooses.
 
 NAMED = 10
@@ -194,17 +194,17 @@ NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class DoneByOthers:
-    """Throttles that are set, and partitions beside those of the plan that are being reassigned."""
+    """Throttles that are set, and partitions outside the plan that are being reassigned."""
 
     settings: tuple[ConfigValue, ...] = ()
     moves: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
 
 
 def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
-    """What others do on the cluster. Raises ClusterError, also where a throttle that matters could not be read.
+    """Read throttles and moves of others. Raises ClusterError, also if a relevant throttle could not be read.
 
-    What this client may not see or read is no concern of a run that does not set it; its own topics, and brokers under
-    a throttle, are.
+    Settings that the client may not see or read are ignored unless the run would set them: its own topics, and brokers
+    under a throttle.
     """
     topics = port.describe_topics(None)
     found = requests.read_throttles(port, topics.ok, started.live_brokers)
@@ -232,11 +232,11 @@ def _is_denied(error: ClusterError) -> bool:
 
 
 def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> RunStarted:
-    """The run, with how to treat the throttles of others. Raises InputError where the operator has to choose."""
+    """Record in the run how to treat throttles of others. Raises InputError if the operator has to choose."""
     problem = _problem(started, others, choice)
     if problem is not None:
         raise InputError(problem)
-    # Of a list only our own entries go in the end; a wildcard stays, for nothing can be added to it.
+    # Only our own entries of a list are removed in the end; a wildcard stays, because nothing can be added to it.
     lifted = [
         ConfigValue(present.key, None)
         for present in others.settings
@@ -248,7 +248,7 @@ def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) ->
 
 
 def _problem(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> str | None:
-    """What speaks against beginning so, and what to do; None if nothing does."""
+    """Why the run cannot begin with this choice, and what to do; None if it can."""
     rates = started.rates
     match choice:
         case FoundThrottles.REFUSE if others.settings or others.moves:
@@ -290,16 +290,16 @@ def _some(names: Iterable[str], count: int) -> str:
 # Bytes that moves of tiered topics (KIP-405) copy where new replicas skip remote segments (KIP-1023).
 
 SKIPS_TIERED = "follower.fetch.last.tiered.offset.enable"
-"""Of brokers: an empty replica begins at the first offset that remote storage does not have.
+"""Broker setting: an empty replica begins at the first offset that remote storage does not have.
 
-It asks for offset 0 first, though, and where its leader still has that it goes on from there (4.3.1).
+It requests offset 0 first, though, and goes on from there if its leader still has that offset (4.3.1).
 """
 
 
 def tail_sizes(
     port: ClusterPort, moves: Iterable[PlannedMove], sizes: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Bytes to copy of those moves that copy less than what the leader has itself, given its size.
+    """Bytes to copy of moves that copy less than the leader's local log, given its size.
 
     A move is left out if any of its destinations copies all of that. Raises ClusterError.
     """
@@ -322,7 +322,7 @@ def tail_sizes(
 
 
 def _skipping(port: ClusterPort, brokers: Sequence[int]) -> frozenset[int]:
-    """Those of these brokers whose new replicas begin after what is tiered, as far as they tell."""
+    """Those of these brokers whose new replicas begin after the tiered segments, where they report it."""
     if not brokers:
         return frozenset()
     found = port.describe_configs(map(ConfigResource.broker, brokers), names=(SKIPS_TIERED,)).ok
@@ -337,9 +337,9 @@ NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How to execute a run. The id is that of a new run; without guards nothing is inspected.
+    """Settings of a new run and its id; without guards there are no health checks.
 
-    One that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over.
+    A run that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over.
     """
 
     run_id: str
@@ -358,11 +358,10 @@ def prepare(
     expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
     origin: PlanOrigin = UNKNOWN_ORIGIN,
 ) -> RunStarted:
-    """What the run intends, ready for the journal.
+    """Check the plan and return the first event of its run, ready for the journal.
 
-    `expected` has the replica lists for which the plan was made, if someone wrote them down, `origin` the cluster and
-    the topics. Raises IllegalPlan with
-    everything that speaks against it, ClusterError when the cluster does not answer.
+    `expected` has the replica lists for which the plan was made, if recorded, `origin` the cluster and
+    the topics. Raises IllegalPlan with all violations, ClusterError when the cluster does not answer.
     """
     view = read_cluster(port, plan, expected)
     wrong = violations(plan, view, settings.rates, origin)
@@ -414,7 +413,7 @@ def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRa
 def producer_outages(
     port: ClusterPort, plan: Plan, partitions: Mapping[TopicPartition, Partition], rates: ThrottleRates
 ) -> tuple[str, ...]:
-    """A sentence per topic whose producers with acks=all the plan would have refused, or of which that is unknown.
+    """A sentence per topic whose producers with acks=all the plan would have refused, or for which that is unknown.
 
     Brokers cap min.insync.replicas by the number of replicas, and a reassignment counts those that it adds before any
     of them is in sync: [1] → [2] under 2 has two replicas, and one in sync. Raises ClusterError.
@@ -453,7 +452,7 @@ def producer_outages(
 
 
 def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:
-    """What the checks before a run need to know."""
+    """Read the state of the cluster that the checks need."""
     cluster = port.describe_cluster()
     topics = port.describe_topics(plan.topics)
     for error in topics.failed.values():
@@ -470,12 +469,12 @@ def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition
 
 
 def _is_urgent(partition: Partition) -> bool:
-    """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
+    """True if a replica is out of sync, or lost with its disk or broker: the next failure may cost data."""
     return bool(partition.offline) or partition.under_replicated
 
 
 def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
-    """The directories of brokers for which the plan names any, with the copies of its partitions."""
+    """Log directories of brokers for which the plan names any, with the copies of its partitions."""
     named = plan.log_dirs
     brokers = sorted({replica.broker for replica in named} & set(live))
     if not brokers:
@@ -484,7 +483,7 @@ def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int
 
 
 def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
-    """The directories that the plan names, beside those where copies are that stay on their broker."""
+    """Directories that the plan names, and the present ones of copies that stay on their broker."""
     found = replica_locations(view.log_dirs)
     targets: dict[TopicPartition, list[LogDirTarget]] = {}
     for replica, path in plan.log_dirs.items():
@@ -494,12 +493,12 @@ def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tupl
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-    """Size of the leader's copy of each of these that has a leader. Raises ClusterError where one cannot be read.
+    """Size of the leader's copy of each partition that has a leader. Raises ClusterError if one cannot be read.
 
-    With a size of zero in its place the disk guard would admit everything.
+    With a size of 0 instead, the disk guard would admit everything.
     """
     sizes, unread = _leader_sizes(port, partitions)
-    if unread:  # Its leader may just have changed, or the answer been lost.
+    if unread:  # The leader may have just changed, or the answer been lost.
         now = partitions_of(port.describe_topics(sorted({name.topic for name in unread})))
         found, failed = _leader_sizes(port, (now[name] for name in unread if name in now))
         sizes |= found
@@ -516,7 +515,7 @@ def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPart
 def _leader_sizes(
     port: ClusterPort, partitions: Iterable[Partition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
-    """The sizes that were read, and why the others were not."""
+    """Sizes that were read, and the reasons for the others."""
     leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
     if not leaders:
         return {}, {}

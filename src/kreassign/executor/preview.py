@@ -1,4 +1,4 @@
-"""Tell what a run will do before anything is sent: what it copies, how long, and whether its throttle suffices.
+"""Predict what a run will do before anything is sent: bytes copied, duration, and whether its throttle suffices.
 
 **The time.** A broker that has B bytes to send at rate r needs B / r at least; the run lasts as long as the broker
 that needs longest. Throttled copies reach 11/12 of their rate (`scheduling/windows.py`), and what producers write
@@ -26,17 +26,17 @@ from kreassign.executor.throttle_rates import BrokerTraffic, CopiedPartition, De
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.plan_facts import PlanFacts
 
-# The check that a throttle is enough for what producers write meanwhile.
+# Check that a throttle is enough for the writes of producers meanwhile.
 
 ONE_AT_A_TIME = Caps(cluster=Cap(moves=1))
 
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """What a throttle is too low for. `is_certain`: no order of moves could help.
+    """A throttle that is too low for its subject. `is_certain`: no order of moves could help.
 
-    What is needed is what is written, once for each of the `streams` that share the rate: new copies, and at the leader
-    also followers in sync. `is_together` is all moves that load a broker, when they are under way at the same time.
+    The need is the write rate, once for each of the `streams` that share the rate: new copies, and at the leader
+    also followers in sync. `is_together` stands for all moves that load a broker at the same time.
     """
 
     subject: str
@@ -57,9 +57,9 @@ class Starvation:
 
 @dataclass(frozen=True, slots=True)
 class RateAdvice:
-    """The least rate with which all moves of a run end, and that for one move at a time. Both in bytes per second.
+    """Lowest rate with which all moves of a run end, and that for one move at a time. Both in bytes per second.
 
-    One advice for the whole run: those of single moves would contradict each other, and that of their brokers.
+    One advice for the whole run: advice per move would contradict itself, and that for the brokers.
     """
 
     bytes_per_s: int
@@ -77,9 +77,9 @@ class RateAdvice:
 def measure_writes(
     port: ClusterPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
 ) -> dict[TopicPartition, float]:
-    """Bytes per second that producers write to what is copied, measured over so long.
+    """Measure the write rates of the partitions to copy over `seconds`, in bytes per second.
 
-    Without those whose leader does not answer. Raises ClusterError when nobody answers at all.
+    Partitions whose leader does not answer are left out. Raises ClusterError when no broker answers at all.
     """
     sizes = {move.topic_partition: move.size_bytes for move in moves if move.adding and move.size_bytes}
     if not sizes:
@@ -95,9 +95,9 @@ def starved(
     rates: ThrottleRates,
     caps: Caps = NO_LIMITS.caps,
 ) -> tuple[Starvation, ...]:
-    """What these rates are too low for: single partitions first, then brokers with all that may pass them at a time.
+    """Partitions for which these rates are too low, then brokers with all moves that may load them at a time.
 
-    All followers are supposed to be in sync, and preferred leaders to lead.
+    Assumes that all followers are in sync, and preferred leaders lead.
     """
     copied = _written(moves, writes)
     found = [one for move in copied if (one := _partition(move, writes[move.topic_partition], rates)) is not None]
@@ -109,19 +109,19 @@ def starved(
 def rate_advice(
     moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], caps: Caps = NO_LIMITS.caps
 ) -> RateAdvice:
-    """The least rate with which these moves end, if no more is written than was measured."""
+    """Lowest rate with which these moves end if writes stay as measured."""
     copied = _written(moves, writes)
     whole, alone = (_demand(copied, writes, each).most_bytes_per_s for each in (caps, ONE_AT_A_TIME))
     return RateAdvice(least_rate(whole), least_rate(alone))
 
 
 def _written(moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float]) -> list[PlannedMove]:
-    """Those that copy something to which is written."""
+    """Moves that copy a partition with writes."""
     return [move for move in moves if move.adding and writes.get(move.topic_partition)]
 
 
 def _partition(move: PlannedMove, written: float, rates: ThrottleRates) -> Starvation | None:
-    """The worst of what a move needs: any of the old replicas may come to lead, so the best rate of theirs counts."""
+    """Worst need of a move: any of the old replicas may become leader, so their best rate counts."""
     streams = _copied(move, written).streams
     sending = [rates.of(broker) for broker in move.original]
     known = [rate for rate in sending if rate is not None]
@@ -147,7 +147,7 @@ def _brokers(
 
 
 def _demand(moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], caps: Caps) -> Demand:
-    """What they take of budgets, as many at a time as the limits let start."""
+    """Demand on the budgets of brokers, with as many moves at a time as the limits allow."""
     return demand(
         (_copied(move, writes[move.topic_partition]) for move in moves),
         most_from_one=_fewest(caps.cluster.moves, caps.source.moves),
@@ -169,14 +169,14 @@ ASSUMED_NETWORK_BYTES_PER_S = 125_000_000
 """1 Gbit/s, in each direction."""
 
 USED_AT_MOST = 0.7
-"""Part of a network that clients, followers and copies use together."""
+"""Share of a network that clients, followers and copies use together."""
 
 ROUND_TO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """What is free at a broker, in bytes, once all copies of a run are there and none of the old ones is deleted."""
+    """Free bytes of a broker once all copies of a run are there and none of the old ones is deleted."""
 
     broker: int
     usable_bytes: int
@@ -184,15 +184,15 @@ class FreeSpace:
 
     @property
     def share(self) -> float:
-        """The part of its log directories that is free."""
+        """Free share of its log directories."""
         return self.usable_bytes / self.total_bytes if self.total_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A throttle in bytes per second, and the traffic of the broker that it leaves room for.
+    """Proposed throttle in bytes per second, and the traffic of the busiest broker.
 
-    `is_least`: there is less room than all copies need to end, so that it is what they need.
+    `is_least`: there is less room than all copies need to end, so the rate is what they need.
     """
 
     bytes_per_s: int
@@ -202,17 +202,17 @@ class Proposal:
 
     @property
     def text(self) -> str:
-        """The rate as an option says it."""
+        """The rate as an option value."""
         return f"{self.bytes_per_s // 1_000_000}MB/s"
 
 
 @dataclass(frozen=True, slots=True)
 class RunPreview:
-    """What a run will do. Amounts in bytes, times in seconds.
+    """Predicted effects of a run. Amounts in bytes, times in seconds.
 
-    `leader_changes` counts partitions that get another preferred leader. `lowest_free` is of the broker with the
-    smallest part free; None where no broker reports it. `shortest_s` and `longest_s` bound the time; None for what
-    nobody knows. `others` are partitions that somebody else reassigns now.
+    `leader_changes` counts partitions that get another preferred leader. `lowest_free` is that of the broker with the
+    smallest free share; None if no broker reports it. `shortest_s` and `longest_s` bound the duration; None if
+    unknown. `others` are partitions being reassigned by others now.
     """
 
     partitions: int
@@ -239,7 +239,7 @@ def preview(
     others: int = 0,
     proposal: Proposal | None = None,
 ) -> RunPreview:
-    """What these moves do at these rates, or at those that are proposed."""
+    """Predict the effects of these moves at these rates, or at the proposed rate."""
     moves = tuple(moves)
     at = rates if proposal is None else ThrottleRates(proposal.bytes_per_s)
     received = _received(moves)
@@ -265,7 +265,7 @@ def preview(
 def propose(
     moves: Iterable[PlannedMove], traffic: Iterable[BrokerTraffic], writes: Mapping[TopicPartition, float]
 ) -> Proposal | None:
-    """A throttle for a run without one; None where nothing is copied, or nobody knows the traffic of its brokers."""
+    """Propose a throttle for a run without one; None if nothing is copied, or the traffic of its brokers is unknown."""
     moves = tuple(move for move in moves if move.adding)
     brokers = {broker for move in moves for broker in (*move.original, *move.adding)}
     used = {one.broker: max(one.sent_bytes_per_s, one.received_bytes_per_s) for one in traffic if one.broker in brokers}
@@ -287,7 +287,7 @@ def _received(moves: Iterable[PlannedMove]) -> dict[int, int]:
 
 
 def _free(received: Mapping[int, int], log_dirs: Mapping[int, tuple[LogDir, ...]]) -> Iterator[FreeSpace]:
-    """Of brokers of which every directory is known: which one Kafka will choose is not."""
+    """Brokers of which every directory is known, because Kafka chooses the directory."""
     for broker, size_bytes in received.items():
         whole = [one for one in log_dirs.get(broker, ()) if not one.error]
         known = [(one.usable_bytes, one.total_bytes) for one in whole]
@@ -297,7 +297,7 @@ def _free(received: Mapping[int, int], log_dirs: Mapping[int, tuple[LogDir, ...]
 
 
 def _time(moves: tuple[PlannedMove, ...], rates: ThrottleRates) -> tuple[float | None, float | None]:
-    """The shortest and the longest time that these rates let expect; None for what nobody knows."""
+    """Shortest and longest duration at these rates; None if unknown."""
     needs: Counter[tuple[str, int]] = Counter()
     written: Counter[tuple[str, int]] = Counter()
     for move in moves:
@@ -320,7 +320,7 @@ def _time(moves: tuple[PlannedMove, ...], rates: ThrottleRates) -> tuple[float |
 
 
 def _reason(facts: PlanFacts | None) -> str:
-    """The task of the plan, and what its changes are for, the most frequent first."""
+    """Task of the plan and the goals of its changes, the most frequent first."""
     if facts is None:
         return ""
     goals = Counter(reason.goal for fact in facts.partitions for reason in fact.reasons)

@@ -1,8 +1,8 @@
-"""Show how far a run is, move by move, by broker and in total, and put its events into words.
+"""Show the progress of a run by move, by broker and in total, and describe its events.
 
 `ProgressMeter` follows the events of a run and gives a `Progress` at any moment: bytes done and left, rates, the time
-left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` say what an event means to people: a mark
-where it explains why a run went as it did, and a sentence for the log.
+left (`eta.py`) and the latest sentences of its log. `marks` and `sentences` describe an event for people: a mark
+where it explains the course of a run, and a sentence for the log.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from kreassign.model.text import format_amount
 
 
 class MarkKind(StrEnum):
-    """What can be marked on a picture of a run."""
+    """Kind of mark on a picture of a run."""
 
     PAUSED = "paused"
     RELEASED = "released"
@@ -79,7 +79,7 @@ class MarkKind(StrEnum):
 
 
 def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
-    """What a picture of the run marks, in words; guards, which speak again and again, are not among these."""
+    """Marks for a picture of the run; guards, which report repeatedly, are not among these."""
     match event:
         case HoldRequested():
             yield MarkKind.PAUSED, "paused: nothing new is started, what is in flight goes on"
@@ -113,7 +113,7 @@ def _throttle_text(event: ThrottleRequested) -> str:
 
 
 def sentences(event: Event) -> Iterator[str]:
-    """What the log says of an event, besides marks; nothing of polls, which happen all the time."""
+    """Log sentences of an event, besides marks; none for polls, which are too frequent."""
     match event:
         case RunStarted():
             by = "" if event.operator is None else f", started by {event.operator}"
@@ -159,7 +159,7 @@ def _submitted(event: MovesSubmitted) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class MoveProgress:
-    """One move: all its copies together."""
+    """Progress of one move: all its copies together."""
 
     topic_partition: TopicPartition
     original: tuple[int, ...]
@@ -171,14 +171,14 @@ class MoveProgress:
 
 @dataclass(frozen=True, slots=True)
 class BrokerProgress:
-    """What the moves of a run are to one broker now.
+    """Effect of a run's moves on one broker now.
 
     `reassigning` counts partitions in flight of which it sends or gets a copy. Rates are bytes per second of the last
-    minute, None until they can be measured: what others read from it, what is written to it, what it copies between its
-    own log directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
-    replicas in flight that have not caught up, and `lag_bytes` is what those lack. `left_to_send_bytes` is what it has
-    still to send, and `throttle_bytes_per_s` what it may send, and get, as the run was told: None for no limit, and for
-    one that follows the traffic.
+    minute, None until measured: bytes read from it by others, written to it, and copied between its own log
+    directories. `left_bytes` is what has still to arrive, also of moves that wait; `out_of_sync` counts its new
+    replicas in flight that have not caught up, and `lag_bytes` their lag. `left_to_send_bytes` is what it has still to
+    send, and `throttle_bytes_per_s` its rate per direction in the run: None for no limit, and for a throttle
+    that follows the traffic.
     """
 
     broker: int
@@ -195,13 +195,13 @@ class BrokerProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A run at one moment. `moves` has those that copy something, in the order of the plan.
+    """Progress of a run at one moment. `moves` has those that copy something, in the order of the plan.
 
     It `is_held` while an operator lets nothing start; `in_flight_count` moves were sent and have not ended.
     `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta.py`. `finished_count` and
     `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
-    for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why. `brokers` are those that
-    copy for it, `verdicts` what guards say, `recent` the last things that happened, each with its time in ms.
+    for, and what will not fit into its hours. Without an `end`, `why_no_end` has the reason. `brokers` are those that
+    copy for it, `verdicts` those of the guards, `recent` the last log sentences, each with its time in ms.
     """
 
     phase: Phase
@@ -222,25 +222,25 @@ class Progress:
     recent: tuple[tuple[int, str], ...] = ()
 
     def without_end(self, why: str) -> Progress:
-        """The same where somebody knows that the run does not come to its end by itself."""
+        """Return a copy without ETAs, with the reason why the run does not end by itself."""
         overall = replace(self.overall, eta_s=None)
         moves = tuple(replace(move, estimate=replace(move.estimate, eta_s=None)) for move in self.moves)
         return replace(self, overall=overall, moves=moves, end=None, why_no_end=why)
 
 
 REMEMBERED = 20
-"""So many of the last things that happened are kept."""
+"""Number of recent log sentences that are kept."""
 
 Endpoint = tuple[str, int]
 """A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
 
 QUEUED_AS = {"out": "source", "in": "destination"}
-"""What the queue calls the ends between brokers."""
+"""Names of the broker ends in the queue."""
 
 
 @dataclass(slots=True)
 class _Sum:
-    """What a broker has sent or received of all moves, and what is left of them."""
+    """Bytes that a broker has sent or received for all moves, and what is left."""
 
     done_bytes: int = 0
     left_bytes: int = 0
@@ -249,19 +249,19 @@ class _Sum:
     samples: tuple[ProgressSample, ...] = ()
 
     def add(self, copy: Sample, sign: int) -> None:
-        """Count a copy in, or out again."""
+        """Add a copy to the sums (sign 1), or take it out (sign -1)."""
         self.done_bytes += sign * copy.done_bytes
         self.left_bytes += sign * (copy.left_bytes or 0)
         self.unknown += sign * (copy.left_bytes is None)
 
     def sample(self, at_ms: int) -> None:
-        """Remember how far it is now."""
+        """Append a sample of the present sums."""
         now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
         self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - INTERVAL_WINDOW_MS), now)
 
 
 class ProgressMeter:
-    """Follows a run. Call `follow` after each event that the run has taken in.
+    """Follows a run. Call `follow` after each event that the run has processed.
 
     An observation costs what is in flight: all sums are kept, and only what may have changed is counted again.
     """
@@ -281,12 +281,12 @@ class ProgressMeter:
         self._at_ms = 0
 
     def state(self) -> dict[str, object]:
-        """All that it remembers, for `restored`."""
+        """Complete state of the meter, for `restored`."""
         return {name: value for name, value in vars(self).items() if name not in {"_run", "_shown"}}
 
     @classmethod
     def restored(cls, run: RunView, state: dict[str, object]) -> ProgressMeter:
-        """A meter that remembers what another one did. Raises ValueError where that is something else."""
+        """Restore a meter from the state of another one. Raises ValueError if the state does not fit."""
         meter = cls(run)
         if state.keys() != meter.state().keys():
             raise ValueError(f"a meter remembers other things than {sorted(state)}")
@@ -295,16 +295,16 @@ class ProgressMeter:
 
     @property
     def at_ms(self) -> int:
-        """When the last event happened that it has followed."""
+        """Time of the last event followed."""
         return self._at_ms
 
     def follow(self, event: Event) -> None:
-        """Take in an event; only observations of the cluster bring new figures."""
+        """Follow an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
         said = (*(text for _, text in marks(event)), *sentences(event))
         self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
         if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
-            return  # what was copied meanwhile is told later
+            return  # what was copied meanwhile is in a later poll
         in_flight = {record.name for record in self._run.in_flight}
         touched = self._flying | in_flight
         if isinstance(event, MovesObserved):
@@ -321,7 +321,7 @@ class ProgressMeter:
             self._observe(records, has_progress=event.has_progress)
 
     def progress(self) -> Progress:
-        """Where the run stands."""
+        """Current progress of the run."""
         records = self._run.records.values()
         statuses = Counter(record.status for record in records)
         end, why = self._end()
@@ -345,7 +345,7 @@ class ProgressMeter:
         )
 
     def brokers(self) -> tuple[BrokerProgress, ...]:
-        """What the moves are to each broker that has to do with them, by id. Costs what is in flight."""
+        """Progress by broker, by id, for brokers with moves. Costs what is in flight."""
         in_flight = self._run.in_flight
         reassigning: Counter[int] = Counter()
         out_of_sync: Counter[int] = Counter()
@@ -373,14 +373,14 @@ class ProgressMeter:
         )
 
     def _rate(self, end: Endpoint) -> float | None:
-        """What passes there now; nothing where nothing is to pass, or where the run does not go on."""
+        """Present rate at this end; 0 if nothing is to pass, or the run is at rest."""
         side = self._sums.get(end)
         if side is None or self._run.phase in AT_REST:
             return 0.0
         return Side(side.samples).rate_bytes_per_s if side.samples else None
 
     def _count(self, record: MoveRecord) -> None:
-        """Let the sums have a move as it is now."""
+        """Update the sums for the present state of a move."""
         self._shown.pop(record.name, None)
         before = self._counted.get(record.name, ())
         for end, copy in before:
@@ -397,7 +397,7 @@ class ProgressMeter:
             self._begun.add(record.name)
 
     def _observe(self, records: Iterable[MoveRecord], *, has_progress: bool) -> None:
-        # The time before the first byte says nothing of how fast the copies go.
+        # The time before the first byte says nothing about the speed of the copies.
         begun = [record for record in records if record.copies]
         for record in begun:
             if has_progress or record.status not in ACTIVE:
@@ -418,7 +418,7 @@ class ProgressMeter:
             self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
 
     def _total(self) -> Sample:
-        """All copies as one."""
+        """Sum of all copies."""
         into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
         return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
@@ -442,7 +442,7 @@ class ProgressMeter:
         )
 
     def _limit(self, record: MoveRecord) -> int | None:
-        """What all copies of a move together may get by the throttles of both sides; None for no limit."""
+        """Rate limit for all copies of a move together, by the throttles of both sides; None for no limit."""
         if record.move.rearranging or not record.move.adding:
             return None
         rates = self._run.rates
@@ -459,7 +459,7 @@ class ProgressMeter:
         return replace(estimate(self._totals), eta_s=eta_s)
 
     def _end(self) -> tuple[Interval | None, str | None]:
-        """When the run ends, or why nobody can say."""
+        """End of the run, or the reason why it is unknown."""
         if not (self._totals or self._has_copies_left):
             return Interval(0.0, 0.0, 0.0), None
         measured_ms = self._totals[-1].at_ms if self._totals else None
@@ -483,17 +483,17 @@ class ProgressMeter:
         return any(record.status in ACTIVE and record.move.receiving for record in self._run.records.values())
 
     def _side(self, end: Endpoint, side: _Sum) -> Side:
-        """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
+        """Side with the write rate of waiting moves: sizes are those of the time when the run was prepared."""
         kind, broker = end
         waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         limit = self._run.rates.of(broker) if kind in QUEUED_AS else None
-        # An end that came since the last poll, with another leader or target, was not measured yet.
+        # A side first seen since the last poll, after a change of leader or target, has no sample yet.
         now = ProgressSample(self._at_ms, side.done_bytes, side.left_bytes, side.written_bytes)
         return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
 
     def _lately(self) -> float:
-        """The best rate of any broker now."""
+        """Best present rate of any broker."""
         measured = [side.samples for side in self._sums.values() if side.samples]
         return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
 
@@ -503,19 +503,19 @@ def _into(broker: int) -> tuple[Endpoint, ...]:
 
 
 def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:
-    """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
+    """Ends that a copy loads: the brokers at both ends, or the directories of the one broker."""
     if broker in record.move.adding:
         return ("out", record.source), ("in", broker)
     return (("within", broker),)
 
 
 def _sample(record: MoveRecord, at_ms: int) -> Sample:
-    """All copies of a move as one."""
+    """Sum of all copies of a move."""
     return replace(total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
 
 
 def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
-    """Each new copy of a move. A move at its end has nothing left; one not begun has all before it."""
+    """Samples of the new copies of a move. A move at its end has nothing left; one not begun has everything left."""
     if record.status not in ACTIVE:
         left: dict[int, int | None] = dict.fromkeys(record.move.receiving, 0)
     else:

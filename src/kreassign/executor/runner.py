@@ -1,4 +1,4 @@
-"""Execute the machine's instructions, write every event down, and hand it in again.
+"""Execute the machine's instructions, journal every event, and pass it back to the machine.
 
 The order is the promise: an event is in the journal before the machine sees it, and an instruction that changes the
 cluster is recorded as an intention before it is sent. All decisions are made elsewhere.
@@ -93,7 +93,7 @@ NO_REPLANNER = "nobody here can plan"
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """New targets, checked against the cluster as a plan is, and moves for which there is none, with the reason."""
+    """New targets, checked as those of a plan are, and moves without a possible target, with the reason."""
 
     targets: tuple[NewTarget, ...] = ()
     refused: tuple[Refusal, ...] = ()
@@ -103,28 +103,28 @@ class Replanner(Protocol):
     """Finds other destinations for moves whose own are lost."""
 
     def __call__(self, question: ReplanMoves) -> Replanned:
-        """Each of the moves is in the answer once. Changes nothing. Raises ClusterError."""
+        """Answer each of the moves once. Changes nothing. Raises ClusterError."""
         ...
 
 
 def no_replanner(question: ReplanMoves) -> Replanned:
-    """Finds nothing."""
+    """Find no destinations."""
     return Replanned(refused=tuple(Refusal(move.topic_partition, NO_REPLANNER) for move in question.moves))
 
 
-# Sampling of progress: all of it is recorded at first, then as much as the journal may grow.
+# Sampling of progress: all of it is journaled at first, then as much as the journal may grow.
 #
 # The progress of a copy changes with every poll, and a run of a week polls half a million times. So progress may take
-# `BURST_BYTES` at once and `BYTES_PER_S` from then on (a token bucket): a run of minutes is written down poll by
-# poll, a run with a hundred copies in flight some three times a minute. Any other change is written with the poll
+# `BURST_BYTES` at once and `BYTES_PER_S` from then on (a token bucket): a run of minutes is journaled poll by
+# poll, a run with a hundred copies in flight some three times a minute. Any other change is journaled with the poll
 # that shows it.
 
 BURST_BYTES = 4_000_000
 BYTES_PER_S = 100.0
-"""8.6 MB a day."""
+"""Growth of a journal: 8.6 MB a day."""
 
 POLL_BYTES = 200
-"""What a poll takes in a journal, and beside that each partition in it (compressed; see bench `journal-week`)."""
+"""Size of a poll in a journal, and of each partition in it (compressed; see bench `journal-week`)."""
 PARTITION_BYTES = 22
 
 KnownObservations = Mapping[TopicPartition, PartitionObservation | None]
@@ -132,7 +132,7 @@ KnownObservations = Mapping[TopicPartition, PartitionObservation | None]
 
 @dataclass(slots=True)
 class ProgressSampling:
-    """Decides, poll by poll, whether progress is written down."""
+    """Decides, poll by poll, whether progress is journaled."""
 
     left_bytes: float = BURST_BYTES
     bytes_per_s: float = BYTES_PER_S
@@ -141,7 +141,7 @@ class ProgressSampling:
     def chosen(
         self, known: KnownObservations, news: tuple[PartitionObservation, ...], now_s: float
     ) -> tuple[tuple[PartitionObservation, ...], bool]:
-        """Of the news of a poll at this (monotonic) time those that are written, and whether progress is among them."""
+        """Return the news of a poll at this (monotonic) time to journal, and whether they include progress."""
         self._refill(now_s)
         changes = tuple(one for one in news if not _is_progress(known.get(one.topic_partition), one))
         if len(changes) == len(news):
@@ -158,38 +158,38 @@ class ProgressSampling:
 
 
 def _is_progress(known: PartitionObservation | None, seen: PartitionObservation) -> bool:
-    """Whether nothing but the bytes of copies differs."""
+    """True if only the bytes of copies differ."""
     return known is not None and replace(seen, copies=known.copies) == known
 
 
 POLL_S = 1.0
 
 CLOCK_STEP_MS = 1_000
-"""So much may the wall clock differ from what is known of it."""
+"""Difference from the known wall clock that is journaled."""
 
 
 Listener = Callable[[Event, RunView], None]
 
 
 class Memory(Protocol):
-    """What a runner needs of its journal."""
+    """Journal as the runner needs it."""
 
     def append(self, event: Event) -> None:
         """Write an event; it is on disk when this returns."""
         ...
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """What others asked for since."""
+        """Requests of other processes since this number."""
         ...
 
 
 class Runner:
     """Executes one run.
 
-    `listener` gets every event that happens, after the run has taken it in; not those read back.
-    `controllers` take the throttle of brokers that are down. `lease` is asked before each change of the cluster, and
-    the `replanner` for other destinations where they were lost, in a run that replans. `in_maintenance` tells the
-    brokers that get nothing for now.
+    `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
+    throttle of brokers that are down. `lease` is confirmed before each change of the cluster. The `replanner` finds
+    other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that get nothing for
+    now.
     """
 
     def __init__(
@@ -222,20 +222,20 @@ class Runner:
 
     @property
     def run(self) -> RunView:
-        """The run as it is now."""
+        """The run in its present state."""
         return self._machine.view
 
     def request_stop(self) -> None:
-        """Ask for a clean pause; heeded at the next step. Safe to call from a signal handler."""
+        """Request a clean pause at the next step. Safe to call from a signal handler."""
         self._is_stop_requested = True
 
     def start(self, started: Event) -> RunHistory:
-        """Execute a run whose journal holds this first event and nothing else. Returns when it is at rest."""
+        """Execute a run whose journal holds only this first event. Returns when it is at rest."""
         self._time.begin_after(started.at_ms)
         return self._execute(self._take_in(started))
 
     def snapshot(self, beside: dict[str, object]) -> str:
-        """The run as it is now, as text (`state/snapshot.py`), with what its reader wants to have beside it."""
+        """The run as text (`state/snapshot.py`), with further data of its reader."""
         return self._machine.snapshot(beside)
 
     def resume(
@@ -247,9 +247,9 @@ class Runner:
         replans: bool = False,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
-        """Continue a run from the events of its journal, or those after `machine`; the `operator` is written into it.
+        """Continue a run from the events of its journal, or those after `machine`; the `operator` is journaled.
 
-        `before_anything` is called when nothing stands in the way any more, and may ask something of the run. If it
+        `before_anything` is called when all checks have passed, and may send a request to the run. If it
         `replans`, moves whose destination is lost get another one, also where the run began without that.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
@@ -285,21 +285,21 @@ class Runner:
         return history(self.run)
 
     def _take_requests(self, todo: deque[Instruction]) -> deque[Instruction]:
-        """Take in what other terminals asked for. What follows from that replaces what was to be done."""
+        """Process requests of other terminals. Resulting instructions replace the pending ones."""
         for request in self._journal.requests_after(self.run.last_request):
             if self._machine.accepts(type(request)):
-                # When it was asked is by the clock of whoever asked.
+                # The time of the request is by the requester's clock.
                 todo = deque(self._happened(replace(request, at_ms=self._time.now_ms()))) or todo
         return todo
 
     def _note_clock(self) -> None:
-        """Write down where the wall clock is, if it did not go on evenly."""
+        """Journal the wall clock's offset if it was set."""
         ahead_ms = self._time.ahead_ms()
         if abs(ahead_ms - self.run.wall_ahead_ms) >= CLOCK_STEP_MS and self._machine.accepts(ClockStepped):
             self._happened(ClockStepped(self._time.now_ms(), ahead_ms))
 
     def _happened(self, event: Event) -> tuple[Instruction, ...]:
-        # That time passed changes nothing that a reader of the journal would miss.
+        # TimePassed changes nothing for a reader of the journal.
         if not isinstance(event, TimePassed):
             self._journal.append(event)
         return self._take_in(event)
@@ -348,7 +348,7 @@ class Runner:
         assert_never(question)
 
     def _change(self, deed: ClusterChange) -> Event:
-        """Ask the lease first, and then nobody: what is sent next follows at once."""
+        """Confirm the lease, then send without further queries."""
         status = self._lease.confirm()
         if isinstance(status, Taken):
             return LeaseLost(self._time.now_ms(), status.reason)
@@ -356,7 +356,7 @@ class Runner:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
                 changed = self._change_configs(throttle_ledger.changes_to_ours(deed.overrides))
-                # Kafka takes one change of a key at once, and a copy that starts is to be listed first.
+                # Kafka takes one change of a key at once, and a copy that starts must be listed first.
                 changed = changed.and_then(self._change_configs(throttle_ledger.entries_to_drop(deed.overrides)))
                 return ThrottleSet(
                     self._time.now_ms(),
@@ -392,7 +392,7 @@ class Runner:
         return TimePassed(self._time.now_ms())
 
     def _lease_event(self, status: LeaseStatus | None, refusal: type[LeaseLost | LeaseRefused]) -> Event:
-        """How the run stands with the lease now, as an event."""
+        """Convert the lease status to an event."""
         at_ms = self._time.now_ms()
         match status:
             case Held():
@@ -415,7 +415,7 @@ class Runner:
         return MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent)
 
     def _measure(self, question: MeasureTraffic) -> Event:
-        # Without measures a run goes on at its floor: no reason to fail.
+        # Without measurements a run goes on at its floor rate: no reason to fail.
         at_ms = self._time.now_ms()
         try:
             return TrafficMeasured(at_ms, *self._meter.measure(at_ms, question.partitions))
@@ -453,9 +453,9 @@ class Runner:
     def _start(
         self, targets: Mapping[TopicPartition, tuple[int, ...]], changing_factor: Collection[TopicPartition]
     ) -> Batch[TopicPartition, None]:
-        """Start moves; where the number of replicas shall stay, the controller sees to it, if it can (KIP-860).
+        """Start moves; where the number of replicas must stay, the controller checks it, if it can (KIP-860).
 
-        Somebody else may have changed it since the last poll, and the target would change it back.
+        Others may have changed the number since the last poll, and the target would change it back.
         """
         keeping = {name: target for name, target in targets.items() if name not in changing_factor}
         changing = {name: target for name, target in targets.items() if name in changing_factor}
@@ -469,7 +469,7 @@ class Runner:
         return self._alter(targets) if targets else Batch({}, {})
 
     def _alter_rest(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Batch[TopicPartition, None]:
-        """The same after others were sent, of which the answer must not get lost."""
+        """As `_alter`, after other moves were sent, whose answer must not get lost."""
         try:
             return self._alter(targets) if targets else Batch({}, {})
         except ClusterError as error:
@@ -478,7 +478,7 @@ class Runner:
     def _alter(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, may_change_factor: bool = True
     ) -> Batch[TopicPartition, None]:
-        """Start or cancel moves; an answer about the whole request is one about each of them.
+        """Start or cancel moves; an error of the whole request counts for each of them.
 
         Raises Unsupported where the cluster cannot check the factor, and ClusterError when it cannot be reached.
         """
@@ -507,7 +507,7 @@ class Runner:
         others = requests.other_topics(self._port, deed.topic_ids)
         left = tuple(Refusal(name, OTHER_TOPIC) for name in deed.partitions if name.topic in others)
         partitions = tuple(name for name in deed.partitions if name.topic not in others)
-        # What no answer came to (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is not refused:
+        # A missing answer (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is no refusal:
         # verification checks who leads.
         try:
             outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED) if partitions else Batch({}, {})

@@ -1,4 +1,4 @@
-"""Keep the throttle configs of a run: which it needs, what they were before, and how to put them back.
+"""Keep the throttle configs of a run: those that it needs, their original values, and how to restore them.
 
 The rates are set once, the lists follow the moves: a replica is listed from just before its move starts until it has
 caught up, so that an ordinary replica that falls out of sync later is not slowed (future work of KIP-455).
@@ -40,7 +40,7 @@ Changes = dict[ConfigResource, list[ConfigChange]]
 
 
 def items(value: str | None) -> frozenset[str]:
-    """The entries of a list of throttled replicas, `partition:broker` or `*`; Kafka allows blanks and empty ones."""
+    """Entries of a list of throttled replicas, `partition:broker` or `*`; Kafka allows blanks and empty entries."""
     return frozenset(item.strip() for item in (value or "").split(",")) - {""}
 
 
@@ -52,7 +52,7 @@ class ConfigKey(NamedTuple):
 
     @property
     def broker(self) -> int | None:
-        """Whose setting it is; None where it is a topic's."""
+        """Broker of the setting; None if it is a topic's."""
         return int(self.resource.name) if self.resource.type is ResourceType.BROKER else None
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class ConfigKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """What a setting is; `value` is None where this topic or broker has none of its own (defaults do not count)."""
+    """Value of a setting; None if this topic or broker has none of its own (defaults do not count)."""
 
     key: ConfigKey
     value: str | None
@@ -71,15 +71,15 @@ class ConfigValue:
 
     @property
     def then(self) -> str:
-        """The same of a time that is over."""
+        """Past-tense form of `str(self)`."""
         return f"{self.key} was {_shown(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigOverride:
-    """A change that must be undone: the value before it and the value we give. None stands for no value.
+    """A change that must be undone: the value before it and our value. None stands for no value.
 
-    `unconfirmed` are values of ours that may still be there, because nobody knows whether the last one was written.
+    `unconfirmed` are values of ours that may still be set, because the last write is not confirmed.
     """
 
     key: ConfigKey
@@ -92,17 +92,17 @@ class ConfigOverride:
 
     @property
     def then(self) -> str:
-        """The same of a time that is over."""
+        """Past-tense form of `str(self)`."""
         return f"{self.key} was still {_shown(self.value)}; before the run it was {_shown(self.before)}"
 
     @property
     def is_open(self) -> bool:
-        """Whether another value than the old one is or may be there."""
+        """True if another value than the original is or may be set."""
         return self.value != self.before or bool(self.unconfirmed)
 
     @property
     def possible_values(self) -> tuple[str, ...]:
-        """Every value of ours that may be there."""
+        """Every value of ours that may be set."""
         return (
             self.unconfirmed
             if self.value is None or self.value in self.unconfirmed
@@ -111,18 +111,18 @@ class ConfigOverride:
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list of throttled replicas, of which only our entries are ours."""
+        """True for a list of throttled replicas, in which only our entries are ours."""
         return self.key.name in TOPIC_THROTTLES
 
     @property
     def our_items(self) -> frozenset[str]:
-        """Of a list: every entry of ours that may be there."""
+        """Entries of ours that may be in the list."""
         return frozenset().union(*map(items, self.possible_values)) - items(self.before)
 
     def is_in_force(self, value: str | None) -> bool:
-        """Whether a setting with this value does what we set it for: of a list, whether all our entries are there.
+        """True if a setting with this value has our effect; for a list, if all our entries are in it.
 
-        Where nobody knows whether our last value was written, this may be an earlier one of ours, too.
+        If it is unknown whether our last value was written, this may be an earlier one of ours, too.
         """
         ours = (self.value, *self.unconfirmed)
         if not self.is_list:
@@ -130,32 +130,32 @@ class ConfigOverride:
         return any(items(one) - items(self.before) <= items(value) for one in ours)
 
     def is_ours(self, value: str | None) -> bool:
-        """Whether this value is, at least in part, one of ours that is to be restored."""
+        """True if this value is, at least in part, one of ours to restore."""
         if not self.is_list:
             return value in self.possible_values
         return EVERY_REPLICA not in items(value) - items(self.before) - self.our_items
 
     def is_restored(self, value: str | None) -> bool:
-        """Whether nothing of ours is in this value any more, and a list that was not there is gone."""
+        """True if nothing of ours is in this value, and a list that did not exist before is deleted."""
         return self.is_without_ours(value) and not (self.is_list and value == "" and self.before is None)
 
     def is_without_ours(self, value: str | None) -> bool:
-        """Whether nothing of ours is in this value. What others added to a list is none of our business."""
+        """True if nothing of ours is in this value. List entries of others do not count."""
         if not self.is_list:
             return value == self.before
         is_covered = EVERY_REPLICA in items(value) - items(self.before)
         return not (is_covered or self.our_items & items(value))
 
     def confirmed(self) -> ConfigOverride:
-        """The same once our value is known to be written."""
+        """Return a copy for a confirmed write of our value."""
         return replace(self, unconfirmed=())
 
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """How to restore settings: what to write, which need no write any more, and what others changed.
+    """How to restore settings: writes to make, settings already restored, and values that others changed.
 
-    `shared` are the lists in which others have entries: to delete one of those would take theirs.
+    `shared` are lists in which others have entries: deleting such a list would delete theirs.
     """
 
     changes: tuple[ConfigOverride, ...]
@@ -165,16 +165,16 @@ class Restoration:
 
 
 def flows(reassignments: Mapping[TopicPartition, Reassignment]) -> Flows:
-    """Between which brokers the data of these moves flows; only those that copy something.
+    """Brokers between which the data of these moves flows; only moves that copy something.
 
-    Other moves of the cluster are left out: what is listed for them stays listed, see `overrides`.
+    Other moves of the cluster are left out: their replicas stay listed, see `overrides`.
     """
     plan = {partition: move.target for partition, move in reassignments.items() if move.adding}
     return move_map({}, plan, {partition: reassignments[partition].original for partition in plan})
 
 
 def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
-    """The settings that a throttle of these flows changes, sorted.
+    """Settings that a throttle of these flows changes, sorted.
 
     Topics get lists of the copying replicas only. A rate goes to each live broker that sends, and to each that
     receives; one that is down copies nothing and would only make the change hang.
@@ -198,14 +198,14 @@ def brokers_of(moves: Flows) -> frozenset[int]:
 
 
 def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
-    """The rates of copies between the directories of one broker, of these brokers as far as they are live, sorted."""
+    """Rates of copies between directories of one broker, for the live ones of these brokers, sorted."""
     return tuple(
         ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in sorted({*brokers} & {*live_brokers})
     )
 
 
 def throttle_keys(topics: Iterable[str], brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
-    """Every setting of a throttle that these topics and brokers can have."""
+    """All throttle settings that these topics and brokers can have."""
     return (
         *(ConfigKey(ConfigResource.topic(topic), name) for topic in topics for name in TOPIC_THROTTLES),
         *(ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES),
@@ -213,13 +213,13 @@ def throttle_keys(topics: Iterable[str], brokers: Iterable[int]) -> tuple[Config
 
 
 def wanted_rates(before: Mapping[ConfigKey, str | None], rates: ThrottleRates) -> dict[ConfigKey, str | None]:
-    """What each rate among these settings shall be; where there is no limit, what it was before."""
+    """Wanted values of the rates among these settings; the value before the run if there is no limit."""
     wanted = {key: rates.of(key.broker) for key in before if key.name not in TOPIC_THROTTLES}
     return {key: before[key] if rate is None else str(rate) for key, rate in wanted.items()}
 
 
 def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str | None]:
-    """What each list among these settings shall be while these flows are under way.
+    """Wanted values of the lists among these settings while these flows are in progress.
 
     Replicas that were listed before stay listed, also by the wildcard.
     """
@@ -234,7 +234,7 @@ def changes(
     pending_restores: Mapping[ConfigKey, ConfigOverride],
     unset: Collection[ConfigResource] = (),
 ) -> tuple[ConfigOverride, ...]:
-    """The overrides that set what is wanted; what is so already is left alone, but for the `unset`."""
+    """Overrides that set the wanted values; settings already right are left alone, except the `unset`."""
     return tuple(
         ConfigOverride(
             key, before[key], value, pending_restores[key].possible_values if key in pending_restores else ()
@@ -246,7 +246,7 @@ def changes(
 
 
 def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
-    """What each override needs, given the present values. One whose value is unknown stays as it is."""
+    """What each override needs, given the present values. Overrides whose value is unknown stay as they are."""
     values = {present.key: present for present in now}
     changes, restored, foreign, shared = [], [], [], []
     for override in pending_restores:
@@ -265,18 +265,18 @@ def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[Config
 
 
 def differing(overrides: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> tuple[ConfigValue, ...]:
-    """The present values that do not do what these overrides were made for."""
+    """Present values that do not have the effect of these overrides."""
     known = {override.key: override for override in overrides}
     return tuple(present for present in now if not known[present.key].is_in_force(present.value))
 
 
 def changes_to_ours(overrides: Iterable[ConfigOverride]) -> Changes:
-    """The calls that put the throttle in force: rates are set, entries appended to lists."""
+    """Calls that put the throttle in force: rates are set, entries appended to lists."""
     return _grouped((override.key, _to_ours(override)) for override in overrides)
 
 
 def entries_to_drop(overrides: Iterable[ConfigOverride]) -> Changes:
-    """The calls that take entries out of lists that were ours and are no more.
+    """Calls that remove list entries that we added and no longer need.
 
     Kafka takes one change of a key at once, so these are sent after those of `changes_to_ours`.
     """
@@ -285,16 +285,16 @@ def entries_to_drop(overrides: Iterable[ConfigOverride]) -> Changes:
 
 
 def changes_to_before(overrides: Iterable[ConfigOverride], shared: Collection[ConfigKey] = ()) -> Changes:
-    """The calls that restore what was there: the old value, or none; `shared` lists have entries of others."""
+    """Calls that restore the old values, or none; `shared` lists have entries of others."""
     return _grouped((override.key, _to_before(override, override.key in shared)) for override in overrides)
 
 
 def command_to_restore(override: ConfigOverride, present: str | None) -> tuple[str, ...]:
-    """How an operator restores this setting by hand: words of Kafka's own tool, but for the address."""
+    """Words of Kafka's own tool that restore this setting by hand, without the address."""
     kind = "brokers" if override.key.broker is not None else "topics"
     rest = override.before
     if override.is_list:
-        # Kafka's tool has no way to subtract; a wildcard that the run did not find is not kept either.
+        # Kafka's tool cannot subtract; a wildcard that was not there before the run is not kept either.
         kept = (items(present) - override.our_items - {EVERY_REPLICA}) | items(override.before)
         rest = ",".join(sorted(kept)) or override.before
     # The tool takes a value with commas in brackets.
@@ -341,7 +341,7 @@ def _lists_by_key(moves: Flows) -> dict[ConfigKey, str]:
 
 
 def _with_listed(present: str | None, pairs: str) -> str:
-    """The list that is there with our pairs in it; itself if they all are already."""
+    """The present list with our pairs added; unchanged if they are all in it already."""
     if present is None:
         return pairs
     already, wanted = items(present), items(pairs)
@@ -356,9 +356,9 @@ def _shown(value: str | None) -> str:
 
 
 class FoundThrottles(StrEnum):
-    """What to do about throttles that are set when a run begins: no run of this state directory has to restore them."""
+    """Treatment of throttles that are set when a run begins and that no run of this state directory has to restore."""
 
-    REFUSE = "refuse"  # start nothing: they may belong to somebody whose moves go on
-    REMOVE = "remove"  # they were left behind: they are gone when the run has ended
-    RESTORE = "restore"  # they are meant to be there: they have their values again when the run has ended
+    REFUSE = "refuse"  # start nothing: they may belong to others whose moves go on
+    REMOVE = "remove"  # they were left behind: they are removed when the run has ended
+    RESTORE = "restore"  # they are intended: they have their values again when the run has ended
     ALONGSIDE = "alongside"  # they belong to moves of others, which go on under the rates of this run

@@ -1,4 +1,4 @@
-"""Choose the rates of a throttle: given ones, ones that follow the traffic, and the least that is enough.
+"""Choose the rates of a throttle: given ones, ones that follow the traffic, and the lowest that is enough.
 
 All rates are bytes per second of one broker in one direction: one rate for all brokers, others for some
 (`ThrottleRates`), or what a broker can carry less what it carries already (`AdaptiveThrottle`). `demand` is what
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kreassign.model import NO_LEADER, Partition, TopicPartition
 
-# Demand: what producers' writes take of a throttle while partitions are copied, and the least rate that is enough.
+# Demand: what producers' writes take of a throttle while partitions are copied, and the lowest rate that is enough.
 #
 # A broker has one budget per direction. Of a partition whose leader is listed, all that followers fetch is counted at
 # the leader: what new copies fetch, and also what followers in sync fetch, which is not slowed (KIP-73;
@@ -28,12 +28,12 @@ from kreassign.model import NO_LEADER, Partition, TopicPartition
 # copies.
 
 HEADROOM = 1.25
-"""Rates are at least so many times the demand, for else copies do not end in a reasonable time."""
+"""Lowest rate as a multiple of the demand; below, copies do not end in a reasonable time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedPartition:
-    """A partition that is copied: bytes per second written to it, its leader, followers in sync, where copies go."""
+    """A partition being copied: bytes per second written to it, its leader, followers in sync, and destinations."""
 
     write_bytes_per_s: float
     leader: int
@@ -42,32 +42,32 @@ class CopiedPartition:
 
     @property
     def streams(self) -> int:
-        """To how many brokers its leader sends everything that is written, from its budget."""
+        """Number of brokers to which its leader sends all writes, from its budget."""
         return self.followers_in_sync + len(self.destinations)
 
     @property
     def sent_bytes_per_s(self) -> float:
-        """What it takes of the budget of its leader; nothing where it is not copied, for then it is not listed."""
+        """Demand on the budget of its leader; 0 if it is not copied, because then it is not listed."""
         return self.write_bytes_per_s * self.streams if self.destinations else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Bytes per second that brokers have to send, and to receive, lest copies fall behind; by broker."""
+    """Bytes per second that brokers must send, and receive, to keep copies from falling behind; by broker."""
 
     sent: dict[int, float]
     received: dict[int, float]
 
     @property
     def most_bytes_per_s(self) -> float:
-        """What the broker with most of it has to send, or to receive."""
+        """Demand of the broker that has most to send, or to receive."""
         return max((*self.sent.values(), *self.received.values()), default=0.0)
 
 
 def demand(
     partitions: Iterable[CopiedPartition], *, most_from_one: int | None = None, most_to_one: int | None = None
 ) -> Demand:
-    """What these partitions take together, when all are copied at the same time.
+    """Demand of these partitions together, when all are copied at the same time.
 
     Or at most so many from one leader, and to one destination: then those that take most of its budget.
     """
@@ -85,25 +85,25 @@ def _most(shares: dict[int, list[float]], count: int | None) -> dict[int, float]
 
 
 def least_rate(demand_bytes_per_s: float) -> int:
-    """The least rate that works for such a demand, in bytes per second."""
+    """Lowest rate that works for such a demand, in bytes per second."""
     return math.ceil(HEADROOM * demand_bytes_per_s)
 
 
-# The adaptive throttle: what a broker can carry, less what it carries already.
+# The adaptive throttle: the capacity of a broker less its traffic.
 #
 # Never below the write rate of the partitions that are copied, or their copies would never end; and a floor where the
 # traffic is unknown.
 
 FLOOR_PART = 0.1
-"""Of the capacity of a broker, so much is its floor unless another is given."""
+"""Default floor of a broker, as a share of its capacity."""
 
 WORTH_A_CHANGE = 0.1
-"""A rate that is off by no more than this part stays: each change is a request to the broker."""
+"""A rate that is off by at most this share stays: each change is a request to the broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerCapacity:
-    """What one broker can send, and receive, in all, in bytes per second."""
+    """Total rate that one broker can send, and receive, in bytes per second."""
 
     broker: int
     bytes_per_s: int
@@ -111,7 +111,7 @@ class BrokerCapacity:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveThrottle:
-    """What each broker can send, and receive, in total.
+    """Total rate that each broker can send, and receive.
 
     `per_broker` names brokers with another capacity; `floor_bytes_per_s` is the lowest rate for copies.
     """
@@ -121,18 +121,18 @@ class AdaptiveThrottle:
     floor_bytes_per_s: int | None = None
 
     def capacity_of(self, broker: int) -> int:
-        """What this broker can send and receive."""
+        """Capacity of this broker in each direction."""
         known = (one.bytes_per_s for one in self.per_broker if one.broker == broker)
         return next(known, self.capacity_bytes_per_s)
 
     def floor_of(self, broker: int) -> int:
-        """What it may use for copies in any case."""
+        """Lowest rate for copies on this broker."""
         return self.floor_bytes_per_s or max(1, int(FLOOR_PART * self.capacity_of(broker)))
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerTraffic:
-    """What a broker sends to followers in sync, and receives from producers and leaders, without copies of moves."""
+    """Rates that a broker sends to followers in sync, and receives from producers and leaders, without moves."""
 
     broker: int
     sent_bytes_per_s: float
@@ -141,7 +141,7 @@ class BrokerTraffic:
 
 @dataclass(frozen=True, slots=True)
 class PartitionWrites:
-    """What producers write to a partition."""
+    """Write rate of producers to a partition."""
 
     topic_partition: TopicPartition
     bytes_per_s: float
@@ -150,9 +150,9 @@ class PartitionWrites:
 def adaptive_rate(
     adaptive: AdaptiveThrottle, broker: int, traffic: float | None, needed: float, present: int | None
 ) -> int:
-    """The rate of a broker in one direction, given its `traffic` (None: not measured), all in bytes per second.
+    """Rate of a broker in one direction, given its `traffic` (None: not measured), all in bytes per second.
 
-    `needed` is what is written to the partitions that are copied there, `present` the rate that it has.
+    `needed` is what is written to the partitions that are copied there, `present` its present rate.
     """
     least = max(adaptive.floor_of(broker), least_rate(needed))
     wanted = least if traffic is None else max(least, int(adaptive.capacity_of(broker) - traffic))
@@ -164,9 +164,9 @@ def adaptive_rate(
 def traffic_of(
     partitions: Iterable[Partition], writes: Mapping[TopicPartition, float], brokers: Iterable[int]
 ) -> tuple[BrokerTraffic, ...]:
-    """The traffic of these brokers, but for those that have to do with a partition whose writes are not known.
+    """Traffic of these brokers, except those with a partition whose write rate is unknown.
 
-    A replica out of sync is left out: what it fetches is throttled, or soon over.
+    A replica out of sync is left out: its fetches are throttled, or soon over.
     """
     sent, received = defaultdict[int, float](float), defaultdict[int, float](float)
     unknown: set[int] = set()
@@ -183,12 +183,12 @@ def traffic_of(
     return tuple(BrokerTraffic(broker, sent[broker], received[broker]) for broker in sorted({*brokers} - unknown))
 
 
-# The rates at which brokers of a run may send and receive for its moves.
+# Rates at which brokers of a run may send and receive for its moves.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerRate:
-    """What one broker may send, and receive, in bytes per second; None for no limit."""
+    """Rate that one broker may send, and receive, in bytes per second; None for no limit."""
 
     broker: int
     bytes_per_s: int | None
@@ -196,9 +196,9 @@ class BrokerRate:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRates:
-    """The throttle of a run: a rate for every broker, or None for no limit, but for those with a rate of their own.
+    """Throttle of a run: a rate for every broker, or None for no limit, except brokers with a rate of their own.
 
-    With `adaptive` the others get what their traffic leaves over, and nobody knows beforehand what that is.
+    With `adaptive` the others get the rate that their traffic leaves free, which is not known beforehand.
     """
 
     bytes_per_s: int | None = None
@@ -207,17 +207,17 @@ class ThrottleRates:
 
     @property
     def is_limited(self) -> bool:
-        """Whether any broker is throttled."""
+        """True if any broker is throttled."""
         return self.adaptive is not None or bool(self._known)
 
     @property
     def slowest_bytes_per_s(self) -> int | None:
-        """The lowest rate of any broker; None where nothing is limited, or nobody knows."""
+        """Lowest rate of any broker; None if nothing is limited, or the rate is unknown."""
         return None if self.adaptive is not None else min(self._known, default=None)
 
     @property
     def fastest_bytes_per_s(self) -> int | None:
-        """The highest rate of any broker; None where one has no limit."""
+        """Highest rate of any broker; None if a broker has no limit."""
         return None if self.bytes_per_s is None or len(self._known) <= len(self.per_broker) else max(self._known)
 
     @property
@@ -226,17 +226,17 @@ class ThrottleRates:
         return [rate for rate in rates if rate is not None]
 
     def of(self, broker: int | None) -> int | None:
-        """What this broker may send and receive; None for no limit."""
+        """Rate of this broker in each direction; None for no limit."""
         return next((one.bytes_per_s for one in self.per_broker if one.broker == broker), self.bytes_per_s)
 
     def has_own_rate(self, broker: int | None) -> bool:
-        """Whether this broker has a rate, or no limit, of its own."""
+        """True if this broker has a rate, or no limit, of its own."""
         return any(one.broker == broker for one in self.per_broker)
 
     def changed(
         self, bytes_per_s: int | None, brokers: Iterable[int] = (), adaptive: AdaptiveThrottle | None = None
     ) -> ThrottleRates:
-        """The same with another rate for these brokers; without any, with this one rate, or `adaptive`, for all."""
+        """Return a copy with another rate for these brokers; without brokers, with one rate, or `adaptive`, for all."""
         others = tuple(BrokerRate(broker, bytes_per_s) for broker in sorted({*brokers}))
         if not others:
             return ThrottleRates(bytes_per_s, (), adaptive)

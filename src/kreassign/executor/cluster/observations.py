@@ -187,7 +187,7 @@ def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _with_directories(move: PlannedMove, where: PlacementState, answers: Answers) -> PlacementState:
-    """Count log directories too: a move has arrived when its copies are in theirs, and is moving while any is copied."""
+    """Count log directories too: a move has arrived when its copies are in theirs, and moves while any is copied."""
     name = move.topic_partition
     if where is PlacementState.ARRIVED:
         return _ARRIVED[placement_progress(name, move.log_dirs, answers.locations, answers.silent)]

@@ -47,8 +47,8 @@ class ClusterReadings:
     """Readings of the cluster. `throttles` are throttle settings that topics or brokers have of their own.
 
     `lease` is the holder of the cluster's lease, `maintenance` the brokers in maintenance. `brokers` includes those
-    that are down, where the cluster names them. `owned` are settings of unfinished runs of this state directory, with the
-    id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
+    that are down, where the cluster names them. `owned` are settings of unfinished runs of this state directory, with
+    the id of the run, and `run_ids` are those runs. Rates were measured for `measured_s` seconds. `allowed` are the
     operations allowed to this client, as `principal`.
     """
 

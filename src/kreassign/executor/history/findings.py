@@ -202,7 +202,7 @@ _DirsByBroker = Mapping[int, Iterable[LogDir]]
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Size of a log directory, its free bytes, and the rate at which they shrink, in bytes per second (None: not measured)."""
+    """Size of a log directory, its free bytes, and how fast they shrink, in bytes per second (None: not measured)."""
 
     broker: int
     path: str
@@ -348,8 +348,8 @@ def ways_to_cancel(
 ) -> tuple[str, tuple[Words, ...]]:
     """Owner of a reassignment as the end of a sentence, and the commands here that cancel it.
 
-    A reassignment of a run, going on or paused, is cancelled through that run only. Of a run whose journal is `elsewhere`
-    only the lease is known: reassignments that no run here names may belong to it, and are cancelled there.
+    A reassignment of a run, going on or paused, is cancelled through that run only. Of a run whose journal is
+    `elsewhere` only the lease is known: reassignments that no run here names may belong to it, and are cancelled there.
     """
     if not run_id and elsewhere is not None:
         return f". It may be of {elsewhere}: if so, cancel it there with `kreassign cancel {elsewhere.run_id}`", ()
@@ -357,7 +357,7 @@ def ways_to_cancel(
 
 
 def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
-    """Command that cancels a reassignment: through its run, or Kafka's own tool with the partition in place of a file."""
+    """Command that cancels a reassignment: through its run, or Kafka's tool with the partition in place of a file."""
     if run_id:
         return ("kreassign", "cancel", run_id)
     document = {"version": 1, "partitions": [{"topic": name.topic, "partition": name.partition}]}
@@ -374,7 +374,7 @@ def cancel_command(name: TopicPartition, run_id: str = NO_RUN) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Operations that a command needs on the cluster and on every topic concerned, and on one group and topic by name."""
+    """Operations that a command needs on the cluster and every topic concerned, and on one group and topic by name."""
 
     command: str
     cluster: tuple[str, ...] = ()

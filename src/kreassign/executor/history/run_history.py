@@ -158,9 +158,9 @@ class RunHistory:
     present verdicts of the guards; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its present order, limits and hours, `outlook` what it waits for and what will not fit into its hours.
     `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
-    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started and
-    resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of
-    its cluster, "" without one.
+    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
+    and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
+    cluster, "" without one.
     """
 
     run_id: str
@@ -362,7 +362,7 @@ AS_EXPECTED = Present()
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and what is left alone and why."""
+    """Plan that undoes a run, the replica lists that it expects, bytes to copy again, and skipped moves with reason."""
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]]

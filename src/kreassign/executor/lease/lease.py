@@ -42,15 +42,15 @@ from kreassign.model.error_codes import (
 )
 from kreassign.model.requests import Group, GroupCandidate, GroupMember, Membership
 
-# How a run stands with the lease.
+# State of a run's lease.
 
 
 class LeasePolicy(StrEnum):
-    """Whether a run needs the lease."""
+    """When a run needs the lease."""
 
-    AUTO = "auto"  # where the cluster can keep one without a side effect; never while another run holds it
+    AUTO = "auto"  # if the cluster can keep a lease without a side effect; never while another run holds it
     REQUIRE = "require"  # without it nothing is changed
-    OFF = "off"  # nobody is asked
+    OFF = "off"  # the cluster is not asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The run does not hold the lease, and changes nothing: another one has it, or nobody can tell."""
+    """The run does not hold the lease, and changes nothing: another run holds it, or that is unknown."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Forgone:
-    """The run does without a lease. `is_usual`: there is nothing to warn of."""
+    """The run goes on without a lease. `is_usual`: no reason for a warning."""
 
     reason: str
     is_usual: bool = False
@@ -78,7 +78,7 @@ class Forgone:
 LeaseStatus = Held | Taken | Forgone
 
 
-# Who holds the lease, as every member of the group can read it (DescribeGroups).
+# Holder of the lease, as every member of the group can read it (DescribeGroups).
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,12 @@ class LeaseHolder:
         return f"run {self.run_id} of {self.user}@{self.host} (since {since:%Y-%m-%d %H:%M:%S} UTC)"
 
     def encoded(self) -> bytes:
-        """As the metadata of a member."""
+        """Encode as the metadata of a member."""
         return json.dumps([self.run_id, self.user, self.host, self.since_ms]).encode()
 
 
 def holder_of(member: GroupMember) -> LeaseHolder:
-    """Who a member says that it is; what cannot be read is filled in from what the coordinator saw."""
+    """Read the holder from a member's metadata; unreadable fields come from what the coordinator saw."""
     try:
         run_id, user, host, since_ms = json.loads(member.metadata)
         return LeaseHolder(str(run_id), str(user), str(host), int(since_ms))
@@ -108,14 +108,14 @@ def holder_of(member: GroupMember) -> LeaseHolder:
         return LeaseHolder(member.instance_id or member.member_id, member.client_id, member.client_host, 0)
 
 
-# What the lease needs of a cluster. `AdminClient` fits it by its shape.
+# Group calls that the lease needs. `AdminClient` fits them by its shape.
 
 
 class GroupPort(Protocol):
-    """The calls, each with the meaning that `AdminClient` gives it."""
+    """Group calls, with the meaning that `AdminClient` gives them."""
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Partitions of topics."""
+        """Topics with their partitions."""
         ...
 
     def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
@@ -123,15 +123,15 @@ class GroupPort(Protocol):
         ...
 
     def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None) -> Membership:
-        """Become the member of a group."""
+        """Join a group."""
         ...
 
     def heartbeat(self, membership: Membership, *, timeout_ms: int | None) -> None:
-        """Stay a member."""
+        """Stay a member of the group."""
         ...
 
     def leave_group(self, group_id: str, instance_id: str, *, member_id: str, timeout_ms: int | None) -> None:
-        """Take a member out of a group."""
+        """Remove a member from a group."""
         ...
 
 
@@ -140,59 +140,59 @@ PROTOCOL_TYPE = "kreassign"
 OFFSETS_TOPIC = "__consumer_offsets"
 
 SESSION_MS = 60_000
-"""How long a holder may be silent. Longer than a pause of its machine; as long as others wait for one that is gone."""
+"""Longest silence of a holder: longer than a pause of its machine; others wait as long for a holder that is gone."""
 
 BEAT_S = 10.0
-"""How often the coordinator hears of a holder that has nothing to change."""
+"""Interval of heartbeats while the holder changes nothing."""
 
 CALL_TIMEOUT_MS = 10_000
-"""A coordinator that is down has a successor by then (broker.session.timeout.ms, 9 s)."""
+"""Timeout of a call: a coordinator that is down has a successor by then (broker.session.timeout.ms, 9 s)."""
 
 JOIN_TIMEOUT_MS = 30_000
-"""Joining an empty group takes group.initial.rebalance.delay.ms, 3 s by default."""
+"""Timeout of a join: joining an empty group takes group.initial.rebalance.delay.ms, 3 s by default."""
 
 PATIENCE_S = 60.0
-"""How long a run with the policy `auto` waits for a coordinator, before it does without."""
+"""How long a run with the policy `auto` waits for a coordinator before it goes on without a lease."""
 
 _NO_LONGER_A_MEMBER = (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS)
 
 
 class Lease(Protocol):
-    """What a runner needs: to know, before it changes anything, that it is the only one who does."""
+    """Lease as a runner needs it: confirms before each change that the run is the only writer."""
 
     @property
     def status(self) -> LeaseStatus | None:
-        """As of the last call; None if there is nothing to tell."""
+        """Status of the last call; None if there is nothing to report."""
         ...
 
     def beat(self) -> LeaseStatus | None:
-        """Stay the holder while nothing is changed; asks only now and then."""
+        """Keep the lease while nothing is changed; queries the coordinator only at intervals."""
         ...
 
     def confirm(self) -> LeaseStatus | None:
-        """Ask whether the run may change the cluster now: unless it is `Taken`."""
+        """Confirm that the run may change the cluster now; it must not if the result is `Taken`."""
         ...
 
     def retake(self) -> LeaseStatus | None:
-        """Try to become the holder again."""
+        """Try to get the lease again."""
         ...
 
 
 class NoLease:
-    """Nobody is asked (policy `off`; rehearsals)."""
+    """Lease that is never queried (policy `off`; rehearsals)."""
 
     status: LeaseStatus | None = None
 
     def beat(self) -> LeaseStatus | None:
-        """Nothing."""
+        """Do nothing."""
         return self.status
 
     def confirm(self) -> LeaseStatus | None:
-        """Nothing."""
+        """Do nothing."""
         return self.status
 
     def retake(self) -> LeaseStatus | None:
-        """Nothing."""
+        """Do nothing."""
         return self.status
 
 
@@ -201,7 +201,7 @@ NO_LEASE = NoLease()
 
 @dataclass(slots=True)
 class ClusterLease:
-    """The lease of one cluster for one run. `take` comes first; at the end `release`."""
+    """Lease of one cluster for one run. Call `take` first, and `release` at the end."""
 
     port: GroupPort
     clock: Clock
@@ -213,7 +213,7 @@ class ClusterLease:
     _silent_since_s: float | None = None
 
     def take(self) -> LeaseStatus:
-        """Become the holder, also in the place of a former process of the same run.
+        """Take the lease, also in place of a former process of the same run.
 
         Raises ClusterError when the cluster does not answer.
         """
@@ -227,7 +227,7 @@ class ClusterLease:
         return self.status
 
     def retake(self) -> LeaseStatus:
-        """Become the holder if nobody is, not even another process of the same run."""
+        """Take the lease if it is free, and not held by another process of the same run."""
         if self.membership is not None and isinstance(found := self.confirm(), Held):
             return found
         try:
@@ -238,13 +238,13 @@ class ClusterLease:
         return self.status
 
     def beat(self) -> LeaseStatus | None:
-        """Stay the holder; the coordinator is told every `BEAT_S`."""
+        """Keep the lease; sends a heartbeat every `BEAT_S`."""
         if self.clock.monotonic_s() - self._heard_s < BEAT_S:
             return self.status
         return self.confirm()
 
     def confirm(self) -> LeaseStatus | None:
-        """Whether the run is the holder now."""
+        """Ask the coordinator whether the run still holds the lease."""
         if self.membership is None:
             return self.status
         asked_s = self.clock.monotonic_s()
@@ -255,7 +255,7 @@ class ClusterLease:
                 self.membership = None
                 self.status = Taken(f"the lease of the cluster was lost: {error}")
             elif self.clock.monotonic_s() - self._heard_s >= SESSION_MS / 1000:
-                # Nobody can tell whether somebody else has joined meanwhile.
+                # Another run may have joined meanwhile.
                 self.status = Taken(f"the coordinator of the lease does not answer: {error}")
         else:
             self._heard_s, self._silent_since_s = asked_s, None
@@ -263,7 +263,7 @@ class ClusterLease:
         return self.status
 
     def release(self) -> None:
-        """Let others have it at once. A coordinator that does not answer lets the session run out."""
+        """Release the lease at once. If the coordinator does not answer, the session runs out."""
         if self.membership is None:
             return
         member, self.membership = self.membership, None
@@ -287,9 +287,9 @@ class ClusterLease:
         return Held(self.membership.generation)
 
     def _not_joined(self, error: ClusterError) -> LeaseStatus:
-        """What follows from a failure to join. One that says nothing about the lease is raised again.
+        """Convert a failed join to a status. Errors unrelated to the lease are raised again.
 
-        Where `group.max.size` is 1, there being no room is found before there being no protocol in common.
+        Where `group.max.size` is 1, Kafka reports the full group before the missing common protocol.
         """
         if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
             return self._held_by_another(error)
@@ -300,9 +300,9 @@ class ClusterLease:
         raise error
 
     def _freed_own_place(self) -> bool:
-        """Whether the member in the way was a former process of this run, which is no member any more.
+        """Remove a former process of this run from the group; True if it was the member in the way.
 
-        A run takes its own place over by itself (KIP-345), but not in a group that has room for one member only.
+        A run takes over its own place without this (KIP-345), but not in a group that has room for one member only.
         """
         try:
             members = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS).members
@@ -322,7 +322,7 @@ class ClusterLease:
             )
 
     def _missing_topic(self) -> Forgone | None:
-        """Why looking for a coordinator would have the cluster create a topic; None if it would not."""
+        """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not."""
         error = self.port.describe_topics([OFFSETS_TOPIC]).failed.get(OFFSETS_TOPIC)
         if error is None:
             return None
@@ -346,7 +346,7 @@ class ClusterLease:
 
 
 def present_holder(port: GroupPort) -> LeaseHolder | None:
-    """Who holds the lease now, without a side effect; None if nobody does. Raises ClusterError."""
+    """Current holder of the lease, read without a side effect; None if it is free. Raises ClusterError."""
     if OFFSETS_TOPIC not in port.describe_topics([OFFSETS_TOPIC]).ok:
         return None
     group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)

@@ -1,4 +1,4 @@
-"""Pacing: which of the moves that wait start now, and what the others wait for."""
+"""Pacing: which of the waiting moves start now, and what the others wait for."""
 
 from kreassign.executor.scheduling.limits import (
     RESERVE,

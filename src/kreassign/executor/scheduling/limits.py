@@ -17,13 +17,13 @@ from types import MappingProxyType
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
-# A move as pacing sees it. Values.
+# A move as pacing sees it.
 
 LogDirKey = tuple[int, str]
 """A log directory: broker and absolute path."""
 
 Endpoint = tuple[str, int | LogDirKey]
-"""What a copy loads, as `Candidate.ends` names it: a source, a destination or a log directory, and which one."""
+"""End that a copy loads, as `Candidate.ends` names it: source, destination or log directory, and its id."""
 
 Endpoints = tuple[Endpoint, ...]
 
@@ -33,11 +33,10 @@ class Candidate:
     """A move that waits or is in flight.
 
     Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
-    none. `log_dirs` are the directories that the copies go to, where they are known; on a broker that is no
-    destination, a copy goes there from another directory. A partition is written at
-    `write_bytes_per_s`, which every copy has to take in as well. Urgent is what repairs: the partition has too few
-    replicas in sync, or a disk of it is failing. `left_bytes` is what all copies of a move in flight have still to
-    copy, together; None where that is not known.
+    none. `log_dirs` are the directories that the copies go to, where known; on a broker that is no destination, a copy
+    goes there from another directory. Producers write `write_bytes_per_s` to the partition, which every copy has to
+    take in as well. Urgent moves repair: the partition has too few replicas in sync, or a disk of it is failing.
+    `left_bytes` is what all copies of a move in flight have still to copy, together; None if unknown.
     """
 
     topic_partition: TopicPartition
@@ -51,12 +50,12 @@ class Candidate:
 
     @property
     def total_bytes(self) -> int:
-        """What all its copies take together."""
+        """Size of all its copies together."""
         return self.size_bytes * len(self.destinations)
 
     @property
     def ends(self) -> tuple[tuple[str, int | LogDirKey, int, int], ...]:
-        """Every kind of end that the move loads: its kind, which one, how many copies, and their bytes."""
+        """Ends that the move loads: kind, id, number of copies, and their bytes."""
         into = tuple(("destination", broker, 1, self.size_bytes) for broker in self.destinations)
         dirs = tuple(("log_dir", place, 1, self.size_bytes) for place in self.log_dirs)
         out = (("source", self.source, len(self.destinations), self.total_bytes),) if self.destinations else ()
@@ -64,7 +63,7 @@ class Candidate:
 
     @property
     def endpoints(self) -> Endpoints:
-        """The same without the figures."""
+        """Kinds and ids of `ends`."""
         return tuple((kind, which) for kind, which, _, _ in self.ends)
 
     @property
@@ -74,7 +73,7 @@ class Candidate:
 
 
 def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
-    """Of the brokers all of whose copies go into directories that are named: those directories."""
+    """Named directories of those brokers whose copies all go into named directories."""
     named: dict[int, set[str]] = {}
     anywhere: set[int] = set()
     for ends in moves:
@@ -87,7 +86,7 @@ def named_log_dirs(moves: Iterable[Endpoints]) -> dict[int, frozenset[str]]:
 
 
 class EndpointKind(StrEnum):
-    """Where what is in flight can be limited; the names are those of the fields of `Caps`."""
+    """Kind of end where moves in flight can be limited; the names are those of the fields of `Caps`."""
 
     SOURCE = "source"
     DESTINATION = "destination"
@@ -95,15 +94,15 @@ class EndpointKind(StrEnum):
     CLUSTER = "cluster"
 
 
-# What may be in flight at a time: the limits set by the operator, and what keeps a broker busy.
+# Limits of what is in flight: those set by the operator, and what keeps a broker busy.
 #
-# `InFlight` counts against the limits. `Saturation` keeps what is in flight down to what keeps every broker busy: then
+# `InFlight` counts against the limits. `Saturation` keeps in flight what keeps every broker busy, no more: then
 # all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
 # the whole ends no later. Pure but for their own counts.
 
 
 class Measure(StrEnum):
-    """What is limited there; the names are those of the fields of `Cap`."""
+    """Measure that is limited; the names are those of the fields of `Cap`."""
 
     MOVES = "moves"
     BYTES = "size_bytes"
@@ -111,7 +110,7 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit of what is in flight; None is no limit."""
+    """One limit of moves in flight; None is no limit."""
 
     end: EndpointKind
     measure: Measure
@@ -120,13 +119,13 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """At most so many moves and so many bytes in flight at one end; None is no limit."""
+    """Most moves and most bytes in flight at one end; None is no limit."""
 
     moves: int | None = None
     size_bytes: int | None = None
 
     def refuses(self, moves: int, size_bytes: int) -> str | None:
-        """Which limit these would break, in words, or None."""
+        """Describe the limit that these would exceed; None if they fit."""
         if self.moves is not None and moves > self.moves:
             return f"{self.moves} moves"
         if self.size_bytes is not None and size_bytes > self.size_bytes:
@@ -136,7 +135,7 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits of what is in flight: per source broker, destination broker, log directory, and in the whole cluster.
+    """Limits of moves in flight: per source broker, destination broker, log directory, and in the whole cluster.
 
     A move with several copies counts as one in the cluster and at each destination, and as one per copy at its source.
     """
@@ -147,11 +146,11 @@ class Caps:
     cluster: Cap = Cap()
 
     def of(self, kind: str) -> Cap:
-        """The limit of a kind of end, as `Candidate.ends` names it."""
+        """Limit of a kind of end, as `Candidate.ends` names it."""
         return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
 
     def limited(self, limits: Iterable[Limit]) -> Caps:
-        """The same with these limits in place of those that it had there."""
+        """Return a copy with these limits replaced."""
         caps = self
         for limit in limits:
             cap: Cap = getattr(caps, limit.end)
@@ -174,7 +173,7 @@ class InFlight:
 
     @classmethod
     def of(cls, caps: Caps, moves: Iterable[Candidate]) -> InFlight:
-        """What these moves take."""
+        """Count these moves."""
         counts = cls(caps)
         for move in moves:
             counts.add(move)
@@ -190,22 +189,22 @@ class InFlight:
 
     @property
     def is_cluster_full(self) -> bool:
-        """Whether the cluster takes no copy more, however small."""
+        """True at a limit of the cluster: not even the smallest copy may start."""
         return _is_full(self.caps.cluster, self._cluster_moves, self._cluster_bytes)
 
     def is_full(self, end: Endpoint) -> bool:
-        """Whether an end takes no copy more, however small."""
+        """True at a limit of this end: not even the smallest copy may start."""
         return _is_full(self.caps.of(end[0]), self._moves[end], self._bytes[end])
 
     def is_closed_to(self, move: Candidate) -> bool:
-        """Whether no move between these ends, however small, can start any more."""
+        """True if no move between these ends, however small, can start now."""
         ends = move.ends
         return bool(ends) and (self.is_cluster_full or any(self.is_full((kind, which)) for kind, which, _, _ in ends))
 
     def refuses(self, move: Candidate) -> str | None:
-        """Which limit the move would break now, as a sentence, or None.
+        """Describe the limit that the move would exceed; None if it fits.
 
-        Where nothing is in flight at an end, one move may start there even if it alone exceeds the limit: else it
+        If nothing is in flight at an end, one move may start there even if it alone exceeds the limit; otherwise it
         would wait for ever.
         """
         if self.caps == _NONE or not move.ends:
@@ -233,7 +232,7 @@ def _words(kind: str, which: int | LogDirKey) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SaturationThreshold:
-    """What keeps a broker busy: so many copies to send, or to receive, and so many bytes left of them."""
+    """Load that keeps a broker busy: copies to send, or to receive, and bytes left of them."""
 
     copies: int
     left_bytes: int
@@ -241,7 +240,7 @@ class SaturationThreshold:
 
 @dataclass(slots=True)
 class Saturation:
-    """What is in flight at each end of the brokers; grows with each move that starts."""
+    """Load in flight at each end of the brokers; grows with each move that starts."""
 
     enough: SaturationThreshold
     _copies: Counter[Endpoint] = field(default_factory=Counter)
@@ -250,7 +249,7 @@ class Saturation:
 
     @classmethod
     def of(cls, enough: SaturationThreshold, moves: Iterable[Candidate]) -> Saturation:
-        """What these moves take."""
+        """Count these moves."""
         busy = cls(enough)
         for move in moves:
             busy.promise(move)
@@ -258,7 +257,7 @@ class Saturation:
 
     @property
     def depends_on_size(self) -> bool:
-        """No: a broker that has enough takes nothing on, however small."""
+        """False: a broker that has enough takes no further copy, however small."""
         return False
 
     def promise(self, move: Candidate) -> None:
@@ -273,7 +272,7 @@ class Saturation:
                 self._others.setdefault(end, Counter())[other] += 1
 
     def refuses(self, move: Candidate) -> str | None:
-        """Which broker of the move has enough to do, as a sentence, or None. What is urgent waits for nobody."""
+        """Describe the broker of the move that has enough to do, or None. Urgent moves never wait for this."""
         if move.is_urgent or not move.destinations:
             return None
         if self.is_busy(("source", move.source)):
@@ -282,7 +281,7 @@ class Saturation:
         return None if busy is None else f"broker {busy} has enough to receive"
 
     def is_busy(self, end: Endpoint) -> bool:
-        """Whether a broker has enough to send, or to receive: so that, at fair shares, all it can do is used.
+        """True if a broker has enough to send, or to receive, to be fully used at fair shares.
 
         A copy gets at least its share of its other end. Where the shares add up to less than one, the broker takes on
         more copies, up to twice as many.
@@ -294,23 +293,23 @@ class Saturation:
         return shares >= 1 or copies >= 2 * self.enough.copies
 
 
-# Whether there is free space for one more copy, per broker and per log directory. Pure but for its own counts.
+# Free space for one more copy, per broker and per log directory. Pure except for its own counts.
 #
-# Usable bytes are what a broker reports as free: what old copies occupy is not free until they are deleted, so it
-# is never counted on. What copies in flight still have to bring is taken off beforehand, in the directory where they
+# Usable bytes are what a broker reports as free: the space of old copies is not free until they are deleted, so it
+# is never relied on. Bytes that copies in flight still bring are subtracted beforehand, in the directory where they
 # are. Where the plan names no directory, Kafka takes that with the fewest replicas (`LogManager.nextLogDirs`); among
-# equals, or where nobody could count them, the one with the least space has to do.
+# equals, or if their counts are unknown, the one with the least space is assumed.
 
 RESERVE = 0.05
-"""Part of every log directory that stays free by default."""
+"""Share of every log directory that stays free by default."""
 
 
 @dataclass(slots=True)
 class DiskBudget:
     """Bytes that may still be promised at each destination; shrinks with each move that starts.
 
-    An end that is not known refuses nothing. `rate_bytes_per_s` is how fast copies come in, None where nobody limits
-    it: meanwhile a partition goes on being written. `replica_counts` are of log directories, `places` the directories
+    An unknown end refuses nothing. `rate_bytes_per_s` is the rate of incoming copies, None for no limit: the
+    partition is still written meanwhile. `replica_counts` are of log directories, `places` the directories
     of copies that have arrived in one.
     """
 
@@ -329,23 +328,23 @@ class DiskBudget:
         replica_counts: Mapping[LogDirKey, int | None] = MappingProxyType({}),
         places: Mapping[TopicPartitionReplica, str] = MappingProxyType({}),
     ) -> DiskBudget:
-        """What is left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
+        """Space left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
         budget = cls(dict(usable_bytes), rate_bytes_per_s, dict(replica_counts), places)
         for move in in_flight:
             budget.promise(move)
         return budget
 
     def copy(self) -> DiskBudget:
-        """The same, to be used up by itself."""
+        """Independent copy of the budget."""
         return DiskBudget(dict(self.free), self.rate_bytes_per_s, dict(self.replica_counts), self.places)
 
     @property
     def depends_on_size(self) -> bool:
-        """Yes: a smaller copy may still fit."""
+        """True: a smaller copy may still fit."""
         return True
 
     def promise(self, move: Candidate) -> None:
-        """Take off what the copies of a move will need."""
+        """Subtract what the copies of a move will need."""
         for end in self._ends(move):
             if end in self.free:
                 self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
@@ -358,7 +357,7 @@ class DiskBudget:
         return next((end for end in self._ends(move) if needed > self.free.get(end, needed)), None)
 
     def refuses(self, move: Candidate) -> str | None:
-        """Which end lacks free space for the move, as a sentence, or None."""
+        """Describe the end that lacks free space for the move, or None."""
         end = self.refusing(move)
         if end is None:
             return None
@@ -375,7 +374,7 @@ class DiskBudget:
             yield ("log_dir", place)
 
     def _chosen(self, broker: int, name: TopicPartition) -> Endpoint:
-        """The log directory in which a copy is, or in which Kafka will put it; the broker if none of it is known."""
+        """Log directory of a copy, or the one that Kafka will choose; the broker if none is known."""
         if path := self.places.get(TopicPartitionReplica(broker, *name)):
             return ("log_dir", (broker, path))
         known = [place for place in self.replica_counts if place[0] == broker]
@@ -388,7 +387,7 @@ class DiskBudget:
 
 
 def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
-    """What one copy has become when it has caught up: s + w·s/(r-w); infinite where it never does."""
+    """Size of one copy when it has caught up: s + w·s/(r-w); infinite where it never does."""
     if rate_bytes_per_s is None or move.size_bytes == 0:
         return float(move.size_bytes)
     gain = rate_bytes_per_s - move.write_bytes_per_s
@@ -396,14 +395,14 @@ def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
 
 
 def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
-    """Brokers of which each waits for the next and the last for the first, from the lowest on; empty if there are none.
+    """A cycle of full brokers waiting for each other's disk space, from the lowest id on; empty if there is none.
 
-    `waits` says for each full broker where the replicas that shall leave it are to go.
+    `waits` has the destinations of the replicas that leave each full broker.
     """
     try:
         TopologicalSorter({broker: sorted(set(to) & waits.keys()) for broker, to in sorted(waits.items())}).prepare()
     except CycleError as error:
-        found = error.args[1][:0:-1]  # the first is named once more at the end, and each waits for the one before
+        found = error.args[1][:0:-1]  # the first is repeated at the end, and each waits for the one before
         lowest = found.index(min(found))
         return (*found[lowest:], *found[:lowest])
     return ()

@@ -1,9 +1,9 @@
-"""Queue the waiting moves in their order, and choose which of them start now. Pure but for the queue itself.
+"""Queue the waiting moves in order, and choose which of them start now. Pure except for the queue itself.
 
 A run of a hundred thousand moves decides again at each observation, and mostly a handful can start. So waiting moves
-are kept in route queues: the moves between the same ends, whose order does not depend on what else waits. Once one of
-its ends takes nothing more, a whole route queue is skipped. A decision therefore costs what may start and the number
-of route queues, not all that waits.
+are kept in route queues: the moves between the same ends, whose order does not depend on what else waits. When one of
+its ends is full, a whole route queue is skipped. A decision therefore costs what may start and the number
+of route queues, not all waiting moves.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from kreassign.model.plan import partition_order
 
 
 class Order(StrEnum):
-    """Which of the waiting moves goes first. Urgent ones precede all others in every order."""
+    """Order of the waiting moves. Urgent ones precede all others in every order."""
 
     MAKESPAN = "makespan"  # the longest on the broker with the most left to do
-    RELIEF = "relief"  # whatever leaves the broker with the most to send
+    RELIEF = "relief"  # moves that leave the broker with the most to send
     SMALL_FIRST = "small-first"
     LARGE_FIRST = "large-first"
     NAME = "name"  # KIP-1335: topic, then partition
 
 
 Ranked = tuple[bool, int, int, tuple[bytes, int]]
-"""The smaller, the sooner; no two moves have the same."""
+"""Sort key of a move: smaller starts sooner; unique per move."""
 
 Rank = Callable[[Candidate], Ranked]
 
@@ -45,11 +45,11 @@ def in_order(waiting: Iterable[Candidate], in_flight: Iterable[Candidate], order
 
 
 def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
-    """By what moves are ordered, given what each end has left to do; those alike follow topic and partition.
+    """Sort key of moves, given the bytes left at each end; ties are sorted by topic and partition.
 
     `makespan` is the rule of the longest processing time: the broker that has most left to send or to receive ends
-    last, so nothing of it may be put off, and its longest copy least of all. Moves between the same ends have the same
-    order whatever is left to do.
+    last, so none of its moves may be put off, and its longest copy least of all. The order of moves between the same
+    ends does not depend on what is left to do.
     """
     keys = _KEYS[order]
 
@@ -65,7 +65,7 @@ def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> 
 
 
 def add_left(left: Counter[Endpoint], moves: Iterable[Candidate]) -> Counter[Endpoint]:
-    """The same with what these moves have to copy."""
+    """Add the bytes that these moves have to copy."""
     for move in moves:
         for kind, which, _, size_bytes in move.ends:
             left[kind, which] += size_bytes
@@ -77,7 +77,7 @@ def _makespan(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
 
 
 def _relief(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
-    # What copies nothing relieves nobody. Its source is none of its ends, so it must not decide within a route queue.
+    # A move without copies relieves no broker. Its source is not among its ends, so it must not count in a route queue.
     return -left.get(("source", move.source), 0) if move.destinations else 0, -move.size_bytes
 
 
@@ -93,14 +93,14 @@ _KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, i
 
 
 def _brokers(move: Candidate) -> tuple[Endpoint, ...]:
-    """The sending end and the receiving ends of its copies."""
+    """Sending end and receiving ends of its copies."""
     if not move.destinations:
         return ()
     return (("source", move.source), *(("destination", broker) for broker in move.destinations))
 
 
 RouteQueue = Sequence[Candidate]
-"""Moves in the order in which they start, no matter what else waits; at least one."""
+"""Moves in the order in which they start, whatever else waits; at least one."""
 
 
 class PriorityMerge:
@@ -128,30 +128,30 @@ class PriorityMerge:
 
 
 _WITHIN: Mapping[Order, Rank] = MappingProxyType({order: ranking(order, {}) for order in Order})
-"""The order of moves between the same ends, which does not depend on what is left to do."""
+"""Order of moves between the same ends, which does not depend on what is left to do."""
 
 
 class _Route(NamedTuple):
-    """Every move between these ends, the first to start first."""
+    """All moves between these ends, the first to start first."""
 
     ends: Endpoints
     moves: list[Candidate]
 
 
 class _Closed(NamedTuple):
-    """Ends that take nothing on now."""
+    """Ends that take no further copy now."""
 
     counts: InFlight
     busy: Saturation | None
 
     def has(self, end: Endpoint) -> bool:
-        """Whether this end is one of them."""
+        """True if this end is full or busy."""
         return self.counts.is_full(end) or (self.busy is not None and self.busy.is_busy(end))
 
 
 @dataclass(slots=True)
 class Queue:
-    """What waits. `left` is how many bytes that is per end, `write_bytes_per_s` what is written to its copies."""
+    """Waiting moves. `left` is their bytes per end, `write_bytes_per_s` the write rate of their copies per end."""
 
     left: Counter[Endpoint] = field(default_factory=Counter)
     write_bytes_per_s: dict[Endpoint, float] = field(default_factory=dict)
@@ -163,18 +163,18 @@ class Queue:
 
     @property
     def moves(self) -> tuple[Candidate, ...]:
-        """All that waits."""
+        """All waiting moves."""
         return tuple(self._moves.values())
 
     @property
     def destinations(self) -> set[int]:
-        """Brokers that get a copy, or another place for the one they have."""
+        """Brokers that get a copy, or another directory for an existing copy."""
         ends = (end for end, routes in self._by_end.items() if routes and end[0] != "source")
         return {which[0] if isinstance(which, tuple) else which for _, which in ends}
 
     @property
     def endpoints(self) -> tuple[Endpoints, ...]:
-        """The ends of what waits, each combination once."""
+        """Ends of waiting moves, each combination once."""
         return tuple(self._routes)
 
     def __len__(self) -> int:
@@ -187,7 +187,7 @@ class Queue:
         return name in self._moves
 
     def add(self, move: Candidate) -> None:
-        """Let a move wait; one that waits already does so between these ends from now on."""
+        """Add a waiting move; one that waits already is replaced."""
         self.remove(move.topic_partition)
         self._moves[move.topic_partition] = move
         ends = move.endpoints
@@ -202,7 +202,7 @@ class Queue:
         self._weigh(move, 1)
 
     def remove(self, name: TopicPartition) -> None:
-        """Forget a move, if it waits."""
+        """Remove a move if it waits."""
         move = self._moves.pop(name, None)
         if move is None:
             return
@@ -233,11 +233,11 @@ class Queue:
 
     @property
     def _rank(self) -> Rank:
-        """Within a route queue."""
+        """Sort key within a route queue."""
         return _WITHIN[self._order]
 
     def _possible(self, routes: Mapping[Endpoints, _Route], closed: _Closed) -> Iterator[_Route]:
-        """By way of the sources or the destinations, whichever of them that are not full have fewer route queues.
+        """Search from the sources or the destinations, whichever have fewer route queues at open ends.
 
         Copies within a broker have neither, and are found by their directories.
         """
@@ -269,7 +269,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A move that does not start now, and why: a sentence for the operator."""
+    """A move that does not start now, and the reason as a sentence for the operator."""
 
     topic_partition: TopicPartition
     reason: str
@@ -277,26 +277,26 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What starts now, in this order, and what waits for what."""
+    """Moves that start now, in this order, and moves that wait, with reasons."""
 
     starting: tuple[TopicPartition, ...]
     waiting: tuple[Waiting, ...] = ()
 
 
 class Supply(Protocol):
-    """What moves use up: free space on disks, the time until a window closes."""
+    """Resource that moves use up: free space on disks, the time until a window closes."""
 
     @property
     def depends_on_size(self) -> bool:
-        """Whether it may refuse a move and take another one between the same ends."""
+        """True if it may refuse a move and still accept another one between the same ends."""
         ...
 
     def refuses(self, move: Candidate) -> str | None:
-        """What is lacking for the move, as a sentence, or None."""
+        """Describe what is lacking for the move, or None."""
         ...
 
     def promise(self, move: Candidate) -> None:
-        """Take off what the move needs."""
+        """Subtract what the move needs."""
         ...
 
 
@@ -310,8 +310,8 @@ def choose(
 ) -> Choice:
     """Go through the waiting moves in order and start each that the limits and the supplies allow.
 
-    A move that has to wait holds up no other: a later one between other brokers starts in its place. The supplies are
-    used up by what is chosen.
+    A move that has to wait blocks no other: a later one between other brokers starts in its place. The chosen moves use
+    up the supplies.
     """
     waiting, in_flight = tuple(waiting), tuple(in_flight)
     merged = PriorityMerge([(move,) for move in waiting], ranking(order, left_to_do(waiting, in_flight)))
@@ -319,7 +319,7 @@ def choose(
 
 
 def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
-    """Choose among merged route queues, given what is in flight. A move that a closed end holds up is not reported."""
+    """Choose among merged route queues, given what is in flight. Moves held back by a closed end are not reported."""
     supplies = tuple(supplies)
     starting, held = [], []
     for move in merged:

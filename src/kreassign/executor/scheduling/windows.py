@@ -28,27 +28,27 @@ from kreassign.model import TopicPartition
 from kreassign.model.text import format_amount
 
 DAYS = 8
-"""So many days ahead are considered; windows come back every day."""
+"""Number of days considered ahead; windows recur every day."""
 
 DAY_MINUTES = 24 * 60
 
 REACHED = 11 / 12
-"""Part of its throttle that a broker reaches; see docs/concepts/throttles.md."""
+"""Share of its throttle that a broker reaches; see docs/concepts/throttles.md."""
 
 Side = tuple[EndpointKind, int]
-"""A broker as a source or as a destination, or a broker that copies among its own directories."""
+"""A broker as a source, as a destination, or copying among its own directories."""
 
 
 class AtWindowEnd(StrEnum):
-    """How to treat moves that are in flight when a window closes or the deadline comes."""
+    """Treatment of moves in flight when a window closes or the deadline comes."""
 
-    FINISH = "finish"  # they go on to their end
+    FINISH = "finish"  # they finish
     CANCEL = "cancel"  # they are cancelled (KIP-455); after a window they start again in the next one
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
-    """A time of every day, in minutes after midnight; it ends on the day after if it ends before it begins."""
+    """A daily time, in minutes after midnight; it ends on the next day if it ends before it begins."""
 
     begins_minute: int
     ends_minute: int
@@ -59,7 +59,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When moves may be started and in flight. Without windows: at any time before the deadline."""
+    """Hours in which moves may be started and in flight. Without windows: any time before the deadline."""
 
     windows: tuple[Window, ...] = ()
     time_zone: str = "UTC"
@@ -68,25 +68,25 @@ class Schedule:
 
     @property
     def are_limited(self) -> bool:
-        """Whether there is any time at which nothing may be started."""
+        """True if there is any time at which no move may be started."""
         return bool(self.windows) or self.deadline_ms is not None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenInterval:
-    """A time without a break in which moves may be in flight, in ms since the epoch."""
+    """A continuous time in which moves may be in flight, in ms since the epoch."""
 
     begins_ms: float
     ends_ms: float
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Its length in seconds."""
         return (self.ends_ms - self.begins_ms) / 1000
 
 
 def open_interval(hours: Schedule, at_ms: float) -> OpenInterval | None:
-    """The opening of now, or the next one; None when there is none before the deadline."""
+    """The open interval of now, or the next one; None when there is none before the deadline."""
     deadline = inf if hours.deadline_ms is None else float(hours.deadline_ms)
     found = next(one for one in _open_intervals(hours, at_ms) if one.ends_ms > at_ms)
     return (
@@ -95,7 +95,7 @@ def open_interval(hours: Schedule, at_ms: float) -> OpenInterval | None:
 
 
 def open_intervals(hours: Schedule, at_ms: float) -> Iterator[OpenInterval]:
-    """What is left of the opening of now, then the next ones; without a deadline there is no last one."""
+    """The rest of the present open interval, then the next ones; endless without a deadline."""
     while (found := open_interval(hours, at_ms)) is not None:
         yield OpenInterval(max(found.begins_ms, at_ms), found.ends_ms)
         at_ms = found.ends_ms
@@ -104,7 +104,7 @@ def open_intervals(hours: Schedule, at_ms: float) -> Iterator[OpenInterval]:
 
 
 def longest_s(hours: Schedule, at_ms: float) -> float:
-    """Seconds of the longest opening to come, what is left of the present one included."""
+    """Seconds of the longest open interval to come, including the rest of the present one."""
     horizon_ms = at_ms + DAYS * DAY_MINUTES * 60_000
     longest = 0.0
     for one in open_intervals(hours, at_ms):
@@ -115,7 +115,7 @@ def longest_s(hours: Schedule, at_ms: float) -> float:
 
 
 def local_time(hours: Schedule, at_ms: float) -> str:
-    """A time as the clock of these hours shows it."""
+    """Format a time by the local clock of these hours."""
     return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)):%Y-%m-%d %H:%M} {hours.time_zone}"
 
 
@@ -128,7 +128,7 @@ def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
 
 @lru_cache(maxsize=64)
 def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[OpenInterval, ...]:
-    """The openings from yesterday on, merged where windows meet; one that never ends where they leave no gap."""
+    """Open intervals from yesterday on, merged where windows meet; endless if there is no gap."""
     zone = ZoneInfo(time_zone)
     days = (today + timedelta(days=number) for number in range(-1, DAYS + 1))
     spans = sorted((_instant(day, window, zone) for day in days for window in windows), key=lambda one: one.begins_ms)
@@ -154,7 +154,7 @@ def _at(day: date, minute: int, zone: ZoneInfo, *, is_second: bool) -> float:
     if minute == DAY_MINUTES:
         day, minute = day + timedelta(days=1), 0
     local = datetime.combine(day, time(*divmod(minute, 60)), tzinfo=zone)
-    # PEP 495: where the clock shows a time twice, fold says which; where it leaves it out, whether to count with the
+    # PEP 495: if the clock shows a time twice, fold selects one; if it skips a time, fold selects the
     # offset before or after. Either way one of the two is the later in UTC.
     first, second = (local.replace(fold=fold).timestamp() * 1000 for fold in (0, 1))
     return max(first, second) if is_second else min(first, second)
@@ -166,10 +166,10 @@ def _clock(minute: int) -> str:
 
 @dataclass(slots=True)
 class TimeLeft:
-    """The seconds for which moves may be in flight, and the bytes that each end is busy with; grows with each start.
+    """Seconds for which moves may be in flight, and bytes that keep each end busy; grows with each start.
 
-    `rate_bytes_per_s` is what a broker sends, or receives; None as long as nobody knows. Then one move at a time is
-    started, to see.
+    `rate_bytes_per_s` is what a broker sends, or receives; None while unknown. Then one move at a time is
+    started, to measure it.
     """
 
     seconds: float
@@ -179,7 +179,7 @@ class TimeLeft:
 
     @classmethod
     def after(cls, seconds: float, rate_bytes_per_s: float | None, in_flight: Iterable[Candidate]) -> TimeLeft:
-        """What is left of the time once `in_flight` has arrived; its sizes are what is left of it."""
+        """Time left once `in_flight` has arrived; its sizes are the remaining bytes."""
         left = cls(seconds, rate_bytes_per_s)
         for move in in_flight:
             left.promise(move)
@@ -187,7 +187,7 @@ class TimeLeft:
 
     @property
     def depends_on_size(self) -> bool:
-        """Yes: there may be time for a smaller copy."""
+        """True: there may be time for a smaller copy."""
         return True
 
     def promise(self, move: Candidate) -> None:
@@ -197,7 +197,7 @@ class TimeLeft:
             self._busy[side] = self._busy.get(side, 0.0) + size_bytes
 
     def refuses(self, move: Candidate) -> str | None:
-        """Why the move may not start now, as a sentence, or None."""
+        """Reason why the move may not start now, or None."""
         if self.seconds <= 0:
             return "moves may not be in flight now"
         if self.rate_bytes_per_s is None:
@@ -210,7 +210,7 @@ class TimeLeft:
 
 
 def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
-    """The brokers that copy, and what each of them has to send, to receive or to rearrange until it is over."""
+    """Brokers that copy, and the bytes that each has to send, to receive or to rearrange in all."""
     needed = needed_bytes(move, rate_bytes_per_s)
     into = (((EndpointKind.DESTINATION, broker), needed) for broker in move.destinations)
     local = (((EndpointKind.LOG_DIR, broker), needed) for broker in move.rearranging)
@@ -220,10 +220,10 @@ def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What fits into the hours of a run.
+    """Moves that fit into the hours of a run.
 
     At most `in_time` of `count` moves end before the deadline; `required_bytes_per_s` per broker would let all of them,
-    as far as their sums go, 0 where no rate would. `too_long` are moves for which no opening to come is long enough.
+    as far as their sums go, 0 if no rate would. `too_long` are moves for which no coming interval is long enough.
     """
 
     count: int
@@ -236,7 +236,7 @@ class Forecast:
 def forecast(
     moves: Iterable[Candidate], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
 ) -> Forecast:
-    """What fits if brokers send and receive at this rate from now on. The sizes of the moves are what is left."""
+    """Forecast what fits if brokers send and receive at this rate from now on. The sizes are the remaining bytes."""
     every = in_order(moves, (), order)
     seconds = inf if hours.deadline_ms is None else sum(one.seconds for one in open_intervals(hours, at_ms))
     longest = longest_s(hours, at_ms)
@@ -252,7 +252,7 @@ def forecast(
 
 
 def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tuple[str, ...]:
-    """What is wrong with the hours, a sentence each; none when everything fits."""
+    """Problems with the hours, a sentence each; none when everything fits."""
     rate = format_amount(rate_bytes_per_s, "B/s")
     sentences = []
     if found.too_long:
@@ -273,7 +273,7 @@ def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tup
 
 
 def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
-    """The busiest end over the time that there is; 0 where there is none."""
+    """Rate that the busiest end needs in the available time; 0 without time."""
     busy: Counter[Side] = Counter()
     for move in moves:
         for side, size_bytes in sides(move, None):
@@ -281,7 +281,7 @@ def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
     return ceil(max(busy.values(), default=0) / seconds) if seconds else 0
 
 
-# The order and the hours of moves, the limits of what is in flight, and how they change.
+# Order and hours of moves, limits of what is in flight, and changes of these.
 
 ELECTIONS_PER_STEP = 100
 """Leaders that change between two waits: their clients look for the new leader at the same time."""
@@ -289,10 +289,10 @@ ELECTIONS_PER_STEP = 100
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
+    """Order, limits and hours of a run; journaled, so that a resumed run keeps them.
 
     An eager run starts all that the limits allow; others start only what keeps brokers busy.
-    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
+    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the share of every log directory
     that stays free, from 0 to below 1. Raises InputError.
     """
 
@@ -308,7 +308,7 @@ class Pace:
         _check_reserve(self.disk_reserve)
 
     def changed(self, change: PaceChange) -> Pace:
-        """The same with what the change names."""
+        """Return a copy with this change."""
         return replace(
             self,
             order=change.order or self.order,
@@ -322,7 +322,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class PaceChange:
-    """What to change from now on; None and an empty tuple leave a field as it is."""
+    """Changes from now on; None and an empty tuple leave a field as it is."""
 
     order: Order | None = None
     limits: tuple[Limit, ...] = ()

@@ -18,16 +18,16 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import GuardBreach, Run, WindDown, candidate, left_by_destination, left_of
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
-# Free space on the disks of destinations: as the last inspection found it, less what was promised since.
+# Free space on the disks of destinations: that of the last inspection, less promises made since.
 
 STUCK = "disk space"
-"""The kind of what is told of moves for which no disk has space."""
+"""Kind of messages about moves for which no disk has space."""
 
 
 def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
-    """Count the free space again. Which of the moves about to start have some, and what the disk guard judges.
+    """Recompute free space. Returns (moves that fit, moves the disk guard checks).
 
-    That is what starts, or if nothing can, what would.
+    The guard checks the moves that start, or those that would start if none can.
     """
     if GuardName.DISK not in run.identity.reactions:
         return starting, starting
@@ -47,7 +47,7 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
 
 
 def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
-    """Say once that disks have free space for nothing, and which brokers wait for each other."""
+    """Report once that disks have space for no move, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
     if choice.starting or run.moves.in_flight:
         run.tell(STUCK, at_ms)
@@ -72,7 +72,7 @@ def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
 
 
 def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Of these moves, one after the other, those with free space. What was sent already may well be under way."""
+    """Those of these moves, in order, that have free space. Moves sent before may be in progress, so they are admitted."""
     budget = run.health.disk_budget.copy()
     for name in names:
         record = run.moves.records[name]
@@ -82,7 +82,7 @@ def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartit
 
 
 def _circle_text(run: Run) -> str:
-    """The brokers that can only be relieved by each other."""
+    """Name the brokers that can only be relieved by each other."""
     waiting = [run.moves.records[name] for name in run.health.stuck]
     ends = [end for record in waiting if (end := run.health.disk_budget.refusing(candidate(record))) is not None]
     full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
@@ -97,20 +97,20 @@ def _circle_text(run: Run) -> str:
 # Health checks during the moves: verdicts of guards, and destinations that are down.
 
 CHECK_EVERY_MS = 30_000
-"""A health check asks for all topics, so it is not made with every poll."""
+"""Interval of health checks: they query all topics, so they are not made with every poll."""
 
 FRESH_MS = 10_000
-"""Before moves are started, the last check may be this old."""
+"""Maximum age of the last check before moves are started."""
 
 REPLANNING = "planning moves again"
-"""The kind of what goes wrong with it."""
+"""Kind of messages about planning moves again."""
 
 DOWN_MS = 60_000
-"""A destination that is down for so long gets no more copies: a restart takes less."""
+"""A destination that is down for this long gets no more copies: a restart takes less."""
 
 
 def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
-    """Whether to check the health of the cluster before going on."""
+    """True if the health of the cluster must be checked before going on."""
     is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.due
     if not (is_wanted or run.control.replans):
         return False
@@ -119,7 +119,7 @@ def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
 
 
 def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[Verdict, ...]]:
-    """Which of the moves about to start have space on disks, and what the guards say."""
+    """Process an inspection: return the starting moves that have disk space, and the verdicts of the guards."""
     watch, health = run.health, event.health
     watch.checked_ms = event.at_ms
     for breach in watch.breaches:
@@ -145,17 +145,17 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
 
 
 def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
-    """Bytes still to come in, by destination, for what is in flight or wanted next."""
+    """Bytes still to come in, by destination, for moves in flight or wanted next."""
     return left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted)))
 
 
 def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
-    """Whether guards say something else than before; other figures of the same guard are no news."""
+    """True if guards differ from before; other figures of the same guard are no news."""
     return [verdict.guard for verdict in verdicts] != [verdict.guard for verdict in run.health.verdicts]
 
 
 def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
-    """Remember what the guards said, and cancel the run if one of them demands it."""
+    """Record the verdicts, and cancel the run if one of them demands it."""
     said = {verdict.guard for verdict in event.verdicts}
     open_before = [breach for breach in run.health.breaches if breach.until_ms is None]
     for breach in open_before:
@@ -175,17 +175,17 @@ def take_in_verdicts(run: Run, event: VerdictsRecorded) -> None:
 
 
 def is_held_by_guards(run: Run) -> bool:
-    """Whether nothing new may be started now."""
+    """True if no new move may be started now."""
     return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
 
 
 def away_text(brokers: Iterable[int]) -> str:
-    """Words for destinations that are given up."""
+    """Text for destinations that are given up."""
     return f"its destinations {list(brokers)} had been down for {DOWN_MS // 1000} s"
 
 
 def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
-    """Give up the moves to brokers that are down for long, unless they are planned again; the others go on."""
+    """Fail the moves to brokers that are down for long, unless they are planned again; other moves go on."""
     watch = run.health
     watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
     down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
@@ -201,13 +201,13 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
             run.moves.index.sort(record)
 
 
-# The hours of a run: moves that end in the time that is left, and the treatment of moves when it is over.
+# Hours of a run: moves that end in the remaining time, and the treatment of moves when it is over.
 #
 # Hours of the day follow the wall clock; durations follow the run's own time.
 
 
 def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
-    """Measure if there is progress, and end the run when no time is left in which a move may be in flight."""
+    """Measure rates if there is progress, and end the run when no time is left in which a move may be in flight."""
     hours = run.control.pace.hours
     if not hours.are_limited:
         run.moves.outlook = ()
@@ -223,7 +223,7 @@ def take_in_poll(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
 
 
 def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
-    """What pacing wants to know of the time; None where it does not matter. Says what will not fit."""
+    """Time left for pacing; None without limits. Updates the outlook with what will not fit."""
     if not run.control.pace.hours.are_limited:
         return None
     in_flight = [left_of(record) for record in moving]
@@ -234,7 +234,7 @@ def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | 
 
 
 def postponed(run: Run, at_ms: int) -> Names:
-    """Moves in flight after a window has closed, if they are to be cancelled then; they start again in the next one."""
+    """Moves in flight after a window has closed, if they are to be cancelled then; they restart in the next window."""
     hours = run.control.pace.hours
     if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
         return ()
@@ -245,7 +245,7 @@ def postponed(run: Run, at_ms: int) -> Names:
 
 
 def sleeps_until_window(run: Run, at_ms: int) -> bool:
-    """Whether there is nothing to see until a window opens."""
+    """True if there is nothing to observe until a window opens."""
     hours = run.control.pace.hours
     if (
         run.control.wind_down is not None
@@ -258,7 +258,7 @@ def sleeps_until_window(run: Run, at_ms: int) -> bool:
 
 
 def closed_window(run: Run, at_ms: int) -> str | None:
-    """That no window is open, and when the next one opens."""
+    """Text that no window is open, and when the next one opens; None inside a window."""
     hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
     if not hours.are_limited:
         return None
@@ -269,7 +269,7 @@ def closed_window(run: Run, at_ms: int) -> str | None:
 
 
 def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
-    """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
+    """Update the outlook: waits, and what will not fit. If no remaining move will fit, the run ends."""
     hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
     run.moves.outlook = ()
     if not waiting:
@@ -289,7 +289,7 @@ def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
 
 
 def slowest_rate(run: Run) -> float | None:
-    """What the slowest broker sends, or receives, for the moves of this run; None as long as nobody knows."""
+    """Rate per direction of the slowest broker for moves of this run; None while unknown."""
     limit = run.control.rates.slowest_bytes_per_s
     return run.moves.speed.fastest_bytes_per_s if limit is None else limit * REACHED
 

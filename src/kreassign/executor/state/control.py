@@ -73,7 +73,7 @@ def _cancel(run: Run, state: RunState, event: CancelRequested) -> Next:
 
 
 def _change_pace(run: Run, state: RunState, event: PaceRequested) -> Next:
-    """In force from the next choice on: what is in flight beyond a new limit goes on to its end."""
+    """Takes effect with the next choice: moves in flight beyond a new limit finish."""
     run.control.last_request = event.request
     run.control.pace = run.control.pace.changed(event.change)
     return Next(state)
@@ -96,7 +96,7 @@ def _change_throttle_and_set_it(run: Run, _: RunState, event: ThrottleRequested)
 
 
 def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
-    """What is under way to them is cancelled like any move whose destination is down."""
+    """Moves to these brokers are cancelled like any move whose destination is down."""
     by = "" if event.operator is None else f" by {event.operator.user}@{event.operator.host}"
     for override in run.throttle.forget(event.brokers):
         run.note(f"{override.then}; that broker was given up as lost{by}, so nothing was restored there")
@@ -116,7 +116,7 @@ _REQUESTS: tuple[tuple[type[Event], Handler], ...] = (
     (PaceRequested, _change_pace),
     (ClockStepped, _set_clock),
 )
-"""They change only what is decided next, and are accepted in every state of a run that goes on."""
+"""These requests change only later decisions, and are accepted in every state of a run that goes on."""
 
 REQUEST_ROWS: Rows = {
     **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
@@ -133,15 +133,15 @@ REQUEST_ROWS: Rows = {
 
 # The lease: a run without it changes nothing, and asks until it holds the lease again.
 #
-# Changes of others in between are unknown, so a run that gets the lease back begins like a resumed run: it observes
-# its moves before it sends anything. It sets only its throttle again unasked: a run that held the lease in between had
-# to restore the values from before any run, which is no breach. Differences are reported without naming a culprit.
+# Changes made by others meanwhile are unknown, so a run that gets the lease back begins like a resumed run: it observes
+# its moves before it sends anything. Only its throttle is set again without a request: a run that held the lease in between
+# had to restore the values from before any run, which is no breach. Differences are reported without naming a culprit.
 
 LEASE_LOST = "lease"
-"""The kind of what is told of a lease that was lost."""
+"""Kind of messages about a lost lease."""
 
 ASK_EVERY_MS = 10_000
-"""How often a run that has lost the lease asks for it."""
+"""Interval at which a run that has lost the lease asks for it."""
 
 
 def _note_lease(run: Run, state: RunState, event: LeaseTaken | LeaseForgone) -> Next:
@@ -184,15 +184,15 @@ def _go_on_without_lease(run: Run, _: AwaitingLease, event: LeaseForgone) -> Nex
 
 
 def _pause_without_lease(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
-    """Without writing anything back: whoever holds the lease may be using it."""
+    """Write nothing back: the present holder of the lease may be using it."""
     return Next(Paused())
 
 
 _RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
-"""Where a process begins, which asks for the lease first of all."""
+"""States where a process begins, which asks for the lease first of all."""
 
 _WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack, Verifying)
-"""The other states in which a run waits, or changes the cluster; the rest only ask, which needs no lease."""
+"""Other states in which a run waits, or changes the cluster; the rest only query, which needs no lease."""
 
 
 LEASE_ROWS: Rows = {

@@ -43,17 +43,17 @@ VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""
 
 RESTORING = "restoring the throttle"
-"""The kind of what goes wrong with it."""
+"""Kind of messages about restoring."""
 
 CALL_PATIENCE_MS = 60_000
-"""How long a cluster that does not answer is asked again."""
+"""How long an unanswered query is retried."""
 
 
 # --- preferred leaders ---------------------------------------------------------------------------------------------
 
 
 def elect(run: Run) -> Next:
-    """Begin with the partitions that are led by another than their first replica."""
+    """Begin with the partitions whose leader is not their first replica."""
     return _elect_step(run, tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
 
 
@@ -90,12 +90,12 @@ def _no_election(run: Run, _: Electing, event: CallFailed) -> Next:
 
 
 def restore(run: Run, afterwards: Afterwards) -> Next:
-    """Begin to restore: first read the present values."""
+    """Start restoring: read the present values first."""
     return Next(Restoring(Restore(afterwards)), (_read(run),))
 
 
 def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
-    """Write the old values that are not there."""
+    """Write the old values that are not set."""
     order = _take_in(run, state.restore, event)
     if not run.throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
@@ -106,7 +106,7 @@ def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
 
 
 def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
-    """What was just written and is not there is not written at once again."""
+    """Values written just now that do not show are not rewritten at once."""
     _take_in(run, state.restore, event)
     if not run.throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
@@ -114,12 +114,12 @@ def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
 
 
 def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
-    """Close the overrides that are restored; what to write of the others now.
+    """Close the overrides that are restored; return the writes for the others.
 
-    An odd value waits for a second reading, for one may be stale: also the old value, where nobody has written it yet.
-    A broker can be behind for longer than that. So what it shows is overwritten when it is the old value or an earlier
-    one of ours; where the old one is there indeed, nothing changes.
-    What others changed is theirs, and is named.
+    An unexpected value waits for a second reading, because one may be stale; so does the old value before we wrote it.
+    A broker can be behind for longer than that. So its value is overwritten when it is the old value or an earlier
+    one of ours; if the old value is really set, nothing changes.
+    Values that others changed are kept, and named.
     """
     throttle = run.throttle
     if event.others_move:
@@ -135,7 +135,7 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
             throttle.close(key)
     for present in found.foreign:
         run.note(f"someone else changed a throttle during the run, and it was left so: {present.then}")
-    # The settings of a broker that is down cannot be read, but the controller may take them.
+    # Settings of a broker that is down cannot be read, but the controller may take them.
     silent = (one for one in throttle.pending.values() if one.key.broker in event.down)
     changes = (*found.changes, *(throttle.pending[key] for key in unwritten), *silent)
     return RestoreThrottle(changes, found.shared)
@@ -146,7 +146,7 @@ def _read(run: Run) -> ReadConfigs:
 
 
 def _leave_rates(run: Run, event: ConfigsRead) -> None:
-    """Without a rate the moves of others would go on unthrottled: where they had one, there is one still."""
+    """Keep a rate where moves of others had one: without it they would go on unthrottled."""
     throttle = run.throttle
     for present in event.values:
         if present.key in throttle.pending and present.key.broker is not None and present.key in throttle.originals:
@@ -156,7 +156,7 @@ def _leave_rates(run: Run, event: ConfigsRead) -> None:
 
 
 def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
-    """Read whether it is there now. Where the controller took it for a broker that is down, that has to do."""
+    """Read the values written. For a broker that is down, the controller's acceptance has to suffice."""
     throttle = run.throttle
     run.tell(RESTORING, event.at_ms, *event.problems)
     state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
@@ -180,7 +180,7 @@ def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]
     if is_tried_again:
         return Next(Restoring(failing(how, since_ms)), (Wait(),))
     run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
-    # Whoever is told what is left may restore it by hand.
+    # The operator sees the remaining settings and may restore them by hand.
     run.throttle.in_force.clear()
     return _after_restoring(run, how, at_ms)
 
@@ -233,7 +233,7 @@ def _verify_again(run: Run, state: Verifying, _: TimePassed) -> Next:
 
 
 def _end(run: Run, at_ms: int) -> Next:
-    """How it ended. What failed weighs more than what was cancelled."""
+    """Choose the end state. Failures outweigh cancellations."""
     statuses = {record.status for record in run.moves.records.values()}
     if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.pending:
         return Next(Failed(at_ms))

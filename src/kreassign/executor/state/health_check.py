@@ -1,4 +1,4 @@
-"""Go on after a health check: record verdicts, plan lost moves again, throttle brokers that are back."""
+"""Continue after a health check: record verdicts, plan lost moves again, throttle brokers that are back."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
     """Moves to plan again.
 
-    Not one that was just sent, for it may or may not be under way; and of those that are, none without a leader: there
-    is nothing to copy from, and the controller cancels no move for which it would have to elect uncleanly.
+    Moves sent just now are left out, because they may or may not be in progress; so are those in progress without a
+    leader: there is nothing to copy from, and the controller cancels no move for which it would have to elect uncleanly.
     """
     lost = set(run.health.lost)
     if not (run.control.replans and lost) or run.control.wind_down is not None:
@@ -54,7 +54,7 @@ def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
 
 
 def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozenset[int]) -> Next:
-    """Ask for other destinations."""
+    """Request other destinations."""
     made = (record.wanted for record in run.moves.records.values() if record.status in ACTIVE | {MoveStatus.COMPLETE})
     throttle = run.throttle
     known = frozenset((*throttle.before, *throttle.pending, *throttle.originals, *throttle.adopted))
@@ -75,7 +75,7 @@ def begin_replanning(run: Run, records: tuple[MoveRecord, ...], returned: frozen
 def _take_in_targets(run: Run, state: Replanning, event: MovesReplanned) -> Next:
     run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *state.returned}))
     run.tell(admission.REPLANNING, event.at_ms)
-    if run.control.wind_down is None:  # Whoever cancelled the run meanwhile wants nothing to begin elsewhere.
+    if run.control.wind_down is None:  # A run cancelled meanwhile begins nothing elsewhere.
         _change_targets(run, event)
     return preparing.enter(run)
 
@@ -95,7 +95,7 @@ def _change_targets(run: Run, event: MovesReplanned) -> None:
     chosen = {broker for one in event.targets for broker in set(one.target).difference(one.before)}
     throttle.live_brokers = tuple(sorted({*throttle.live_brokers, *chosen}))
     if run.control.rates.is_limited:
-        # Like brokers that are back: where their settings cannot be read now, nothing starts before they were.
+        # As for brokers that are back: if their settings cannot be read now, nothing starts until they are.
         throttle.awaited |= {broker for broker in chosen if _rate_of(broker) not in throttle.before}
 
 
@@ -104,7 +104,7 @@ def _rate_of(destination: int) -> ConfigKey:
 
 
 def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
-    """The next inspection asks again."""
+    """The next inspection retries."""
     sentence = f"moves whose destination is lost could not be planned again yet: {event.message}"
     run.tell(admission.REPLANNING, event.at_ms, sentence)
     return Next(Waiting(), (Wait(),))
@@ -121,7 +121,7 @@ REPLANNING_ROWS: Rows = {
 def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
     starting, verdicts = admission.judge(run, state.starting, event)
     awaited = run.throttle.awaited.intersection(event.health.live)
-    # What they have now is read before it is set again.
+    # Read their present settings before setting them again.
     returned = frozenset(one for one in awaited if ConfigResource.broker(one) not in event.health.unread_configs)
     if admission.are_news(run, verdicts):
         return Next(RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))

@@ -36,28 +36,28 @@ from kreassign.executor.state.run import MoveIndex, Rows, Run, candidate
 from kreassign.executor.state.view import RunView
 from kreassign.model import TopicPartition
 
-# Values of the executor as JSON and back, whatever their classes; for texts that the same program writes and reads.
+# Convert values of the executor to JSON and back, whatever their classes; only for texts that the same program reads.
 #
-# Unlike events (`journal/file.py`), which are read for years, such a text is only understood while every class in it
-# has the fields that it had: their names are in the text. Anything else raises ValueError, and the events are read
+# Unlike events (`journal/file.py`), which are read for years, such a text is only readable while every class in it
+# has the same fields: their names are in the text. Otherwise ValueError is raised, and the events are read
 # instead.
 
 PACKAGES = ("kreassign.executor.", "kreassign.model.")
-"""Only classes of these packages are made from a text."""
+"""Only classes of these packages are created from a text."""
 
 _PLAIN: dict[type, str] = {tuple: "t", list: "l", set: "s", frozenset: "f"}
 _PLAIN_BY_TAG: dict[str, Any] = {tag: kind for kind, tag in _PLAIN.items()}
 
 
 def to_tagged_json(value: Any) -> str:
-    """The text of a value: dataclasses, named tuples, enums and Python's own collections of them. Raises TypeError."""
+    """Write a value as text: dataclasses, named tuples, enums and Python's own collections of them. Raises TypeError."""
     writer = _Writer()
     content = writer.written(value)
     return json.dumps({"classes": writer.classes, "value": content}, separators=(",", ":"), ensure_ascii=False)
 
 
 def from_tagged_json(text: str, wanted: type) -> Any:
-    """The value of a text, of the wanted class. Raises ValueError where a class is not what it was."""
+    """Read a value of the wanted class. Raises ValueError where a class has changed."""
     try:
         document = json.loads(text)
         found = _Reader([_class(*named) for named in document["classes"]]).read(document["value"])
@@ -119,7 +119,7 @@ class _Reader:
 
 
 def _made(kind: Any, values: dict[str, Any]) -> Any:
-    """A dataclass with these fields, also those that its initializer does not take."""
+    """Create a dataclass from all its fields, including those that its initializer does not take."""
     made = object.__new__(kind)
     for name, value in values.items():
         object.__setattr__(made, name, value)
@@ -139,15 +139,15 @@ def _class(module: str, name: str, names: list[str]) -> tuple[Any, list[str]]:
     return kind, names
 
 
-# Snapshots: a run between two events as text and back, so that it need not be folded from its beginning.
+# Snapshots: convert a run between two events to text and back, so that it need not be replayed from the beginning.
 #
-# A snapshot only saves time: its content follows from the events before it. Where it cannot be read, because another
+# A snapshot only saves time: its content follows from the events before it. If it cannot be read, because another
 # version wrote it or it is damaged, the events are read instead.
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run without its index, and the moves in each place of that: the index shares its records with the run."""
+    """A run without its index, and the moves in each place of the index, which shares its records with the run."""
 
     run: Run
     is_waiting: bool
@@ -159,7 +159,7 @@ class Snapshot:
 
 
 def text_of(run: Run, *, is_waiting: bool, at_ms: int, beside: dict[str, object]) -> str:
-    """The text of a run, whether it waits between two polls, when its last event was, and what its reader wants too."""
+    """Text of a run, whether it waits between two polls, the time of its last event, and further data of its reader."""
     index = run.moves.index
     bare = replace(run, moves=replace(run.moves, index=MoveIndex()))
     return to_tagged_json(
@@ -168,7 +168,7 @@ def text_of(run: Run, *, is_waiting: bool, at_ms: int, beside: dict[str, object]
 
 
 def snapshot_of(text: str) -> Snapshot:
-    """The snapshot of a text, whose run has its index. Raises ValueError when this version cannot read it."""
+    """Read a snapshot and rebuild the index of its run. Raises ValueError when this version cannot read it."""
     found: Snapshot = from_tagged_json(text, Snapshot)
     records, index = found.run.moves.records, found.run.moves.index
     try:
@@ -192,14 +192,14 @@ TRANSITIONS: Rows = MappingProxyType({
 })  # fmt: skip
 
 DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, BrokersForgotten, TimePassed)
-"""Events after which a wait is not over."""
+"""Events that do not end a wait."""
 
 _CANNOT_BE = (InvariantBroken, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
-"""What the table raises for an event of a journal whose row can be read and whose fields mean nothing."""
+"""Errors that the table raises for a readable event of a journal whose fields make no sense."""
 
 
 def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
-    """Take in what happened; what to do now, in this order.
+    """Process an event; return the instructions that follow, in order.
 
     No instructions: the run is at rest, or the event was an intention or a request, and earlier instructions hold.
     """
@@ -222,7 +222,7 @@ def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
 
 @dataclass(slots=True)
 class Machine:
-    """A run that follows events: those that happen now, or those of a journal."""
+    """A run that follows events: new ones, or those of a journal."""
 
     _run: Run = field(default_factory=Run)
     _is_waiting: bool = False
@@ -230,36 +230,36 @@ class Machine:
 
     @classmethod
     def from_snapshot(cls, text: str) -> tuple[Machine, dict[str, object]]:
-        """The machine of a run as it was, and what `snapshot` was given. Raises ValueError where it cannot be read."""
+        """Machine of a stored run, and the data that `snapshot` was given. Raises ValueError if unreadable."""
         found = snapshot_of(text)
         return cls(found.run, found.is_waiting, found.at_ms), found.beside
 
     def snapshot(self, beside: dict[str, object]) -> str:
-        """The run as it is, as text, with what its reader wants to have beside it."""
+        """The run as text, with further data of its reader."""
         return text_of(self._run, is_waiting=self._is_waiting, at_ms=self._at_ms, beside=beside)
 
     @property
     def at_ms(self) -> int:
-        """When the last event was."""
+        """Time of the last event."""
         return self._at_ms
 
     @property
     def view(self) -> RunView:
-        """What others may know of the run, always as it is now."""
+        """Read-only view of the run, always current."""
         return RunView(self._run)
 
     def handle(self, event: Event) -> tuple[Instruction, ...]:
-        """Take in what happens now; see `handle`. Raises InvariantBroken where it cannot happen."""
+        """Process a new event; see `handle`. Raises InvariantBroken if it cannot happen in this state."""
         instructions = handle(self._run, event)
         self._at_ms = event.at_ms
-        # No instructions: what was to be done before still holds.
+        # No instructions: pending ones still hold.
         self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)
         return instructions
 
     def replay(self, event: Event) -> tuple[Instruction, ...]:
-        """Take in the next event of a journal.
+        """Replay the next event of a journal.
 
-        That a wait was over is not written down. Whatever comes after a wait shows it, unless it came during the wait:
+        TimePassed is not journaled; the next event implies it, unless it came during the wait:
         a request from elsewhere, a signal, or another process that resumed the run. Raises JournalDamaged when the
         event does not follow from those before.
         """
@@ -268,7 +268,7 @@ class Machine:
                 self._end_wait(event)
             return self.handle(event)
         except _CANNOT_BE as error:
-            # Every row can be read, and none is missing; yet another version of this table may have written them.
+            # Every row is readable, and none is missing; yet another version of this table may have written them.
             raise JournalDamaged(
                 f"the journal of run {self.view.run_id} tells what cannot be ({error}); it was damaged, or written by "
                 "another version of kreassign"
@@ -277,11 +277,11 @@ class Machine:
     def _end_wait(self, event: Event) -> None:
         state = self._run.state
         if isinstance(state, Waiting):
-            # Not by the time: what was due when the wait was over shows in what came of it.
+            # The time does not decide: the event shows what was due when the wait was over.
             self._run.state = moving.after_wait(self._run, state, event)
         else:
             self.handle(TimePassed(event.at_ms))
 
     def accepts(self, kind: type[Event]) -> bool:
-        """Whether such an event can happen now."""
+        """True if such an event is possible in this state."""
         return (type(self._run.state), kind) in TRANSITIONS

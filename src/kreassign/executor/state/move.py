@@ -36,7 +36,7 @@ from kreassign.executor.events import CopyProgress, PartitionObservation, Placem
 from kreassign.executor.throttle_rates import CopiedPartition
 from kreassign.model import NO_LEADER, Reassignment, TopicPartition
 
-# A stepwise move: one new replica at a time, each step a reassignment of its own.
+# A stepwise move: one new replica at a time, each step a separate reassignment.
 #
 # Of a plan from [1,2,3] to [4,5,6] the steps lead to [1,2,4], [1,5,4] and [4,5,6]. Each of them adds one replica and
 # drops one, so that a partition is copied to one broker at a time, and KIP-455 drops the old replica only when the new
@@ -45,7 +45,7 @@ from kreassign.model import NO_LEADER, Reassignment, TopicPartition
 
 
 def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
-    """The steps of a move, at least one.
+    """Split a move into its steps, at least one.
 
     Where the plan adds more replicas than it drops, the first steps only add; where it drops more, the last one
     drops those.
@@ -65,7 +65,7 @@ def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
 
 
 def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
-    """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
+    """Step with the directory of the copy that it adds; copies that only change theirs do so in the last step."""
     adding = Reassignment(begin, end).adding
     log_dirs = (target for target in move.log_dirs if target.broker in adding or (end == move.target and target.before))
     return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))
@@ -84,19 +84,19 @@ FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 30_000
 JITTER = 0.2
 _DOUBLINGS = 5
-"""After so many the longest pause is reached."""
+"""Doublings until the longest pause is reached."""
 
 LEAST_ATTEMPTS = 3
 PATIENCE_MS = 120_000
-"""What was sent at least so often, for so long, and still shows no effect is in vain."""
+"""A change sent repeatedly for this long without effect is given up."""
 
 LAST_WORD_MS = 15_000
-"""After the last attempt its effect may take so long to show."""
+"""Time for the last attempt to show its effect."""
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts at one change. Times are ms of the run's own clock."""
+    """Attempts at one change. Times are ms of the run's own clock."""
 
     count: int = 0
     first_ms: int = 0
@@ -104,56 +104,56 @@ class Attempts:
     due_ms: int = 0
     unanswered: int = 0
     answer: str = ""
-    """What the cluster said last, if that was not yes."""
+    """The last answer of the cluster, if it was an error."""
 
     def begin(self, at_ms: int, seed: str) -> None:
-        """Note that the change is about to be sent (again)."""
+        """Record that the change is about to be sent (again)."""
         self.first_ms = at_ms if self.count == 0 else self.first_ms
         self.count += 1
         self.unanswered += 1
         self.last_ms, self.due_ms = at_ms, at_ms + delay_ms(self.count, seed)
 
     def restart(self, at_ms: int) -> None:
-        """Let the time begin again: that of another process was not this one's."""
+        """Restart the time: another process counted it."""
         self.first_ms = self.last_ms = self.due_ms = at_ms
 
     def answered(self, answer: str) -> None:
-        """Note that an answer told that an attempt came to nothing."""
+        """Record a refusal."""
         self.unanswered, self.answer = max(0, self.unanswered - 1), answer
 
     def is_due(self, at_ms: int) -> bool:
-        """Whether the next attempt may be made."""
+        """True if the next attempt may be made."""
         return at_ms >= self.due_ms
 
     def is_in_vain(self, at_ms: int) -> bool:
-        """Whether another attempt makes no sense, given that the cluster shows no effect now."""
+        """True if further attempts are pointless, given that the cluster shows no effect now."""
         return self.count >= LEAST_ATTEMPTS and at_ms - self.first_ms >= PATIENCE_MS and self.had_time(at_ms)
 
     def had_time(self, at_ms: int) -> bool:
-        """Whether the last attempt would show by now."""
+        """True if the effect of the last attempt would show by now."""
         return at_ms - self.last_ms >= LAST_WORD_MS
 
 
 def delay_ms(attempt: int, seed: str) -> int:
-    """How long to wait after this attempt, the first being 1."""
+    """Pause after this attempt in ms, the first being 1."""
     whole = min(LONGEST_DELAY_MS, FIRST_DELAY_MS << min(attempt - 1, _DOUBLINGS))
     chance = crc32(f"{seed}:{attempt}".encode()) / 2**32
     return round(whole * (1 - JITTER + 2 * JITTER * chance))
 
 
 DOUBT_MS = 15_000
-"""Brokers may lag behind the controller: only what is strange for so long is believed."""
+"""Brokers may lag behind the controller: an unexpected state counts only after this long."""
 
 
 LEADERLESS_MS = 60_000
-"""A partition is waited for so long until it has a leader: a restart takes less."""
+"""How long to wait until a partition has a leader: a restart takes less."""
 
 PACE_MS = 60_000
-"""Over so long it is measured whether a copy gains on its leader."""
+"""Interval at which a copy's gain on its leader is measured."""
 
 
 class MoveStatus(StrEnum):
-    """How far a move is, as far as its run knows."""
+    """Progress of a move, as known to its run."""
 
     PLANNED = "planned"
     SENT = "sent"
@@ -169,11 +169,11 @@ ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
 
 
 COPYING = frozenset({PlacementState.MOVING, PlacementState.UNCONFIRMED})
-"""Where a replica of the target that is not in sync is being copied."""
+"""States in which a replica of the target that is not in sync is being copied."""
 
 
 class NextAction(StrEnum):
-    """What a move needs now."""
+    """Action that a move needs now."""
 
     NOTHING = "nothing"
     SUBMIT = "submit"
@@ -182,16 +182,16 @@ class NextAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How far all copies of a move were at a time."""
+    """Progress of all copies of a move at a time."""
 
     at_ms: int
     done_bytes: int
     left_bytes: int
 
     def losing_ground_since(self, before: Pace) -> tuple[float, float] | None:
-        """Bytes per second copied and written since then, if what is left has not become less.
+        """Bytes per second copied and written since then, if the remaining bytes have not shrunk.
 
-        A copy to which nothing is written loses no ground, even where it stands still: no rate would help it.
+        A copy without writes loses no ground, even if it stands still: no rate would help it.
         """
         if self.left_bytes < before.left_bytes or self.left_bytes == 0:
             return None
@@ -203,7 +203,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Replan:
-    """A change of a move's target, when its destinations were lost."""
+    """A change of a move's target after its destinations were lost."""
 
     at_ms: int
     lost: tuple[int, ...]
@@ -213,16 +213,16 @@ class Replan:
 
 @dataclass(slots=True)
 class MoveRecord:
-    """What a run knows of one move. Changed only by the functions of this module and by `machine.py`."""
+    """State of one move in its run. Changed only by the functions of this module and by `machine.py`."""
 
     move: PlannedMove
     status: MoveStatus = MoveStatus.PLANNED
     submissions: Attempts = field(default_factory=Attempts)
     cancellations: Attempts = field(default_factory=Attempts)
     refusal: str | None = None
-    """What the cluster said to an attempt while an earlier one may still be carried out."""
+    """The error of an attempt while an earlier one may still take effect."""
     is_idle: bool = False
-    """Whether the controller answered to the last cancellation that nothing is under way."""
+    """True if the controller answered the last cancellation with nothing in progress."""
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
@@ -237,46 +237,46 @@ class MoveRecord:
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
-    """Of a move that is made in steps, those that are not over, the present one first."""
+    """Unfinished steps of a stepwise move, the present one first."""
     awaited_replan: Replan | None = None
-    """The change of its target that takes place once what is under way is cancelled."""
+    """The change of target that takes effect once the move in progress is cancelled."""
     replans: tuple[Replan, ...] = ()
-    """Those that took place."""
+    """Changes of target so far."""
 
     @property
     def name(self) -> TopicPartition:
-        """Of which partition."""
+        """Its partition."""
         return self.move.topic_partition
 
     @property
     def step(self) -> PlannedMove:
-        """What is under way, or comes next: a step of the move, or all of it."""
+        """The reassignment in progress or next: a step of the move, or all of it."""
         return self.steps[0] if self.steps else self.move
 
     @property
     def wanted(self) -> PlannedMove:
-        """The move as it is to end: with the target to come, if it is to have another one."""
+        """The move with its final target: the awaited one, if there is one."""
         return self.move if self.awaited_replan is None else self._with(self.awaited_replan)
 
     @property
     def has_leader(self) -> bool:
-        """Whether its partition had a leader when it was last seen."""
+        """True if the partition had a leader at the last observation."""
         return self.observation is not None and self.observation.leader != NO_LEADER
 
     @property
     def offline(self) -> tuple[int, ...]:
-        """Brokers that lag and whose new copy is in a log directory that is offline, or that are down themselves."""
+        """Brokers that lag and are down, or whose new copy is in an offline log directory."""
         broken = () if self.observation is None else self.observation.offline
         return tuple(broker for broker in self.lagging if broker in broken)
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it is to be cancelled though its run goes on."""
+        """True if it is to be cancelled though its run goes on."""
         return self.given_up is not None or self.awaited_replan is not None
 
     @property
     def story(self) -> str:
-        """How far it is, in words."""
+        """Its progress, in words."""
         isr = list(self.observation.isr) if self.observation is not None else []
         copies = "; ".join(
             f"broker {copy.broker} has {copy.done_bytes} bytes, "
@@ -287,10 +287,10 @@ class MoveRecord:
 
     @property
     def copied(self) -> CopiedPartition:
-        """What it takes of throttles, by what was measured last: while it loses ground, or before the run."""
+        """Demand for throttle rates, by the last measurement: while it loses ground, or before the run."""
         written = self.move.write_bytes_per_s
         if self.losing_ground is not None:
-            # What was measured is written once for each copy.
+            # The measured rate counts writes once per copy.
             written = self.losing_ground[1] / max(1, len(self.copies))
         joining = tuple(broker for broker in self.lagging if broker in self.step.adding)
         in_sync = self.step.original if self.observation is None else self.observation.isr
@@ -298,13 +298,13 @@ class MoveRecord:
 
     @property
     def source(self) -> int:
-        """Which broker sends the copies: the leader, as last seen."""
+        """Broker that sends the copies: the leader at the last observation."""
         leader = NO_LEADER if self.observation is None else self.observation.leader
         return self.step.original[0] if leader == NO_LEADER else leader
 
     @property
     def bytes_received(self) -> dict[int, int]:
-        """Bytes that reached each new copy, by broker: as last seen, and all of them once the move is complete."""
+        """Bytes that reached each new copy, by broker: as last observed, and all of them once the move is complete."""
         seen = {copy.broker: copy for copy in self.copies}
         if self.status is not MoveStatus.COMPLETE:
             return {broker: seen[broker].done_bytes if broker in seen else 0 for broker in self.move.receiving}
@@ -313,12 +313,12 @@ class MoveRecord:
 
     @property
     def bytes_copied(self) -> int:
-        """Bytes that reached the new brokers, together."""
+        """Bytes that reached the new brokers, summed."""
         return sum(self.bytes_received.values())
 
     @property
     def lagging(self) -> tuple[int, ...]:
-        """Brokers that still have to catch up in this step, as far as is known, ascending."""
+        """Brokers that still have to catch up in this step, where known, ascending."""
         observation = self.observation
         in_sync = observation.isr if observation is not None and observation.placement in COPYING else ()
         joining = {broker for broker in self.step.adding if broker not in in_sync}
@@ -327,25 +327,25 @@ class MoveRecord:
 
     @property
     def left_bytes(self) -> dict[int, int]:
-        """Bytes still to come at each broker that lags; a whole copy where no broker said how far it is."""
+        """Bytes still to come at each broker that lags; a whole copy if no broker reported its progress."""
         known = {copy.broker: copy.left_bytes for copy in self.copies}
         lefts = {broker: known.get(broker) for broker in self.lagging}
         return {broker: self.step.size_bytes if left is None else left for broker, left in lefts.items()}
 
     def sent(self, at_ms: int, seed: str) -> None:
-        """Note that the move is about to be sent; when it may be sent again follows from the `seed`."""
+        """Record that the move is about to be sent; the `seed` determines when it may be sent again."""
         self.status = MoveStatus.SENT
         self.submissions.begin(at_ms, seed)
         self.submitted_ms = self.submitted_ms or at_ms
         self.progressed_ms = at_ms
 
     def accepted(self) -> None:
-        """Note that the controller took the move."""
+        """Record that the controller accepted the move."""
         self.status, self.refusal = MoveStatus.MOVING, None
         self.submissions.unanswered = 0
 
     def refused(self, at_ms: int, message: str) -> None:
-        """Note that the controller did not take it: the end, unless an earlier attempt may still be carried out."""
+        """Record a refusal: the move fails, unless an earlier attempt may still take effect."""
         self.submissions.answered(message)
         if self.submissions.unanswered:
             self.refusal = message
@@ -353,12 +353,12 @@ class MoveRecord:
             self.fail(at_ms, message)
 
     def cancelling(self, at_ms: int, seed: str) -> None:
-        """Note that the move is about to be cancelled; when that may be tried again follows from the `seed`."""
+        """Record that the move is about to be cancelled; the `seed` determines when to retry."""
         self.status, self.is_idle = MoveStatus.CANCELLING, False
         self.cancellations.begin(at_ms, seed)
 
     def cancelled(self, at_ms: int) -> None:
-        """Note that the move will not take place, or not now, as was asked or because it was given up."""
+        """Record that the move was cancelled: on request, until later, or because it was given up."""
         if self.given_up is not None:
             self.fail(at_ms, self.given_up)
         elif self.awaited_replan is not None:
@@ -370,13 +370,13 @@ class MoveRecord:
             self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
 
     def _wait_again(self) -> None:
-        """Begin the step again: what it copied is thrown away, and the order of the replicas may be another."""
+        """Restart the step: its copies are discarded, and the order of the replicas may have changed."""
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True
 
     def replan(self, replan: Replan) -> None:
-        """Lead to another target from now on: at once if nothing is under way, else once that is cancelled."""
+        """Change the target: at once if nothing is in progress, else after the cancellation."""
         if self.status is MoveStatus.PLANNED:
             self._change_target(replan)
         else:
@@ -387,7 +387,7 @@ class MoveRecord:
         return replace(self.move, target=replan.target, log_dirs=log_dirs)
 
     def _change_target(self, replan: Replan) -> None:
-        """From where the replicas are: of a move in steps, those that are made stay made."""
+        """Start from the present replicas: completed steps of a stepwise move stay."""
         is_stepwise, begin = bool(self.steps), self.step.original
         self.move = self._with(replan)
         self.steps = move_steps(replace(self.move, original=begin)) if is_stepwise else ()
@@ -398,7 +398,7 @@ class MoveRecord:
             self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=(), misplaced=())
 
     def next_step(self) -> bool:
-        """Go on to the next step, if there is one: the cluster shows where it begins."""
+        """Go on to the next step, if there is one; the cluster shows where it begins."""
         if len(self.steps) < 2 or self.observation is None:
             return False
         done, self.steps = self.steps[0], self.steps[1:]
@@ -415,7 +415,7 @@ class MoveRecord:
         self.is_postponed = False
 
     def resumed(self, at_ms: int) -> None:
-        """Let every patience begin again: how long nobody looked says nothing about the move."""
+        """Restart every timeout: time without a process says nothing about the move."""
         self.doubtful_since_ms, self.leaderless_since_ms = None, None
         self.anchor, self.losing_ground = None, None
         self.progressed_ms = None if self.progressed_ms is None else at_ms
@@ -423,17 +423,17 @@ class MoveRecord:
             attempts.restart(at_ms)
 
     def give_up(self, at_ms: int, problem: str) -> None:
-        """Let it fail: at once if it was not begun, else once it is cancelled."""
+        """Make it fail: at once if it was not begun, else once it is cancelled."""
         self.given_up = problem
         if self.status is MoveStatus.PLANNED:
             self.fail(at_ms, problem)
 
     def fail(self, at_ms: int, problem: str) -> None:
-        """Give the move up."""
+        """Record that the move failed."""
         self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
 
     def see(self, observation: PartitionObservation, at_ms: int) -> None:
-        """Take in what a poll showed. A copy that no broker reported this time is as far as it was."""
+        """Process an observation. A copy that no broker reported this time keeps its last progress."""
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
         known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
@@ -444,7 +444,7 @@ class MoveRecord:
         self._measure(at_ms)
 
     def _measure(self, at_ms: int) -> None:
-        """Once a minute: is more copied than written? Only while all that is left is known."""
+        """Check once a minute whether more is copied than written, if all remaining bytes are known."""
         lefts = [copy.left_bytes for copy in self.copies]
         known = [left for left in lefts if left is not None]
         if not known or len(known) < len(lefts):
@@ -456,7 +456,7 @@ class MoveRecord:
 
 
 def conclude(record: MoveRecord, at_ms: int) -> NextAction:
-    """Draw the conclusion from the latest observation, and say what the move needs now."""
+    """Conclude from the latest observation, and return the action that the move needs now."""
     if record.status not in ACTIVE or record.observation is None:
         return NextAction.NOTHING
     rule = RULES[record.status, record.observation.placement]
@@ -494,7 +494,7 @@ def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Without a leader there is nothing to copy from: the controller takes such a move, and it never ends."""
+    """Wait for a leader: without one there is nothing to copy from; the controller accepts such a move, and it never ends."""
     if observation.leader != NO_LEADER or not record.step.adding:
         record.leaderless_since_ms = None
         return NextAction.SUBMIT
@@ -507,7 +507,7 @@ def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -
 
 
 def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    """Nothing came of it yet: send it again when that is due, and give it up when that is in vain."""
+    """No effect yet: send it again when that is due, and give it up when that is in vain."""
     attempts = record.submissions
     if record.refusal is not None:
         if attempts.had_time(at_ms):
@@ -524,7 +524,7 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
 
 
 def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """An inactive controller lists nothing, so that is not believed before all new replicas are in sync, for a while.
+    """An inactive controller lists nothing, so wait until all new replicas are in sync for a while.
 
     They may be while another replica of the target is not: Kafka 4.3 completes such a move, earlier ones go on with it.
     """
@@ -541,7 +541,7 @@ def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: i
 
 
 def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """The active controller answers a cancellation: where it has nothing to cancel, the move is over."""
+    """The active controller answers a cancellation: if it has nothing to cancel, the move is over."""
     record.doubtful_since_ms = None
     if not record.is_idle:
         return _cancel_again(record, observation, at_ms)
@@ -561,7 +561,7 @@ def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    """As often as it takes: what is still under way has not ended, and its throttle stays."""
+    """Retry without limit: a move in progress has not ended, and its throttle stays."""
     return NextAction.CANCEL if record.cancellations.is_due(at_ms) else NextAction.NOTHING
 
 
@@ -575,7 +575,7 @@ def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) 
 
 
 def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Our own cancelling leaves another order; else somebody made it."""
+    """Our own cancellation leaves another order; otherwise others changed it."""
     return (_submit if record.was_cancelled else _drifted)(record, observation, at_ms)
 
 
@@ -584,7 +584,7 @@ def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_m
 
 
 def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """A broker that was restarted has forgotten the directory of a copy; it is named again. All else is strange."""
+    """A restarted broker has forgotten the directory of a copy; send it again. Anything else is unexpected."""
     if not record.step.log_dirs or observation.replicas != record.step.target:
         return _doubt(record, observation, at_ms)
     record.status = MoveStatus.SENT

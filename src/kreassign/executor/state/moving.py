@@ -1,4 +1,4 @@
-"""Observe the moves, then start, wait, cancel, or go on to the end.
+"""Observe the moves, then start, wait, cancel, or finish.
 
     Observing ─▶ [CheckingHealth ─▶ RecordingVerdicts] ─▶ [CheckingThrottle] ─▶ [SettingLists] ─▶ Submitting …
         ▲                     └─▶ Cancelling ─▶ Observing                                              │
@@ -8,8 +8,8 @@ The cluster is observed immediately before anything is sent. When moves start or
 replicas are changed first: a move is never started before its throttle is in force, and a replica that has caught up
 is never slowed.
 
-One answer that is lost, refuses for now, or is missing decides nothing: the move is observed and sent again, with
-growing pauses (`move.py`), and stays in flight, with its throttle, until the cluster shows that nothing came of it.
+A single answer that is lost, missing, or a refusal for now decides nothing: the move is observed and sent again, with
+growing pauses (`move.py`), and stays in flight, with its throttle, until the cluster shows that it had no effect.
 """
 
 from __future__ import annotations
@@ -67,40 +67,40 @@ from kreassign.model.authorization import is_of_permission
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
-"""Kafka takes at most 10,000 changes at once and fails the rest; the others follow in further requests."""
+"""Kafka takes at most 10,000 changes at once and fails the rest; further moves follow in further requests."""
 
 UNSET_PATIENCE_MS = 60_000
-"""How long settings that could not be made are tried again while nothing is in flight."""
+"""How long settings that could not be set are retried while nothing is in flight."""
 
 CHECKED_AT_ONCE = 5_000
-"""So many moves that waited are observed together before they start: what can be sent while that is fresh."""
+"""Waiting moves observed together before they start: as many as can be sent while that is fresh."""
 
 SETTING = "setting the throttle"
 PERMISSION = "a permission for what every poll asks"
-"""The kind of what goes wrong with it."""
+"""Kind of messages about this permission."""
 
 OUT_OF_REACH_MS = 300_000
-"""A run that cannot observe its cluster for so long pauses: its moves go on without it."""
+"""A run that cannot observe its cluster for this long pauses: its moves go on without it."""
 
 
 def enter(run: Run) -> Next:
-    """Begin with a poll, or go on to the end when no move is left."""
+    """Begin with a poll, or finish when no move is left."""
     return observe(run) if run.moves.are_left else finishing.elect(run)
 
 
 def pause(run: Run, _: object, __: object) -> Next:
-    """Leave. Copies in flight keep their throttle: without it they would run at full speed while nobody watches."""
+    """Pause. Copies in flight keep their throttle: without it they would run at full speed unwatched."""
     if run.moves.in_flight or not run.throttle.pending:
         return Next(Paused())
     return finishing.restore(run, Afterwards.PAUSE)
 
 
 def record_overrides(run: Run, state: Throttling | SettingLists, event: ThrottleIntended) -> Next:
-    """From now on these settings are to be restored."""
+    """Record that these settings are to be restored from now on."""
     for override in event.overrides:
         former = run.throttle.pending.get(override.key)
         if former is not None and not former.is_open:
-            run.throttle.in_force.discard(override.key)  # Nothing of ours was there, and may still not be.
+            run.throttle.in_force.discard(override.key)  # Our value was not set, and may still not be.
         run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
         if override.is_list:
             run.throttle.listed.setdefault(override.key, set()).update(override.our_items)
@@ -108,19 +108,19 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
             run.throttle.rated.setdefault(override.key, set()).add(override.value)
         if run.throttle.doubts.pop(override.key, None) is not None:
             run.throttle.told.pop(override.key, None)
-            run.health.checked_ms = None  # What the guards say of it may be over.
+            run.health.checked_ms = None  # The verdicts about it may be outdated.
     return Next(state)
 
 
 def confirm(run: Run, event: ThrottleSet) -> None:
-    """What was set without a problem has no other value of ours any more. Brokers that are down get theirs later."""
+    """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers that are down get theirs later."""
     throttle = run.throttle
     throttle.awaited |= {one.broker for one in event.unwritten}
     throttle.unset = frozenset(event.failed)
     for one in event.unwritten:
         run.problems.unset[one.broker] = f"{one}; it is set when the broker is back"
     if not event.problems:
-        # What is in doubt was left alone.
+        # Doubtful settings were left alone.
         made = {key for key in throttle.pending if key.broker not in throttle.awaited and key not in throttle.doubts}
         throttle.pending = {
             key: override.confirmed() if key in made else override for key, override in throttle.pending.items()
@@ -133,7 +133,7 @@ def confirm(run: Run, event: ThrottleSet) -> None:
 
 
 def observe(run: Run, unreachable_since_ms: int | None = None) -> Next:
-    """Poll what may have gone on; what waits is observed right before it starts, or when there is nothing else."""
+    """Poll moves that may have progressed; waiting ones are observed right before they start, or when no others are left."""
     return _poll(run, _observing(run, unreachable_since_ms))
 
 
@@ -177,7 +177,7 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
 
 
 def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
-    """What each move that was observed and has not ended needs now."""
+    """Actions that the observed, unfinished moves need now."""
     records = run.moves.records
     for observation in event.observations:
         records[observation.topic_partition].see(observation, event.at_ms)
@@ -195,7 +195,7 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
 
 
 def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
-    """What the observation of a move begins, or ends."""
+    """Report problems that begin or end with the observation of a move."""
     is_waiting = record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None
     sentence = f"{record.name} had no leader when it was to start; nothing is sent before it has one"
     run.tell(f"leader {record.name}", at_ms, *([sentence] if is_waiting else ()))
@@ -205,7 +205,7 @@ def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
 
 
 def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
-    """Of what waits and what has to be sent again, the moves that start now."""
+    """Choose the moves that start now among those that wait and those to be sent again."""
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
     moving = [record for record in run.moves.in_flight if record.name not in names]
@@ -222,9 +222,9 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
 
 
 def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
-    """Cancel what has no destination any more, then start what may start.
+    """Cancel moves without a destination, then start those that may start.
 
-    A move that was sent already is sent again in any case: it may well be under way.
+    A move that was sent already is sent again in any case: it may be in progress.
     """
     records = run.moves.records
     given_up = (record for record in run.moves.in_flight if record.is_given_up)
@@ -240,9 +240,9 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
 
 
 def _check_then_send(run: Run, starting: Names) -> Next:
-    """Between what was read and what is set or sent there is nothing else.
+    """Re-read the throttle immediately before changing it.
 
-    Lists are changed to what they shall be: without a look before, that would bring back, unseen, what others took off.
+    Lists are set to wanted entries: unread, that would silently bring back entries that others removed.
     """
     changes = _listing(run, starting)
     topics = _topics(starting, changes if run.identity.rereads_first else ())
@@ -254,20 +254,20 @@ def _check_then_send(run: Run, starting: Names) -> Next:
 
 
 def _topics(starting: Names, changes: Iterable[throttle_ledger.ConfigOverride]) -> frozenset[ConfigResource]:
-    """Topics of which moves start, or lists are about to be changed."""
+    """Topics of starting moves, or whose lists are about to be changed."""
     changing = (override.key.resource for override in changes if override.is_list)
     return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
 
 
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
-    """A batch whose throttle is not ours, or not known, is not sent."""
+    """Send a batch only if its throttle is known and ours."""
     known = throttling.foreign_settings(run)
     run.throttle.close_gone(event.gone)
     asked = throttling.check(run, state.topics).overrides
     throttling.take_in_check(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
     if throttling.foreign_settings(run) != known:
-        run.health.checked_ms = None  # The guards shall say so at the next look.
+        run.health.checked_ms = None  # The guards report it at the next inspection.
     is_clear = throttling.allows_start(run) and not event.unread
     return _list_then_send(run, state.starting if is_clear else ())
 
@@ -284,9 +284,9 @@ def _set_then_send(run: Run, starting: Names, changes: tuple[throttle_ledger.Con
 
 
 def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride, ...]:
-    """The changes that list exactly the replicas that copy now or are about to; none while the end is near.
+    """Changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
-    Rates that follow the traffic are changed with them, and what may not have been set is set again.
+    Rates that follow the traffic are changed with them, and settings in doubt are set again.
     """
     throttle, limit = run.throttle, run.control.rates
     if not throttle.before or not run.moves.are_left:
@@ -299,7 +299,7 @@ def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride,
 
 
 def _present_flows(run: Run, starting: Names) -> throttle_ledger.Flows:
-    """Between which brokers data flows now, or is about to: without the copies that have caught up."""
+    """Brokers between which data flows now, or is about to: without the copies that have caught up."""
     about_to = [run.moves.records[name] for name in starting]
     records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
     moving = {name: (record.step.original, _joining(record)) for name, record in sorted(records.items())}
@@ -313,7 +313,7 @@ def _joining(record: MoveRecord) -> tuple[int, ...]:
 
 
 def _after_listing(run: Run, state: SettingLists, event: ThrottleSet) -> Next:
-    """Without its throttle nothing is started; what is in flight is watched all the same."""
+    """Start nothing without its throttle; moves in flight are still observed."""
     throttle = run.throttle
     confirm(run, event)
     run.tell(SETTING, event.at_ms, *event.problems)
@@ -352,7 +352,7 @@ def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Nex
 
 
 def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
-    """Send on while what was seen is fresh; after a lost answer, observe before anything else is sent."""
+    """Continue sending while observations are fresh; after a lost answer, observe before sending more."""
     records = run.moves.records
     for name in event.accepted:
         records[name].accepted()
@@ -378,12 +378,12 @@ def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
 
 
 def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms: int) -> Next:
-    """The run was cancelled: start nothing, and cancel what is in flight if that was asked.
+    """The run was cancelled: start nothing, and cancel moves in flight if requested.
 
-    What is let go on to its end is guarded as before: its throttle may be removed, its destination may die.
+    Moves that may finish are guarded as before: their throttle may be removed, their destination may die.
     """
     sent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
-    # What may still be carried out is cancelled: the answer to that tells whether it was.
+    # Moves that may still take effect are cancelled: the answer tells whether they did.
     unsent = [record for record in sent if not record.submissions.unanswered]
     for record in (*unsent, *(record for record in run.moves.active if record.status is MoveStatus.PLANNED)):
         record.cancelled(at_ms)
@@ -435,7 +435,7 @@ def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
 
 
 def after_wait(run: Run, state: Waiting, event: Event) -> MovingStep:
-    """In which step an event that a journal has next to a wait found the run."""
+    """The state before an event whose preceding TimePassed is not journaled."""
     if isinstance(event, TrafficMeasured):
         return MeasuringTraffic(state.unreachable_since_ms)
     return _observing(run, state.unreachable_since_ms)
@@ -455,7 +455,7 @@ def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
 
 
 def _wait_for_cluster(run: Run, since_ms: int | None, event: CallFailed) -> Next:
-    """What does not answer may come back by itself; a permission does not, so that it is told at once."""
+    """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
     since_ms, is_tried_again = within(since_ms, event.at_ms, OUT_OF_REACH_MS)
     if is_tried_again:
@@ -465,7 +465,7 @@ def _wait_for_cluster(run: Run, since_ms: int | None, event: CallFailed) -> Next
 
 
 SENT = (Submitting, Waiting, Electing, Restoring)
-"""Where sending may lead: it also is the way to the end, when nothing is left."""
+"""States after sending: also those of finishing, when no move is left."""
 
 ROWS: Rows = {
     (Observing, MovesObserved): row(

@@ -40,7 +40,7 @@ class Phase(StrEnum):
 ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
 AT_REST = ENDED | {Phase.PAUSED}
 OVER = frozenset({Phase.DONE, Phase.CANCELLED})
-"""A run that ended so has no moves left, and nothing to restore: nobody resumes it, or gives up a broker of it."""
+"""A run that ended so has no moves left, and nothing to restore: it cannot be resumed, and no broker of it given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Electing:
 
 
 class Afterwards(StrEnum):
-    """What follows once the throttle is restored."""
+    """Next step once the throttle is restored."""
 
     VERIFY = "verify"
     PAUSE = "pause"
@@ -197,7 +197,7 @@ class Afterwards(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """How restoring goes: what follows, since when it fails, and why brokers that are down could not be written to."""
+    """State of restoring: what follows, since when it fails, and why brokers that are down could not be written to."""
 
     afterwards: Afterwards
     failing_since_ms: int | None = None
@@ -301,11 +301,11 @@ STATES: tuple[type[RunState], ...] = RunState.__args__
 
 
 def within(since_ms: int | None, at_ms: int, limit_ms: int) -> tuple[int, bool]:
-    """Since when it fails, given the first failure known before, and whether it is tried again."""
+    """Time of the first failure, and whether to retry within the limit."""
     since_ms = at_ms if since_ms is None else since_ms
     return since_ms, at_ms - since_ms < limit_ms
 
 
 def failing(restore: Restore, since_ms: int) -> Restore:
-    """The same, without success since then."""
+    """Return a copy that has been failing since then."""
     return replace(restore, failing_since_ms=since_ms)

@@ -41,14 +41,14 @@ from kreassign.executor.state.run import Control, CopySpeed, MoveIndex, Next, Ro
 from kreassign.executor.throttle_ledger import ConfigKey, FoundThrottles
 
 READING = "reading the throttle"
-"""The kind of what goes wrong with it."""
+"""Kind of messages about reading the throttle."""
 
 CONFIG_PATIENCE_MS = 60_000
-"""How long reading settings is tried again."""
+"""How long reading settings is retried."""
 
 
 def enter(run: Run) -> Next:
-    """Put the throttle in force as it is wanted now, then move."""
+    """Set the wanted throttle, then move."""
     throttle = run.throttle
     if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
         return moving.enter(run)
@@ -89,8 +89,8 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
 def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
 
-    No duration spans two processes: a clock may have been set in between, and nobody looked. While `others_may_restore`
-    what this run had set, that it is gone is no breach: it is told, and set again without asking.
+    No duration spans two processes: a clock may have been set in between, without observations. While
+    `others_may_restore` settings of this run, missing ones are no breach: they are reported, and set again unasked.
     """
     for record in run.moves.active:
         record.resumed(at_ms)
@@ -104,7 +104,7 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     else:
         throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
     run.control.is_held = False
-    # What an earlier end could not restore, or found, is looked at again.
+    # Findings and unrestored settings of an earlier end are checked again.
     run.problems.unrestored = run.problems.findings = ()
     run.tell(finishing.RESTORING, at_ms)
     run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
@@ -120,7 +120,7 @@ def _see(run: Run, state: Resuming) -> Next:
 
 
 def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
-    """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
+    """Set again only settings that are still ours. Others stay as they are: the guard reports them and reacts."""
     if state.were_set:
         throttling.note_differences(run, state.were_set, event)
         return enter(run)
@@ -143,7 +143,7 @@ def _see_again(run: Run, state: Resuming, _: TimePassed) -> Next:
 
 
 def _read(run: Run, state: Preparing) -> Next:
-    """Read settings whose value is not known; that of a pending override from before the run is in the journal."""
+    """Read settings of unknown value; the original value of a pending override is in the journal."""
     throttle = run.throttle
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
     throttle.awaited |= (throttle_ledger.brokers_of(_flows(run)) | rearranging).difference(throttle.live_brokers)
@@ -163,10 +163,10 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
 
 
 def _set(run: Run) -> Next:
-    """Set the rates, and again every pending override of which nobody knows whether it was written, or still is.
+    """Set the rates, and again every pending override that may not have been written, or may be lost.
 
-    Those are all of them in a resumed run, and in any run those of brokers that are back. What others have changed is
-    set again only when someone asks for that.
+    In a resumed run those are all of them, and in any run those of brokers that are back. Settings that others have
+    changed are set again only on request.
     """
     throttle = run.throttle
     throttle.before |= {key: override.before for key, override in throttle.pending.items()}
@@ -194,7 +194,7 @@ def _keys(run: Run) -> tuple[throttle_ledger.ConfigKey, ...]:
 
 
 def _adopted(run: Run) -> dict[ConfigKey, str | None]:
-    """What others left behind stays as it is until the end, where this run has no other rate for it."""
+    """Adopted settings stay as they are until the end, unless this run has another rate for them."""
     rates = throttling.wanted_rates(run)
     known = run.throttle.before
     return {
@@ -215,7 +215,7 @@ def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:
 def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
     if isinstance(state, Resuming) and run.throttle.is_asked_for:
-        # The moves are not left alone for that: after each inspection it is tried again, and nothing starts before.
+        # Keep watching the moves: it is retried after each inspection, and nothing starts before.
         run.tell(READING, at_ms, *problems)
         return moving.enter(run)
     if is_tried_again:
@@ -228,7 +228,7 @@ def _read_again(run: Run, state: Preparing, _: TimePassed) -> Next:
 
 
 def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
-    """What may not have been set is set again from the first poll on, before anything is started."""
+    """Settings that may not have been set are retried from the first poll on, before anything is started."""
     moving.confirm(run, event)
     if event.problems and not (event.may_pass and event.failed):
         return _continue_or_fail(run, event.at_ms, moving.SETTING, event.problems)
@@ -238,7 +238,7 @@ def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
 
 
 def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]) -> Next:
-    """Without its throttle nothing is started; but what is in flight already must be watched to its end."""
+    """Start nothing without its throttle; but moves in flight must be watched to their end."""
     if run.moves.in_flight:
         run.tell(kind, at_ms, *problems)
         return moving.enter(run)

@@ -1,4 +1,4 @@
-"""Hold what a run knows beside its present state: its moves, its throttle, the health of the cluster.
+"""State of a run besides its phase: its moves, its throttle, the health of the cluster.
 
 Only the handlers of the table (`machine.py`) change these values, and only `machine.handle` changes the state. `Next`
 is what a handler returns; `Row` and `Rows` are the table's rows, which each handler module contributes.
@@ -24,7 +24,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, Config
 from kreassign.executor.throttle_rates import NO_THROTTLE, BrokerTraffic, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 
-# The index of unfinished moves: waiting, in flight, or still to be observed.
+# Index of unfinished moves: waiting, in flight, or still to be observed.
 #
 # Kept beside the records, so that the cost of a poll depends on the moves in flight, not on the length of the plan.
 
@@ -35,8 +35,8 @@ Records = dict[TopicPartition, MoveRecord]
 class MoveIndex:
     """Three places; an unfinished move is in exactly one of them.
 
-    `queue` has what a poll has shown untouched, `in_flight` what was sent or is under way, `unsettled` what is planned
-    and was not seen yet, or was strange.
+    `queue` has moves that a poll has shown untouched, `in_flight` those sent or in progress, `unsettled` planned ones
+    that were not observed yet, or in an unexpected state.
     """
 
     queue: Queue = field(default_factory=Queue)
@@ -45,14 +45,14 @@ class MoveIndex:
 
     @classmethod
     def unseen(cls, records: Iterable[MoveRecord]) -> MoveIndex:
-        """Before any of them was observed."""
+        """Index before the first observation."""
         index = cls()
         for record in records:
             index.sort(record)
         return index
 
     def sort(self, record: MoveRecord, action: NextAction = NextAction.NOTHING) -> None:
-        """Put a move where it belongs now; one at its end is nowhere."""
+        """Put a move into its place; a move at its end is in none."""
         name = record.name
         self.queue.remove(name)
         self.in_flight.pop(name, None)
@@ -72,19 +72,19 @@ class MoveIndex:
 
     @property
     def named_log_dirs(self) -> dict[int, frozenset[str]]:
-        """Of the brokers all of whose copies go into directories that are named: those directories."""
+        """Named directories of those brokers whose copies all go into named directories."""
         seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
         return named_log_dirs((*self.queue.endpoints, *(left_of(record).endpoints for record in seen)))
 
     @property
     def to_observe(self) -> Iterator[TopicPartition]:
-        """Moves that may have gone on, or of which nothing is known."""
+        """Moves that may have progressed, or of which nothing is known."""
         replica_locations = (self.in_flight, self.unsettled)
         return (name for place in replica_locations for name, record in place.items() if record.status in ACTIVE)
 
 
 def candidate(record: MoveRecord) -> Candidate:
-    """What pacing wants to know of a move: new replicas copy from the leader."""
+    """A move as pacing sees it: new replicas copy from the leader."""
     move = record.step
     return Candidate(
         record.name,
@@ -99,7 +99,7 @@ def candidate(record: MoveRecord) -> Candidate:
 
 
 def left_of(record: MoveRecord) -> Candidate:
-    """The same of a move in flight: the copies that lag, with what is left of the largest; all if unknown."""
+    """As `candidate` for a move in flight: the copies that lag, with the bytes left of the largest; all if unknown."""
     whole = candidate(record)
     left = max(record.left_bytes.values(), default=0)
     destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)
@@ -119,33 +119,33 @@ def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
     return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
 
 
-# Rates of the copies of a run, measured from its polls, and from them the bytes in flight that keep a broker busy.
+# Rates of the copies of a run, measured from its polls, and the bytes in flight that keep a broker busy.
 #
 # A broker must not run dry before the next poll, or it stands idle while moves wait; more in flight only makes all its
 # copies slower. The measured rate covers whatever limits a broker: a throttle, a network, a disk.
 
 MEASURED_OVER_MS = 5_000
-"""The rate of the fastest broker is measured over this long, again and again."""
+"""Window in which the rate of the fastest broker is measured."""
 
 COPIES = 2
-"""Of two copies that end one after the other, one goes on at the full rate until the next poll."""
+"""Of two copies that end one after the other, one continues at the full rate until the next poll."""
 
 POLLS = 4
-"""What is in flight lasts for so many polls: sizes differ, and a copy may wait for its other end."""
+"""Polls that the bytes in flight last for: sizes differ, and a copy may wait for its other end."""
 
 LEAST_BYTES = 128_000_000
-"""Where nothing has been measured yet."""
+"""Bytes in flight while nothing has been measured."""
 
 FADING = 0.9
-"""Of the most that was ever done between two polls, so much counts at the next one: rates may fall."""
+"""Share of the largest progress between two polls that counts at the next one: rates may fall."""
 
 
 @dataclass(slots=True)
 class CopySpeed:
-    """What brokers got done lately.
+    """Recent throughput of brokers.
 
-    `fastest_bytes_per_s` is what the fastest one received, None before anything was measured; `most_done_bytes` the
-    most that one sent or received between two polls.
+    `fastest_bytes_per_s` is what the fastest broker received, None before the first measurement; `most_done_bytes` the
+    most that a broker sent or received between two polls.
     """
 
     fastest_bytes_per_s: float | None = None
@@ -156,7 +156,7 @@ class CopySpeed:
     _polls: int = 0
 
     def measure(self, records: Iterable[MoveRecord], at_ms: int) -> None:
-        """Take in how far all moves are."""
+        """Measure the progress of all moves."""
         if self._at_ms is not None and at_ms - self._at_ms < MEASURED_OVER_MS:
             return
         received: dict[int, int] = {}
@@ -172,9 +172,9 @@ class CopySpeed:
         self._at_ms, self._received = at_ms, received
 
     def note_poll(self, before: Iterable[tuple[MoveRecord, dict[int, int]]], *, has_progress: bool = True) -> None:
-        """Take in what was copied since the poll before, given what each broker had received of each move then.
+        """Add what was copied since the last poll, given the bytes that each broker had received of each move then.
 
-        After polls without progress, one that has it shows what was done in all of them; each did its part.
+        After polls without progress, a poll with progress covers all of them; each counts for its share.
         """
         self._polls += 1
         for record, had in before:
@@ -189,7 +189,7 @@ class CopySpeed:
             self._done, self._polls = Counter(), 0
 
     def saturation(self, in_flight: Iterable[Candidate]) -> Saturation:
-        """Which brokers have enough to do, given what is in flight."""
+        """Brokers that have enough to do, given what is in flight."""
         enough = SaturationThreshold(COPIES, max(LEAST_BYTES, int(POLLS * self.most_done_bytes)))
         return Saturation.of(enough, in_flight)
 
@@ -198,37 +198,37 @@ class CopySpeed:
 
 
 class WindDown(StrEnum):
-    """How a run that was cancelled treats moves in flight; nothing else is started."""
+    """Treatment of moves in flight in a cancelled run; nothing else is started."""
 
-    FINISH = "finish"  # they go on to their end
+    FINISH = "finish"  # they finish
     CANCEL = "cancel"  # they are cancelled (KIP-455)
 
 
 @dataclass(slots=True)
 class RunIdentity:
-    """What is given once, when the run starts."""
+    """Facts fixed at the start of the run."""
 
     run_id: str = ""
     cluster_id: str = ""
     started_ms: int = 0
     plan_id: str = ""
     operators: tuple[Operator, ...] = ()
-    """Who started it, then who resumed it, each once."""
+    """Operators who started and resumed it, each once."""
     operator: Operator | None = None
-    """Who executes it now."""
+    """The present operator."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
-    """What each guard that is on leads to."""
+    """Reaction of each guard that is on."""
     rereads_throttle: bool = False
-    """Whether the throttle is read again before every batch of moves."""
+    """True if the throttle is read again before every batch of moves."""
     guards_to_the_end: bool = False
-    """Whether health is checked also while a cancelled run lets its moves finish."""
+    """True if health is checked also while a cancelled run lets its moves finish."""
     rereads_first: bool = False
-    """Whether a throttle that was left is read before any of it is set again."""
+    """True if the throttle of an earlier process is read before any of it is set again."""
     allows_producer_outage: bool = False
-    """Whether the operator consented to moves while which producers with acks=all are refused."""
+    """True if the operator consented to moves while which producers with acks=all are refused."""
 
     def note(self, operator: Operator | None) -> None:
-        """Remember who executes the run from now on."""
+        """Record the operator of the run from now on."""
         self.operator = operator
         if operator is not None and operator not in self.operators:
             self.operators = (*self.operators, operator)
@@ -236,34 +236,34 @@ class RunIdentity:
 
 @dataclass(slots=True)
 class Control:
-    """What operators, guards and the deadline may change while the run goes on."""
+    """Settings that operators, guards and the deadline may change during the run."""
 
     rates: ThrottleRates = NO_THROTTLE
     pace: Pace = NO_LIMITS
     is_held: bool = False
-    """Whether an operator asked to start nothing more for now."""
+    """True while an operator lets no move start."""
     wind_down: WindDown | None = None
     wants_rollback: bool = False
     replans: bool = False
-    """Whether moves whose destination is lost get another one."""
+    """True if moves whose destination is lost get another one."""
     last_request: int = 0
-    """Number of the last request from another process that was taken in."""
+    """Number of the last request from another process that was accepted."""
     lease: str = ""
-    """How the run stands with the lease of its cluster, in words; "" where nobody asked for one."""
+    """State of the lease of its cluster, in words; "" without one."""
 
 
 @dataclass(slots=True)
 class Moves:
-    """Every move of the plan, and which of them wait or are in flight."""
+    """All moves of the plan, and which of them wait or are in flight."""
 
     records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
     index: MoveIndex = field(default_factory=MoveIndex)
     speed: CopySpeed = field(default_factory=CopySpeed)
     observed_ms: int = 0
     absent: tuple[int, ...] = ()
-    """Brokers that get copies and were not live when the moves were last observed."""
+    """Brokers that get copies and were down at the last observation."""
     outlook: tuple[str, ...] = ()
-    """What the run waits for, and what does not fit into its schedule, as of the last poll."""
+    """Waits, and what does not fit into the schedule, as of the last poll."""
 
     @property
     def active(self) -> tuple[MoveRecord, ...]:
@@ -277,15 +277,15 @@ class Moves:
 
     @property
     def are_left(self) -> bool:
-        """Whether any move has not ended."""
+        """True if any move has not ended."""
         return any(record.status in ACTIVE for record in self.records.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A setting was read with another value than ours, first at `since_ms`.
+    """A setting with another value than ours, first read at `since_ms`.
 
-    It `is_foreign` once it was read so again later than a stale answer can be: someone else has changed it.
+    It `is_foreign` once it was read so again later than a stale answer can be: others have changed it.
     """
 
     found: ConfigValue
@@ -295,59 +295,61 @@ class Doubt:
 
 @dataclass(slots=True)
 class ThrottleLedger:
-    """Which settings the run changed, and what is still to be set or restored."""
+    """Settings that the run changed, and those still to be set or restored."""
 
     live_brokers: tuple[int, ...] = ()
     before: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """What every setting of the throttle was before this run changed it."""
+    """Value of every throttle setting before this run changed it."""
     overrides: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
     """Every setting that this run ever changed."""
     pending: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
-    """Those that are not known to have their old value again."""
+    """Settings that are not confirmed to have their old value again."""
     awaited: frozenset[int] = frozenset()
     """Brokers that are down and whose rates are set when they are back."""
     unset: frozenset[ConfigResource] = frozenset()
-    """Topics and brokers that may not have taken their last settings; they are set again."""
+    """Topics and brokers that may not have taken their last settings; these are set again."""
     unset_since_ms: int | None = None
     in_force: set[ConfigKey] = field(default_factory=set)
-    """Those pending of which the cluster has taken a value of ours: the one from before the run is no more explained
-    by what the run did than any other."""
+    """Pending settings of which the cluster has taken a value of ours: the original value there is a change by others
+    like any other.
+    """
     doubts: dict[ConfigKey, Doubt] = field(default_factory=dict)
-    """Pending settings that were read with a value that is not ours."""
+    """Pending settings that were read with another value than ours."""
     told: dict[ConfigKey, ConfigValue] = field(default_factory=dict)
-    """What was said of those that others have changed, so that it is neither said twice nor never."""
+    """Reported values of settings that others have changed, so that each is reported exactly once."""
     checked_ms: int | None = None
-    """When the throttle was last read again."""
+    """Time of the last throttle check."""
     unread: tuple[ConfigResource, ...] = ()
-    """Whose settings could not be read then, so that nothing is started."""
+    """Resources that were unreadable then; nothing is started meanwhile."""
     is_lost: bool = False
-    """Whether others had changed the throttle of what was in flight when it ended."""
+    """True if others had changed the throttle of moves in flight when they ended."""
     listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
     """Every entry that this run ever added to a list."""
     rated: dict[ConfigKey, set[str]] = field(default_factory=dict)
     """Every value that this run ever gave a rate."""
     originals: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """What settings shall be at the end that others had changed before the run."""
+    """Values that settings get at the end, because others had changed them before the run."""
     adopted: dict[ConfigKey, str | None] = field(default_factory=dict)
-    """What was left behind by others, and is this run's to restore."""
+    """Settings left behind by others that this run restores."""
     is_alongside: bool = False
-    """Whether moves of others go on under the rates of this run."""
+    """True if moves of others go on under the rates of this run."""
     left: set[ConfigKey] = field(default_factory=set)
-    """Rates that stay at the end, because moves of others still go on."""
+    """Rates that stay at the end, because moves of others go on."""
     carried: set[ConfigKey] = field(default_factory=set)
-    """Settings of brokers that are down that nobody can read back: a controller restored them, or they are lost."""
+    """Settings of brokers that are down that cannot be read back: a controller restored them, or they are lost."""
     due: set[ConfigKey] = field(default_factory=set)
-    """Pending settings that are set again, whatever they were set to before: the run was resumed, or someone asked for
-    that. Nothing starts before."""
+    """Pending settings to set again, whatever their last value: the run was resumed, or an operator requested it. Nothing
+    starts before.
+    """
     unseen: set[ConfigKey] = field(default_factory=set)
-    """Pending settings that nobody has read since the run was resumed; they are read before they are set again."""
+    """Pending settings not read since the run was resumed; they are read before they are set again."""
     is_asked_for: bool = False
-    """Whether someone asked for a throttle meanwhile: then what others have changed is told, and set again."""
+    """True if an operator requested a throttle meanwhile: then changes of others are reported, and overwritten."""
     was_found_changed: bool = False
-    """Whether others had changed it when the run was resumed."""
+    """True if others had changed it when the run was resumed."""
 
     def forget(self, brokers: Collection[int]) -> tuple[ConfigOverride, ...]:
-        """Restore nothing any more on these brokers; what stays there as the run set it."""
+        """Give up restoring on these brokers; settings there stay as the run set them."""
         lost = tuple(override for key, override in self.pending.items() if key.broker in brokers)
         for override in lost:
             self.close(override.key)
@@ -356,14 +358,14 @@ class ThrottleLedger:
         return lost
 
     def close(self, key: ConfigKey) -> None:
-        """Nothing is to be set or restored here any more."""
+        """End the override of this setting: nothing is to be set or restored any more."""
         del self.pending[key]
         self.doubts.pop(key, None)
         for keys in (self.in_force, self.due, self.unseen):
             keys.discard(key)
 
     def close_gone(self, topics: Collection[ConfigResource]) -> None:
-        """Their settings went with these topics; another one of such a name is none of our business."""
+        """Close settings of deleted topics; new topics of the same names are not the run's."""
         for key in [key for key in self.pending if key.resource in topics]:
             self.close(key)
 
@@ -374,7 +376,7 @@ class ThrottleLedger:
 
     @property
     def ever_set(self) -> tuple[ConfigOverride, ...]:
-        """Every setting that this run changed, with all that it ever added to lists."""
+        """Every setting that this run changed, with all entries that it ever added to lists."""
         return tuple(
             one
             if self.listed.get(key, set()) <= one.our_items
@@ -383,7 +385,7 @@ class ThrottleLedger:
         )
 
     def with_every_rate(self, override: ConfigOverride) -> ConfigOverride:
-        """The override of a rate, of which any value that this run ever gave it may still be there."""
+        """Return the override with every value that this run ever gave the rate: any of them may still be set."""
         earlier = self.rated.get(override.key, set()).difference(override.possible_values)
         return replace(override, unconfirmed=(*override.unconfirmed, *sorted(earlier))) if earlier else override
 
@@ -395,7 +397,7 @@ class ThrottleLedger:
 
 @dataclass(slots=True)
 class GuardBreach:
-    """What a guard said, first at `from_ms` and last at `last_ms`; from `until_ms` on it said so no more."""
+    """Verdict of a guard, given from `from_ms` to `last_ms`; over since `until_ms`, None if not."""
 
     verdict: Verdict
     from_ms: int
@@ -403,7 +405,7 @@ class GuardBreach:
     until_ms: int | None = None
 
     def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
-        """A sentence in which what is over does not look like what is so now."""
+        """Describe the breach; a past one carries its start and end."""
         if self.until_ms is not None:
             over = f"over, from {time_of_day(self.from_ms + ahead_ms)} to {time_of_day(self.until_ms + ahead_ms)} UTC"
             return f"{self.verdict.guard} ({over}): {self.verdict.seen}"
@@ -415,7 +417,7 @@ class GuardBreach:
 
 @dataclass(slots=True)
 class PassingProblem:
-    """Something that was so first at `from_ms`, and is so still, or was last until `until_ms`; so many `times`."""
+    """A problem since `from_ms`, over at `until_ms` (None: not over), counted `times`."""
 
     text: str
     from_ms: int
@@ -423,7 +425,7 @@ class PassingProblem:
     times: int = 1
 
     def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
-        """The same: what is over, or was so when nobody looked any more, does not look like what is so now."""
+        """Describe the problem; a past one, or one last seen by an earlier process, carries its times."""
         begun = time_of_day(self.from_ms + ahead_ms)
         if self.until_ms is not None:
             often = f"{self.times} times " if self.times > 1 else ""
@@ -438,47 +440,47 @@ def time_of_day(at_ms: int) -> str:
 
 @dataclass(slots=True)
 class HealthWatch:
-    """What health checks found."""
+    """Findings of the health checks."""
 
     first: Health | None = None
     checked_ms: int | None = None
     verdicts: tuple[Verdict, ...] = ()
-    """What the guards say since the last check."""
+    """Verdicts of the guards at the last check."""
     breaches: list[GuardBreach] = field(default_factory=list)
-    """Everything that they ever said, also what is over."""
+    """All verdicts so far, including past ones."""
     absent_since_ms: dict[int, int] = field(default_factory=dict)
     """Destinations that are down, and since when."""
     lost: tuple[int, ...] = ()
-    """Those that have been down for so long that nothing more is copied to them."""
+    """Destinations that have been down for so long that nothing more is copied to them."""
     replaced: frozenset[int] = frozenset()
-    """Brokers whose moves were planned again: whenever they are down, the run goes on without them."""
+    """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
-    """Bytes that destinations can still take, as of the last check; nothing is known before the first one."""
+    """Bytes that destinations can still take, as of the last check; empty before the first one."""
     stuck: tuple[TopicPartition, ...] = ()
     """Moves without space on disks while nothing is in flight that could free some."""
 
 
 @dataclass(slots=True)
 class TrafficMeasures:
-    """What was measured for a throttle that adapts to the traffic."""
+    """Measurements for a throttle that adapts to the traffic."""
 
     brokers: dict[int, tuple[int, BrokerTraffic]] = field(default_factory=dict)
-    """What each broker carries besides the moves, and when that was measured."""
+    """Traffic of each broker besides the moves, and when it was measured."""
     writes: dict[TopicPartition, float] = field(default_factory=dict)
-    """Bytes per second that producers were last seen to write to partitions that are copied."""
+    """Last measured write rates of copied partitions, in bytes per second."""
     measured_ms: int | None = None
 
 
 @dataclass(slots=True)
 class Problems:
-    """What operators are to know: problems on the way, and what verification found."""
+    """Problems to report to operators, and findings of the verification."""
 
     noted: list[str] = field(default_factory=list)
-    """Facts, which stay so: in the past tense."""
+    """Permanent facts, in the past tense."""
     passing: dict[str, dict[str, PassingProblem]] = field(default_factory=dict)
-    """What may be over later, by its kind and its text."""
+    """Problems that may pass, by kind and text."""
     unset: dict[int, str] = field(default_factory=dict)
-    """By broker, why it has no throttle for now."""
+    """Reason for each broker without a throttle for now."""
     unrestored: tuple[str, ...] = ()
     """Why settings could not be restored; empty once they are."""
     findings: tuple[str, ...] = ()
@@ -497,21 +499,21 @@ class Run:
     traffic: TrafficMeasures = field(default_factory=TrafficMeasures)
     problems: Problems = field(default_factory=Problems)
     wall_ahead_ms: int = 0
-    """By how much the wall clock is ahead of the time of the events. Only hours of the day are told by it."""
+    """Offset of the wall clock from the time of the events, in ms. Only hours of the day use it."""
 
     def note(self, problem: str) -> None:
-        """Remember once what happened; it stays so, and is told in the past tense."""
+        """Record a fact once; it is permanent, and worded in the past tense."""
         if problem not in self.problems.noted:
             self.problems.noted.append(problem)
 
     def note_for_good(self, kind: str, problems: Iterable[str]) -> None:
-        """Remember what was wrong and ended the run: that does not pass any more."""
+        """Record the problems that ended the run: they do not pass any more."""
         self.problems.passing.pop(kind, None)
         for problem in problems:
             self.note(problem)
 
     def tell(self, kind: str, at_ms: int, *texts: str) -> None:
-        """Of the problems of a kind these are so now; what was told of it before and is not among them is over."""
+        """Set the present problems of a kind; earlier ones that are not among them are over."""
         if not texts and kind not in self.problems.passing:
             return
         known = self.problems.passing.setdefault(kind, {})
@@ -528,18 +530,18 @@ class Run:
 
 
 class Next(NamedTuple):
-    """The state that follows and the instructions to execute in it, in order."""
+    """The next state, and the instructions to execute in it, in order."""
 
     state: RunState
     instructions: tuple[Instruction, ...] = ()
 
 
 Handler = Callable[[Run, Any, Any], Next]
-"""From the run, its state and the event. Changes what outlives the state; decides, but does not set, the next state."""
+"""Takes the run, its state and the event. Changes data that outlives the state; returns, but does not set, the next state."""
 
 
 class Row(NamedTuple):
-    """What to do, and the states to which that may lead."""
+    """A handler, and the states to which it may lead."""
 
     handler: Handler
     leads_to: frozenset[type[RunState]]
@@ -550,5 +552,5 @@ Rows = Mapping[Key, Row]
 
 
 def row(handler: Handler, *leads_to: type[RunState]) -> Row:
-    """A row that may lead to these states."""
+    """Row that may lead to these states."""
     return Row(handler, frozenset(leads_to))

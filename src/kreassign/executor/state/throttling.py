@@ -17,22 +17,22 @@ from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, d
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 
-# The rates: as given, or what the measured traffic leaves.
+# The rates: as given, or what the measured traffic leaves free.
 
 MEASURE_EVERY_MS = 10_000
-"""A reading asks for all partitions, so it is not made with every poll."""
+"""Interval of measurements: each reads all partitions, so it is not made with every poll."""
 
 STALE_MS = 60_000
-"""What was measured so long ago says nothing any more."""
+"""Age from which a measurement is ignored."""
 
 SENDING, RECEIVING = "sending", "receiving"
 
 Needs = defaultdict[tuple[str, int], float]
-"""Bytes per second that a broker has to send, or receive, lest copies fall behind, by way and broker."""
+"""Bytes per second that a broker must send, or receive, to keep copies from falling behind, by direction and broker."""
 
 
 def wanted_rates(run: Run, starting: Names = ()) -> dict[ConfigKey, str | None]:
-    """What each rate among the settings of the run shall be."""
+    """Wanted value of each rate among the settings of the run."""
     rates = throttle_ledger.wanted_rates(run.throttle.before, run.control.rates)
     adaptive = run.control.rates.adaptive
     if adaptive is None:
@@ -42,19 +42,19 @@ def wanted_rates(run: Run, starting: Names = ()) -> dict[ConfigKey, str | None]:
 
 
 def is_measurement_due(run: Run, at_ms: int) -> bool:
-    """Whether to measure the traffic before going on."""
+    """True if the traffic must be measured before going on."""
     if run.control.rates.adaptive is None:
         return False
     return run.traffic.measured_ms is None or at_ms - run.traffic.measured_ms >= MEASURE_EVERY_MS
 
 
 def measurement(run: Run) -> MeasureTraffic:
-    """What to measure."""
+    """Instruction to measure the traffic."""
     return MeasureTraffic(tuple(record.name for record in run.moves.in_flight))
 
 
 def take_in_traffic(run: Run, event: TrafficMeasured) -> None:
-    """Remember what was measured; of brokers that it does not have, what was measured before holds for a while."""
+    """Store a measurement; for brokers without a new one the last one holds for a while."""
     run.traffic.measured_ms = event.at_ms
     fresh = {
         broker: (at_ms, one) for broker, (at_ms, one) in run.traffic.brokers.items() if event.at_ms - at_ms < STALE_MS
@@ -64,7 +64,7 @@ def take_in_traffic(run: Run, event: TrafficMeasured) -> None:
 
 
 def _follows_traffic(run: Run, key: ConfigKey) -> bool:
-    """Not where the broker has a rate of its own, or is down and has got one already."""
+    """False if the broker has a rate of its own, or is down and has a rate already."""
     return not run.control.rates.has_own_rate(key.broker) and not (
         key.broker in run.throttle.awaited and key in run.throttle.pending
     )
@@ -80,7 +80,7 @@ def _left_over(run: Run, adaptive: AdaptiveThrottle, key: ConfigKey, needed: Nee
 
 
 def _needed(run: Run, starting: Names) -> Needs:
-    """What is written to the partitions that are copied, where it passes: at their source, and where copies arrive.
+    """Write rates of the copied partitions at their source and at each destination.
 
     Copies between the directories of a broker need as much there.
     """
@@ -98,41 +98,42 @@ def _needed(run: Run, starting: Names) -> Needs:
     return needed
 
 
-# Changes by others: which settings to read again, and what an unexpected value means.
+# Changes by others: which settings to read again, and how to treat an unexpected value.
 #
 # While a setting is in force, every value but ours is a breach, also the original value: others delete throttles that
 # they take for forgotten (Kafka's own `--cancel` deletes all). One unexpected answer proves nothing, because a broker
 # may answer with the value from before our last change, seen 11 ms after it on 4.3.1. So the first such answer only
 # stops new moves; a change by others is reported after a second one, `PROPAGATION_MS` later.
 #
-# The same holds for changes while no process executed the run: settings that it left are read before any is set again.
-# A change that a process intended when it died, without an answer, is ours either way.
+# The same holds for changes while no process executed the run: its remaining settings are read before any is set again.
+# A change that a process intended when it died, without an answer, counts as ours either way.
 
 PROPAGATION_MS = 10_000
-"""A broker that is behind the controller for longer than broker.session.timeout.ms, 9 s, is fenced: the settings of a
-broker that is not live are not read."""
+"""A broker that is behind the controller for longer than broker.session.timeout.ms, 9 s, is fenced: settings of a
+broker that is down are not read.
+"""
 
 DOUBT_EVERY_MS = 5_000
-"""What is doubtful is read again at least so often, and sooner at first; also while nothing is about to start."""
+"""Doubtful settings are read again at least this often, and sooner at first; also while nothing is about to start."""
 
 
 def is_check_due(run: Run, topics: Collection[ConfigResource]) -> bool:
-    """Whether to read the throttle again before lists of these topics are changed and moves are sent.
+    """True if the throttle must be read again before lists of these topics are changed and moves are sent.
 
-    The time is that of the last look.
+    The present time is that of the last observation.
     """
     throttle, now_ms = run.throttle, run.moves.observed_ms
     if not run.identity.rereads_throttle or not _reaction(run) or not throttle.in_force:
         return False
     if not throttle.doubts or throttle.checked_ms is None:
         return bool(topics) or bool(throttle.doubts)
-    # A stale answer is over at once, and what somebody changed stays so for long.
+    # A stale answer passes at once, and a change by others lasts long.
     age_ms = now_ms - min(doubt.since_ms for doubt in throttle.doubts.values())
     return now_ms - throttle.checked_ms >= min(age_ms, DOUBT_EVERY_MS)
 
 
 def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
-    """Rates, the lists of these topics, and whatever is in doubt."""
+    """Check rates, the lists of these topics, and all doubtful settings."""
     throttle = run.throttle
     concerned = (
         key
@@ -144,17 +145,17 @@ def check(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
 
 
 def is_to_be_read_first(run: Run) -> bool:
-    """Whether something was left that has to be read before it is set again; who has no such guard does not ask."""
+    """True if remaining settings must be read before they are set again; False without the guard."""
     return bool(run.throttle.unseen) and is_guarded(run)
 
 
 def is_guarded(run: Run) -> bool:
-    """Whether anybody wants to know what others do to the throttle."""
+    """True unless the foreign-throttle guard is off."""
     return _reaction(run) is not None
 
 
 def check_of_all(run: Run) -> CheckThrottle:
-    """Everything that was left, and whether its topics still are what they were."""
+    """Check all remaining settings, and whether their topics are still the same."""
     pending = tuple(run.throttle.pending.values())
     return CheckThrottle(pending, _topic_ids(run, {override.key.resource for override in pending}))
 
@@ -166,7 +167,7 @@ def _topic_ids(run: Run, resources: Collection[ConfigResource]) -> dict[str, str
 
 
 def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
-    """Draw the conclusions from reading what was left, and tell at once what others have changed of it."""
+    """Conclude from reading the remaining settings, and report at once what others have changed."""
     throttle = run.throttle
     throttle.close_gone(event.gone)
     silent = set(event.unread)
@@ -179,7 +180,7 @@ def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
             ours = f"the run had set it to {throttle.pending[present.key].value!r}"
             run.note(f"someone else had changed a throttle when {read_for}: {present.then}, and {ours}")
             throttle.told[present.key] = present
-    # What nobody can read of a broker that is down is read, and set, when it is back.
+    # Settings of a broker that is down are read, and set, when it is back.
     throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
     if throttle.is_asked_for:
         throttle.due |= {present.key for present in foreign_settings(run)}
@@ -188,7 +189,7 @@ def take_in_check_of_all(run: Run, event: ThrottleChecked) -> None:
 
 
 def note_request(run: Run) -> None:
-    """Read what is in force before a throttle that was asked for is set: that would hide what others did to it."""
+    """Read what is in force before setting a requested throttle, which would hide changes of others."""
     throttle = run.throttle
     if run.identity.rereads_first and is_guarded(run):
         in_force = throttle.in_force.intersection(throttle.pending)
@@ -199,9 +200,9 @@ def note_request(run: Run) -> None:
 
 
 def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleChecked) -> None:
-    """What is not as the run had set it when it lost the lease: nobody's offence, for another run may have restored it.
+    """Report settings changed since the run lost the lease: no breach, because another run may have restored them.
 
-    Yet somebody else may have done it, so it is told before it is set again.
+    Others may have changed them too, so they are reported before they are set again.
     """
     run.throttle.close_gone(event.gone)
     pending = run.throttle.pending
@@ -212,14 +213,14 @@ def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleC
 
 
 def in_force(run: Run) -> tuple[ConfigOverride, ...]:
-    """The settings that have to be as they were set."""
+    """Settings that must have our values."""
     return tuple(override for key, override in run.throttle.pending.items() if key in run.throttle.in_force)
 
 
 def take_in_check(
     run: Run, at_ms: int, read: Iterable[ConfigKey], differ: Iterable[ConfigValue], unread: Iterable[ConfigResource]
 ) -> None:
-    """Draw the conclusions from reading these settings. What could not be read is as doubtful as before."""
+    """Conclude from reading these settings. Unreadable ones stay as doubtful as before."""
     throttle, silent = run.throttle, set(unread)
     odd = {present.key: present for present in differ if not _may_be_unset(throttle, present)}
     for key in read:
@@ -230,11 +231,11 @@ def take_in_check(
         elif key.resource not in silent and throttle.doubts.pop(key, None) is not None:
             throttle.told.pop(key, None)
             if key in throttle.pending and throttle.pending[key].unconfirmed:
-                throttle.unset |= {key.resource}  # It was not set again while that was in doubt.
+                throttle.unset |= {key.resource}  # It was not set again while in doubt.
 
 
 def take_in_check_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
-    """The same for settings that are about to be restored, or were just now; what guards had told is not told again."""
+    """Conclude about settings about to be restored, or just restored; what guards reported is not repeated."""
     throttle = run.throttle
     kept = {key: throttle.pending[key] for key in throttle.in_force if key.resource not in event.gone}
     odd = throttle_ledger.differing(kept.values(), (present for present in event.values if present.key in kept))
@@ -253,39 +254,39 @@ def take_in_check_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
 
 
 def is_undecided(run: Run, key: ConfigKey) -> bool:
-    """Whether a second reading has to tell what this setting is."""
+    """True if a second reading has to decide about this setting."""
     doubt = run.throttle.doubts.get(key)
     return doubt is not None and not doubt.is_foreign
 
 
 def was_lost(run: Run) -> bool:
-    """Whether moves ended without the throttle that they were to have, unless the run was only to warn of that."""
+    """True if moves finished unthrottled and the guard is stricter than warn."""
     return run.throttle.is_lost and not _only_warns(run)
 
 
 def _may_be_unset(throttle: ThrottleLedger, present: ConfigValue) -> bool:
-    """Whether nothing of ours is there, in a setting of which nobody knows whether it is in force."""
+    """True if nothing of ours is set, in a setting that may or may not be in force."""
     key, pending = present.key, throttle.pending
     return key not in throttle.in_force and key in pending and pending[key].is_without_ours(present.value)
 
 
 def allows_start(run: Run) -> bool:
-    """Whether nothing speaks against starting moves. Who chose to be only warned takes the risk."""
+    """True if moves may start. With a guard that only warns the operator accepts the risk."""
     if run.throttle.due:
         return False
     return not run.throttle.doubts or _only_warns(run)
 
 
 def is_left_alone(run: Run, key: ConfigKey) -> bool:
-    """Whether this setting is not adapted for now: that would hide what others did to it, and undo it unasked.
+    """True if this setting is not adapted for now: that would hide, and silently undo, changes of others.
 
-    Lists of a run that is only warned are: without its entries its next moves would start unthrottled.
+    With a guard that only warns lists are adapted: without its entries the next moves would start unthrottled.
     """
     return key in run.throttle.doubts and not (key.broker is None and _only_warns(run))
 
 
 def foreign_settings(run: Run) -> tuple[ConfigValue, ...]:
-    """What others have changed, as far as is certain."""
+    """Settings that others have certainly changed."""
     return tuple(doubt.found for _, doubt in sorted(run.throttle.doubts.items()) if doubt.is_foreign)
 
 

@@ -29,18 +29,18 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
 
-# Hindrances: the first of several reasons why moves that wait are not started now.
+# Hindrances: the first of several reasons why waiting moves are not started now.
 
 
 def hindrance(run: Run, at_ms: int) -> str | None:
-    """What holds back the moves that wait; None where none waits, or nothing but pacing holds them."""
+    """Reason why waiting moves do not start; None if none waits, or only pacing holds them."""
     if run.control.wind_down is not None or not any(map(_waits, run.moves.records.values())):
         return None
     return next(_reasons(run, at_ms), None)
 
 
 def _waits(record: MoveRecord) -> bool:
-    """Whether something of it is still to be started; a move in steps waits between them."""
+    """True if a part of the move is still to be started; a stepwise move waits between its steps."""
     return record.status is MoveStatus.PLANNED or len(record.steps) > 1
 
 
@@ -75,14 +75,14 @@ def _throttle(run: Run) -> Iterator[str]:
 
 
 def unread_throttle(resource: ConfigResource) -> str:
-    """That the throttle of a broker or a topic cannot be read, and what reading it takes: one of the two is missing."""
+    """Text that the throttle of a broker or topic is unreadable, and what reading takes: an answer and a permission."""
     what = "the topic" if resource.type is ResourceType.TOPIC else "the cluster"
     needs = f"a broker has to answer, and to allow DescribeConfigs on {what}"
     return f"nothing is started while the throttle of {resource} cannot be read: {needs}"
 
 
 class RunView:
-    """A run as it is now, or as its last process left it. Times are in ms since the epoch."""
+    """A run in its present state, or as its last process left it. Times are in ms since the epoch."""
 
     __slots__ = ("_is_left", "_run")
 
@@ -91,7 +91,7 @@ class RunView:
 
     @property
     def as_left(self) -> RunView:
-        """The same run where no process executes it: what was so when the last one ended is not told as present."""
+        """The same run without a process: what was true when the last one ended is not shown as present."""
         return RunView(self._run, is_left=True)
 
     @property
@@ -100,42 +100,42 @@ class RunView:
 
     @property
     def run_id(self) -> str:
-        """The id of the run."""
+        """Id of the run."""
         return self._run.identity.run_id
 
     @property
     def cluster_id(self) -> str:
-        """On which cluster it runs."""
+        """Id of its cluster."""
         return self._run.identity.cluster_id
 
     @property
     def plan_id(self) -> str:
-        """Which plan it executes; empty where that was not written down."""
+        """Id of its plan; empty if not recorded."""
         return self._run.identity.plan_id
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """Who started it, then who resumed it, each once."""
+        """Operators who started and resumed it, each once."""
         return self._run.identity.operators
 
     @property
     def phase(self) -> Phase:
-        """What it is doing."""
+        """Its present phase."""
         return self._run.state.phase
 
     @property
     def step(self) -> str:
-        """The same in detail: the name of its state."""
+        """Name of its state, finer than the phase."""
         return type(self._run.state).__name__
 
     @property
     def started_ms(self) -> int:
-        """When it began."""
+        """Time of its start."""
         return self._run.identity.started_ms
 
     @property
     def ended_ms(self) -> int | None:
-        """When it ended; None before that."""
+        """Time of its end; None before that."""
         state = self._run.state
         return state.ended_ms if isinstance(state, Done | Cancelled | Failed) else None
 
@@ -151,22 +151,22 @@ class RunView:
 
     @property
     def waiting_write_bytes_per_s(self) -> Mapping[Endpoint, float]:
-        """What producers write to moves that wait, by the ends that they load."""
+        """Write rates of waiting moves, by the ends that they load."""
         return self._run.moves.index.queue.write_bytes_per_s
 
     @property
     def rates(self) -> ThrottleRates:
-        """Its throttle as it is now."""
+        """Its present throttle."""
         return self._run.control.rates
 
     @property
     def pace(self) -> Pace:
-        """Its order, limits and schedule as they are now."""
+        """Its present order, limits and schedule."""
         return self._run.control.pace
 
     @property
     def outlook(self) -> tuple[str, ...]:
-        """What it waits for, and what does not fit into its schedule; nothing where it does not go on."""
+        """Waits, and what does not fit into the schedule; empty if the run does not go on."""
         if not self._goes_on:
             return ()
         return (*self.lost_destinations, *self._awaiting_replan, *self._run.moves.outlook)
@@ -184,31 +184,31 @@ class RunView:
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """Brokers that get copies and were not live when the moves were last observed."""
+        """Brokers that get copies and were down at the last observation."""
         return self._run.moves.absent
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the guards say; nothing where the run does not go on, for then nobody asks them."""
+        """Verdicts of the guards; empty if the run does not go on, because health is not checked then."""
         return self._run.health.verdicts if self._goes_on else ()
 
     def hindrance(self, at_ms: int) -> str | None:
-        """Why nothing that waits is started then, as a sentence; None where nothing but pacing holds it back."""
+        """Reason why waiting moves do not start at this time; None if only pacing holds them."""
         return hindrance(self._run, at_ms)
 
     @property
     def unreachable_since_ms(self) -> int | None:
-        """Since when the cluster does not answer; None where it does."""
+        """Time since when the cluster does not answer; None if it does."""
         state = self._run.state
         return state.unreachable_since_ms if isinstance(state, Observing | Waiting | MeasuringTraffic) else None
 
     def time_of_day(self, at_ms: int) -> str:
-        """When that was by the wall clock."""
+        """The time by the wall clock."""
         return f"{time_of_day(at_ms + self.wall_ahead_ms)} UTC"
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What operators are to know, without the findings of verification."""
+        """Problems to report to operators, without the findings of verification."""
         problems, awaited = self._run.problems, self._run.throttle.awaited
         is_going_on = self._goes_on
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
@@ -221,7 +221,7 @@ class RunView:
 
     @property
     def _replans(self) -> Iterator[str]:
-        """What was planned again, in the past tense: what is still to be cancelled for it is not told before."""
+        """Changes of targets, in the past tense: those that await a cancellation are not included."""
         made: dict[tuple[int, tuple[int, ...]], list[str]] = {}
         for record in self.records.values() if self._run.control.replans else ():
             for one in record.replans:
@@ -236,12 +236,12 @@ class RunView:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What verification found."""
+        """Findings of the verification."""
         return self._run.problems.findings
 
     @property
     def pending_restores(self) -> Mapping[ConfigKey, ConfigOverride]:
-        """Settings that are not known to have their old value again."""
+        """Settings that are not confirmed to have their old value again."""
         return MappingProxyType(self._run.throttle.pending)
 
     @property
@@ -251,7 +251,7 @@ class RunView:
 
     @property
     def left_to_others(self) -> frozenset[ConfigKey]:
-        """Rates that stayed at the end, because moves of others still went on."""
+        """Rates that stayed at the end, because moves of others went on."""
         return frozenset(self._run.throttle.left)
 
     @property
@@ -261,42 +261,42 @@ class RunView:
 
     @property
     def was_throttle_kept(self) -> bool:
-        """Whether nobody is known to have changed the throttle while the run had it set."""
+        """True unless others are known to have changed the throttle while the run had it set."""
         told = (breach.verdict.guard for breach in self._run.health.breaches)
         throttle = self._run.throttle
         return not (throttle.is_lost or throttle.was_found_changed) and GuardName.FOREIGN_THROTTLE not in told
 
     @property
     def can_be_resumed(self) -> bool:
-        """Whether anything is left to do: moves, or settings to restore."""
+        """True if moves, or settings to restore, are left."""
         return self._run.moves.are_left or bool(self._run.throttle.pending)
 
     @property
     def lease(self) -> str:
-        """How it stands with the lease of its cluster; "" where nobody asked for one."""
+        """State of the lease of its cluster; "" without one."""
         return self._run.control.lease
 
     @property
     def is_held(self) -> bool:
-        """Whether an operator asked to start nothing more for now."""
+        """True while an operator lets no move start."""
         return self._run.control.is_held
 
     @property
     def wind_down(self) -> WindDown | None:
-        """How a cancelled run treats moves in flight; None while it is not cancelled."""
+        """Treatment of moves in flight in a cancelled run; None while it is not cancelled."""
         return self._run.control.wind_down
 
     @property
     def wants_rollback(self) -> bool:
-        """Whether a guard demands that what was moved is moved back."""
+        """True if a guard demands a rollback."""
         return self._run.control.wants_rollback
 
     @property
     def wall_ahead_ms(self) -> int:
-        """By how much the wall clock is ahead of the time of its events."""
+        """Offset of the wall clock from the time of its events, in ms."""
         return self._run.wall_ahead_ms
 
     @property
     def last_request(self) -> int:
-        """Number of the last request from another process that was taken in."""
+        """Number of the last request from another process that was accepted."""
         return self._run.control.last_request
