@@ -47,10 +47,10 @@ from kreassign.operations.run import LeaseRequest, RunContext, leased, new_run_i
 
 @contextmanager
 def sole_change(client: AdminClient, context: RunContext, what: str, clock: Clock) -> Iterator[Callable[[], None]]:
-    """Hold the lease of the cluster for changes that are no run; yields what to call before each of them.
+    """Hold the lease of the cluster for changes outside a run; yields a function to call before each change.
 
-    Raises InputError if a run holds it, ExecutionError if it was lost meanwhile; ClusterError. Controllers of another
-    cluster are not told anything from here on.
+    Raises InputError if a run holds it, ExecutionError if it was lost meanwhile; ClusterError. From here on,
+    controllers of another cluster are sent nothing.
     """
     name = f"{what}-{new_run_id(clock.now_ms())}"
     cluster_id = client.describe_cluster().cluster_id
@@ -68,7 +68,7 @@ def sole_change(client: AdminClient, context: RunContext, what: str, clock: Cloc
 
 
 def cordon(client: AdminClient, broker: int) -> str | None:
-    """Close the log directories of a live broker; why Kafka does not let it be done, if so. Raises ClusterError."""
+    """Close the log directories of a live broker; return the reason if Kafka refuses. Raises ClusterError."""
     resource = ConfigResource.broker(broker)
     error = client.incremental_alter_configs({resource: [CORDON]}).failed.get(resource)
     if error is not None and has_code(error, INVALID_CONFIG, INVALID_REQUEST):
@@ -79,7 +79,7 @@ def cordon(client: AdminClient, broker: int) -> str | None:
 
 
 def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> str:
-    """Take the cordon of a broker back, if it is one like ours; what was done. Raises InputError, ClusterError."""
+    """Remove the cordon of a broker if it has our value; return what was done. Raises InputError, ClusterError."""
     if found.is_live and found.cordon is None:
         raise InputError(f"broker {found.broker} cannot be read: {found.unread}. Then give the command again")
     if found.cordon is None:
@@ -99,16 +99,16 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> 
 
 
 def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
-    """Delete the setting where only the controllers take it. They do not tell what it was. Raises ClusterError."""
+    """Delete the setting through the controllers, which do not report its value. Raises ClusterError."""
     change = {ConfigResource.broker(broker): [UNCORDON]}
     controllers.incremental_alter_configs(change, timeout_ms=CHANGE_TIMEOUT_MS).raise_if_any()
 
 
-# Where it is written down which brokers are in maintenance: in the state directory, and in the cluster for others.
+# The record of brokers in maintenance: in the state directory, and in the cluster for others.
 #
 # The cluster keeps it beside offsets that the group `kreassign-maintenance` commits, for `offsets.retention.minutes`
-# (7 days by default) after the last word. The later of both words counts.
-# Where there is no `__consumer_offsets`, only this machine knows; `--lease require` has the cluster create it.
+# (7 days by default) after the last write. The later of both records counts.
+# Without `__consumer_offsets`, only this machine has the record; `--lease require` has the cluster create the topic.
 
 FILE_NAME = "maintenance.json"
 NOTHING_WRITTEN = MaintenanceRecord()
@@ -116,7 +116,7 @@ NOTHING_WRITTEN = MaintenanceRecord()
 
 @dataclass(slots=True)
 class MaintenanceStore:
-    """The record of one cluster. `writer` names the process that writes it, unlike any other."""
+    """Maintenance record of one cluster. `writer` names the process that writes it, unlike any other."""
 
     client: AdminClient
     context: RunContext
@@ -125,12 +125,12 @@ class MaintenanceStore:
     _has_warned: bool = False
 
     def read(self) -> MaintenanceRecord:
-        """What was written down last. Raises ClusterError, and InputError for what cannot be understood."""
+        """Read the latest record. Raises ClusterError, and InputError if it is unreadable."""
         found = (self._read_here(), self._read_cluster())
         return max((one for one in found if one is not None), key=lambda one: one.at_ms, default=NOTHING_WRITTEN)
 
     def write(self, record: MaintenanceRecord) -> None:
-        """Write it down in place of what is there; warns where only this machine knows. Raises ClusterError."""
+        """Replace the record; warns if only this machine has it. Raises ClusterError."""
         text = format_record(record)
         self._write_here(text)
         try:
@@ -180,11 +180,11 @@ class MaintenanceStore:
             ) from error
 
     def _write_cluster(self, text: str) -> str | None:
-        """Why the cluster does not keep it, if so."""
+        """Return the reason if the cluster does not keep the record."""
         if self.context.lease is LeasePolicy.OFF:
             return "--lease off does not ask the cluster"
         if self.context.lease is LeasePolicy.REQUIRE:
-            self.client.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)  # whoever looks for it creates the topic
+            self.client.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)  # looking for the group creates the topic
         keys = record_places(self.client)
         pieces = cut_into_pieces(text)
         if len(pieces) > len(keys):
@@ -193,7 +193,7 @@ class MaintenanceStore:
                 if keys
                 else f"the cluster has no topic {OFFSETS_TOPIC} yet; `--lease require` creates it"
             )
-        # With a protocol of its own, two that write at the same time cannot both be members.
+        # Each writer has a protocol of its own, so that two concurrent writers cannot both be members.
         candidate = GroupCandidate(GROUP_ID, self.writer, PROTOCOL_TYPE, self.writer, b"", SESSION_MS)
         membership = self.client.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         try:

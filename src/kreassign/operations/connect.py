@@ -33,7 +33,7 @@ def connect_controllers(bootstrap_controllers: str, properties: Path | Mapping[s
 
 
 def _settings(properties: Path | Mapping[str, str] | None, **addresses: str) -> ClientSettings:
-    """What properties and addresses say. Raises InputError, which names the file that the properties are from."""
+    """Build settings from properties and addresses. Raises InputError, which names the file of the properties."""
     if not isinstance(properties, Path):
         return client_settings(properties or {}, **addresses)
     found = read_properties(properties)
@@ -43,25 +43,25 @@ def _settings(properties: Path | Mapping[str, str] | None, **addresses: str) -> 
         raise error if str(properties) in str(error) else InputError(f"{properties}: {error}") from error
 
 
-# How a use case says what it goes on without: in sentences, to whoever called it.
+# Warnings of a use case to its caller, as sentences.
 
 Warn = Callable[[str], None]
-"""Takes one warning; what follows its first line are details."""
+"""Takes one warning; lines after the first are details."""
 
 SHOWN_FAILURES = 3
 
 
 class KreassignWarning(UserWarning):
-    """A use case went on without something that it could do without."""
+    """A use case went on without something optional."""
 
 
 def warn_program(text: str) -> None:
-    """Hand a warning to Python's `warnings`: what programs get that name no `Warn` of their own."""
+    """Pass a warning to Python's `warnings`: the default for programs that pass no `Warn`."""
     warnings.warn(text, KreassignWarning, stacklevel=2)
 
 
 def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None:
-    """Warn that these topics cannot be told from others of the same name, if there are any: `what` has no ids."""
+    """Warn that `what` has no ids of these topics, so that others of the same names look alike; silent without topics."""
     names = sorted(set(topics))
     if names:
         shown = ", ".join(names[:SHOWN_FAILURES]) + (", …" if len(names) > SHOWN_FAILURES else "")
@@ -72,7 +72,7 @@ def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None
 
 
 def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> None:
-    """Warn of what could not be read and why, if there is any: a few by name, the others counted, each reason once."""
+    """Warn about failed reads: a few by name, the others counted, each reason once; silent without failures."""
     if not failed:
         return
     by_reason: dict[str, list[Any]] = {}

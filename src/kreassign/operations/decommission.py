@@ -1,7 +1,7 @@
-"""Taking brokers out of a cluster for good: cordon, drain, prove that they are empty, unregister; and calling that off.
+"""Decommission brokers: cordon, drain, prove that they are empty, unregister; and cancel all that.
 
-What to do next is decided in `executor/decommission.py`, again each time from what the cluster says, so that
-whoever calls this again, after a crash, on another machine or as another operator, goes on where it was left. The drain
+`executor/decommission.py` decides each step from the present state of the cluster, so a later call, after a crash,
+on another machine or by another operator, continues where the last one stopped. The drain
 is a run like any other, with its journal, its lease and its rollback; one that was interrupted here is resumed.
 """
 
@@ -48,26 +48,26 @@ from kreassign.planner.problem.policy import PlanPolicy
 
 SYSTEM_CLOCK = SystemClock()
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
-"""How a run goes if nothing is said; its plan is made when its turn comes."""
+"""Default settings of a run; its plan is made when it is due."""
 
 NO_POLICY = PlanPolicy()
 SHOWN_REASONS = 3
 BRIEF_S = 300.0
-"""How long a broker may take to delete what it was told to delete."""
+"""How long a broker may take to delete replicas."""
 Tell = Callable[[str], None]
-"""Hears what is done, one sentence at a time."""
+"""Receives what is done, one sentence at a time."""
 
 
 def tell_nobody(sentence: str) -> None:
-    """Nobody wants to hear it."""
+    """Discard progress messages."""
     del sentence
 
 
 @dataclass(frozen=True, slots=True)
 class DecommissionRequest:
-    """Which brokers to empty, and how: each by its successor alone, if there are any.
+    """Brokers to empty, and how: each by its successor alone, if there are any.
 
-    `run` says how the runs go that drain them, but for the plan; `policy` is for that plan.
+    `run` has the settings of the runs that drain them, except the plan; `policy` is for that plan.
     """
 
     brokers: tuple[int, ...]
@@ -79,9 +79,9 @@ class DecommissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class DecommissionResult:
-    """How far it came: the steps that were taken in words, the runs, and what is next; finished when nothing is.
+    """Outcome of a decommission: steps taken, in words, runs, and the next step.
 
-    `next_step` is a `Finished` with what was looked at, or a `Blocked` that says what is in the way.
+    `next_step` is a `Finished` with what was checked, or a `Blocked` with the obstacle.
     """
 
     steps: tuple[str, ...]
@@ -90,36 +90,36 @@ class DecommissionResult:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the brokers are empty, and unregistered if that was wanted."""
+        """True if the brokers are empty, and unregistered if requested."""
         return isinstance(self.next_step, Finished)
 
 
 class Runs(Protocol):
-    """Who executes the runs."""
+    """Executes the runs."""
 
     def execute(self, plan: PlanFile) -> RunHistory:
         """Execute a plan to its end, or until it is paused."""
         ...
 
     def resume(self, run_id: str) -> RunHistory:
-        """Go on with a run that nobody executes."""
+        """Resume an interrupted run."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JournalledRuns:
-    """The runs of this machine."""
+    """Runs of this machine."""
 
     client: AdminClient
     context: RunContext
     how: RunRequest
 
     def execute(self, plan: PlanFile) -> RunHistory:
-        """Execute a plan, and undo it if one of its guards wants that."""
+        """Execute a plan, and undo it if one of its guards demands that."""
         return self._settled(runs.run(self.client, replace(self.how, plan=plan), self.context))
 
     def resume(self, run_id: str) -> RunHistory:
-        """Go on with a run of this state directory."""
+        """Resume a run of this state directory."""
         path = find_journal(self.context.state_dir, run_id)
         return self._settled(runs.resume_run(self.client, path, self.context, replan=self.how.replan))
 
@@ -132,7 +132,7 @@ class JournalledRuns:
 def decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, tell: Tell = tell_nobody
 ) -> DecommissionResult:
-    """Empty brokers, and unregister them if that is wanted; from wherever an earlier call was left.
+    """Empty brokers, and unregister them if requested; continues an earlier call.
 
     Returns when that is done, when only the operator can go on, or when a run did not end well. Raises InputError,
     Infeasible, IllegalPlan, ExecutionError, ClusterError.
@@ -143,10 +143,10 @@ def decommission(
 
 @dataclass(frozen=True, slots=True)
 class DecommissionPreview:
-    """What a decommission would do: its first step, what could still land on the brokers after that, and the drain.
+    """Predicted decommission: its first step, ways for replicas to land on the brokers after that, and the drain.
 
-    `resumed` are interrupted runs that it would go on with. `drain` is None where nothing is to be moved, or nobody can
-    say yet what.
+    `resumed` are interrupted runs that it would resume. `drain` is None if nothing is to be moved, or that is not known
+    yet.
     """
 
     next_step: Step
@@ -158,7 +158,7 @@ class DecommissionPreview:
 def preview_decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> DecommissionPreview:
-    """What `decommission` would do, as the cluster is now; changes nothing. Raises what planning the drain raises."""
+    """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
     wanted, found = Decommission(request.unregisters), read_brokers(client, request.brokers)
     step = wanted.next_step(found)
     ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
@@ -171,7 +171,7 @@ def preview_decommission(
 
 
 def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
-    """The drain that is next once the brokers are cordoned, if one is."""
+    """The drain that follows once the brokers are cordoned, if there is one."""
     cordoned = dict.fromkeys((one.broker for one in found.brokers), "")
     step = replace(wanted, uncordoned=cordoned).next_step(found)
     return step if isinstance(step, Drain) else None
@@ -180,7 +180,7 @@ def _drain_ahead(wanted: Decommission, found: Readings) -> Drain | None:
 def drain_plan(
     client: AdminClient, request: DecommissionRequest, step: Drain, context: RunContext, clock: Clock
 ) -> PlanFile:
-    """The plan that takes everything off the brokers. Raises what `make_plan` raises, InputError."""
+    """Plan that moves all replicas off the brokers. Raises what `make_plan` raises, InputError."""
     seen = observe(client, clock.now_ms(), context.warn)
     snapshot = whole_snapshot(client, seen, clock, 0, context.warn)
     outcome = make_plan(inputs_of_snapshot(snapshot, request.policy, "cluster"), _task(request, step.brokers))
@@ -200,7 +200,7 @@ def _task(request: DecommissionRequest, named: Collection[int]) -> Task:
 
 
 class Decommissioning:
-    """One process that takes the steps. What it remembers of the cluster are refusals only."""
+    """One process that takes the steps. It remembers only refusals of the cluster."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class Decommissioning:
         self._since_s = 0.0
 
     def go_on(self) -> DecommissionResult:
-        """Take steps until nothing is left that this process can do."""
+        """Take steps until this process can do no more."""
         self._check()
         cluster_id = self._client.describe_cluster().cluster_id
         for run_id in interrupted_drains(self._context.state_dir, cluster_id, self._request.brokers):
@@ -272,7 +272,7 @@ class Decommissioning:
             )
 
     def _check_first(self, step: Step, found: Readings) -> None:
-        """Nothing is cordoned for a drain that nobody can plan, or that this client may not execute.
+        """Check a drain before the cordon: that it can be planned, and that this client may execute it.
 
         Raises as planning does, and InputError.
         """
@@ -301,7 +301,7 @@ class Decommissioning:
             raise InputError("\n  - ".join((refused, *lacking)))
 
     def _await(self, step: Await, last: Step | None) -> Blocked | None:
-        """Let time pass; what is in the way where it was too much."""
+        """Wait one poll; return Blocked after BRIEF_S."""
         if step != last:
             self._since_s = self._clock.monotonic_s()
         elif step.is_brief and self._clock.monotonic_s() - self._since_s >= BRIEF_S:
@@ -323,17 +323,17 @@ class Decommissioning:
                     self._wanted = replace(self._wanted, uncordoned=known)
 
     def _drain(self, step: Drain) -> Blocked | None:
-        """Plan and execute; what is in the way after that. Raises what `make_plan` and the run raise."""
+        """Plan and execute the drain; return the obstacle, if any. Raises what `make_plan` and the run raise."""
         plan = drain_plan(self._client, self._request, step, self._context, self._clock)
         return self._after(self._runs.execute(plan))
 
     def _unregister(self, broker: int) -> None:
         with sole_change(self._client, self._context, "decommission", self._clock):
-            # It may hold something, or run, by now: Kafka would unregister it all the same.
+            # It may hold replicas, or run, by now: Kafka would unregister it all the same.
             step = self._wanted.next_step(self._read())
             if not isinstance(step, Unregister) or broker not in step.brokers:
                 return
-            self._refuse_if_lacking((), reassigns=True)  # which unregistering takes, too
+            self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
             self._open_for_namesake(broker)
             try:
                 self._client.unregister_broker(broker)
@@ -343,7 +343,7 @@ class Decommissioning:
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
 
     def _open_for_namesake(self, broker: int) -> None:
-        """Settings outlive their broker: another one with its id would be cordoned from its first start."""
+        """Delete the cordon, which outlives its broker: a new one with the id would be cordoned from its first start."""
         if self._context.controllers is None:
             self._note(
                 f"{CORDONED_LOG_DIRS} stays set for the id {broker}, since no controller is known "
@@ -360,7 +360,7 @@ class Decommissioning:
         return read_brokers(self._client, self._request.brokers)
 
     def _after(self, ended: RunHistory) -> Blocked | None:
-        """What a run that did not end well leaves to the operator."""
+        """Describe what a run that did not end well leaves to the operator."""
         self._done.append(ended)
         if ended.state == "done" and not ended.throttle_residue:
             return None
@@ -373,7 +373,7 @@ class Decommissioning:
         )
 
     def _note(self, sentence: str) -> None:
-        """Say what is done, once in a row."""
+        """Report a step, unless the last one was the same."""
         if not self._steps or self._steps[-1] != sentence:
             self._steps.append(sentence)
             self._tell(sentence)
@@ -388,14 +388,14 @@ class Decommissioning:
         return DecommissionResult(tuple(self._steps), tuple(self._done), step)
 
 
-# --- calling it off -------------------------------------------------------------------------------------------------
+# --- cancelling -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CancelledDecommission:
-    """What was done, in words, and the runs of this state directory that drained the brokers, latest first.
+    """Steps taken, in words, and the runs of this state directory that drained the brokers, latest first.
 
-    What those moved stays where it is, until they are rolled back.
+    Their moves stay in place until they are rolled back.
     """
 
     steps: tuple[str, ...]
@@ -420,13 +420,13 @@ def cancel_decommission(
 
 
 def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> tuple[str, ...]:
-    """The runs that drain these brokers and nothing else, which nobody executes and which are not at their end."""
+    """Interrupted, unfinished runs that only drain these brokers."""
     drains = frozenset(_drains(state_dir, cluster_id, brokers))
     return tuple(found.run_id for found in left_behind(state_dir, cluster_id) if found.run_id in drains)
 
 
 def _drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
-    """The runs, of those whose journal can be read, of which every move takes a replica off one of the brokers."""
+    """Runs with a readable journal in which every move takes a replica off one of the brokers."""
     for path in cluster_journals(state_dir, cluster_id):
         with suppress(JournalDamaged):
             moves = first_event(path).moves

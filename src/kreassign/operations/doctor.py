@@ -1,4 +1,4 @@
-"""What is wrong with reassignments on a cluster, and what to do about it."""
+"""Diagnose what is wrong with reassignments on a cluster, and what to do about it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything that is wrong, with what to do; which run holds the lease of the cluster; and what else to know."""
+    """All issues with what to do, the run that holds the lease of the cluster, and further notes."""
 
     issues: tuple[Issue, ...]
     lease: LeaseHolder | None
@@ -57,10 +57,10 @@ class Diagnosis:
 def diagnose_cluster(
     client: AdminClient, state_dir: Path, *, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
 ) -> Diagnosis:
-    """What is wrong; changes nothing. Raises ClusterError.
+    """Diagnose the cluster; changes nothing. Raises ClusterError.
 
-    How fast disks fill and whether copies get on takes two readings, `measure_for_s` seconds apart; without, neither is
-    told.
+    Filling disks and stuck copies need two readings, `measure_for_s` seconds apart; with 0 neither is
+    reported.
     """
     readings = examine(client, state_dir, measure_for_s, clock)
     return Diagnosis(diagnose(readings), readings.lease, notes(readings))
@@ -69,7 +69,7 @@ def diagnose_cluster(
 def examine(
     client: AdminClient, state_dir: Path, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
 ) -> ClusterReadings:
-    """Ask the cluster for all that a diagnosis needs. Raises ClusterError."""
+    """Read everything that a diagnosis needs. Raises ClusterError."""
     ongoing = client.list_partition_reassignments()
     begun_s = clock.monotonic_s()
     first = _Look.at(client, ongoing)
@@ -123,7 +123,7 @@ def examine(
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Log directories with the copies of what is reassigned, at one time."""
+    """Log directories, and bytes copied of each reassignment, at one time."""
 
     log_dirs: Batch[int, tuple[LogDir, ...]]
     copied: Mapping[TopicPartition, int]
@@ -170,7 +170,7 @@ def _moving(
 
 
 def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[RunView, ...]:
-    """The run that a process executes, and those that were left, as far as their journals can be read."""
+    """The run that a process executes, and interrupted ones, if their journals are readable."""
     wanted = {*left, active_run(state_dir, cluster_id)}
     views = []
     for path in cluster_journals(state_dir, cluster_id):
@@ -183,7 +183,7 @@ def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[
 def _settings_and_permissions(
     client: AdminClient, topics: Iterable[str], unseen: Iterable[str]
 ) -> tuple[Mapping[str, int], AllowedOperations | None, tuple[str, ...]]:
-    """min.insync.replicas by topic, what this client may do, and why either could not be told."""
+    """min.insync.replicas by topic, operations allowed to this client, and reasons where either could not be read."""
     problems = []
     min_isr: Mapping[str, int] = {}
     allowed = None
@@ -201,7 +201,7 @@ def _settings_and_permissions(
 
 
 def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
-    """Also that it may do nothing to topics that it does not see; what to our own groups, where asking creates none."""
+    """Allowed operations, none for unseen topics; those on our own groups only where the query creates none."""
     allowed = client.allowed_operations()
     offsets = client.describe_topics([OFFSETS_TOPIC])
     topics = {**allowed.topics, **dict.fromkeys(unseen, frozenset[str]())}
@@ -215,7 +215,7 @@ def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
 
 
 def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:
-    """Who is in maintenance, and why that could not be told."""
+    """The record of maintenance, and reasons why it could not be read."""
     try:
         return MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read(), ()
     except (ClusterError, InputError) as error:
@@ -223,7 +223,7 @@ def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple
 
 
 def _lease(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:
-    """The holder of the lease, and why it is not known, if so."""
+    """The holder of the lease, and reasons why it could not be read."""
     try:
         return present_holder(client), ()
     except ClusterError as error:

@@ -1,4 +1,4 @@
-"""Bring measures into tables: sampled from a cluster, streamed from a Kafka topic, or imported from files.
+"""Bring measurements into tables: sampled from a cluster, streamed from a Kafka topic, or imported from files.
 
 From offsets and sizes that were sampled the load job computes rates. Collectors and streams compact their own tables.
 """
@@ -85,20 +85,20 @@ __all__ = [
     "take_throttles",
 ]
 
-# Compaction by those who write small files all the time: collectors and streams keep their tables in order themselves.
+# Compaction by writers of many small files: collectors and streams compact their own tables.
 #
 # The log of a table names every file again and again, and a reader opens each; a compaction after so many rounds or
-# batches costs little beside that.
+# batches costs little by comparison.
 
 COMPACT_EVERY = 60
-"""Rounds, or batches, from one compaction to the next."""
+"""Rounds, or batches, between compactions."""
 VACUUM_EVERY = 24
-"""Compactions from one to the next that also deletes the files of old versions."""
+"""Compactions between those that also delete the files of old versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Which tables of a directory are compacted, after every how many writes, and who hears what went wrong."""
+    """Tables of a directory to compact, the number of writes between compactions, and the receiver of warnings."""
 
     data: Path | str
     tables: Iterable[Table]
@@ -107,9 +107,9 @@ class Compaction:
     warn: Warn
 
     def after(self, number: int) -> None:
-        """Compact if it is time, after the write of this number, counted from 1.
+        """Compact if it is due after the write of this number, counted from 1.
 
-        Where another process does so at the same time, one of both is enough.
+        If another process does so at the same time, one of both is enough.
         """
         if number % self.every:
             return
@@ -124,7 +124,7 @@ class Compaction:
                 self.warn(f"not compacted: {error}")
 
 
-# Samples of a cluster, round after round; from its offsets and sizes the load job computes rates.
+# Samples of a cluster, round after round; the load job computes rates from its offsets and sizes.
 
 SYSTEM_CLOCK = SystemClock()
 TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
@@ -132,7 +132,7 @@ TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round, counted from 1: how many partitions it stored, or why it stored none."""
+    """A round, counted from 1: the number of partitions stored, or the reason why none was."""
 
     number: int
     partitions: int | None
@@ -161,7 +161,7 @@ def collect(
 
 
 def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:
-    """Numbers from 1 to `rounds`, one per interval, or without end.
+    """Yield numbers from 1 to `rounds`, one per interval, or without end.
 
     A round that took longer is followed by the next at once.
     """
@@ -172,7 +172,7 @@ def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:
 
 
 def survived(number: int, store: Callable[[], int]) -> Round:
-    """The round that this stores, or the problem that kept it from doing so; that of a first round is raised."""
+    """Run a round; return its number of partitions, or its problem. The error of a first round is raised."""
     try:
         return Round(number, store())
     except ClusterError as error:
@@ -182,7 +182,7 @@ def survived(number: int, store: Callable[[], int]) -> Round:
 
 
 def store_round(data: Path | str, collected: CollectedRound) -> int:
-    """Write the files of a round, the seal of its snapshot last; returns the number of partitions."""
+    """Write the files of a round, the seal of its snapshot last; return the number of partitions."""
     stem = collected.samples.file_stem
     for table, rows in round_tables(collected):
         write_rows(data, table, rows, file_stem=stem)
@@ -190,9 +190,9 @@ def store_round(data: Path | str, collected: CollectedRound) -> int:
 
 
 def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> CollectedRound:
-    """Ask for one round; sizes come right after the end offsets, as both together give the size of a record.
+    """Read one round; sizes right after the end offsets, as both together give the size of a record.
 
-    So do the start offsets, which are therefore those of what leaders have on their own disks.
+    So are the start offsets, which are therefore those of the leaders' local logs.
     """
     cluster = described_cluster(client)
     described = client.describe_topics()
@@ -215,7 +215,7 @@ def take_round(client: AdminClient, clock: Clock, warn: Warn = warn_program) -> 
 def take_throttles(
     client: AdminClient, topics: tuple[Topic, ...], brokers: tuple[Broker, ...], warn: Warn
 ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-    """The throttles of all topics, in one request, and of every live broker, each asked itself."""
+    """Read the throttles of all topics in one request, and those of every live broker from that broker."""
     live = [ConfigResource.broker(broker.id) for broker in brokers if not broker.is_fenced]
     named = [ConfigResource.topic(topic.name) for topic in topics]
     found = client.describe_configs([*live, *named], names=(*BROKER_THROTTLES, *TOPIC_THROTTLES))
@@ -223,10 +223,10 @@ def take_throttles(
     return {resource: dict(entries) for resource, entries in found.ok.items()}
 
 
-# A Kafka topic of metrics → tables, as long as it is left running.
+# Stream a Kafka topic of metrics into tables until stopped.
 
 MAX_OFFSETS = 200_000
-"""A batch of so many records takes about 100 MB of memory."""
+"""Records per batch: so many take about 100 MB of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,20 +297,20 @@ def stream_metrics(
 
 
 def _check_permission(source: MetricStream) -> None:
-    """Before Spark is started, which takes its time and says it in many words. Raises InputError, ClusterError."""
+    """Check before starting Spark, which is slow and reports this verbosely. Raises InputError, ClusterError."""
     try:
         client = connect(source.bootstrap_server, source.command_config)
     except InputError:
-        return  # Java's clients, which Spark uses, take properties that ours refuse.
+        return  # Java's clients, which Spark uses, accept properties that ours refuse.
     with client:
         if lacking := lacking_to_read(client, (source.topic,)):
             raise InputError("\n  - ".join((f"topic {source.topic} cannot be read:", *lacking)))
 
 
-# Measures that somebody else took, from files into tables: metrics of exporters, and samples of any origin.
+# Import measurements of others from files into tables: metrics of exporters, and samples of any origin.
 #
-# What is good is stored; what is not is in table `import_quarantine` with its place and reason; all of it is counted.
-# Rows whose key is in a table already are not added: to import a file again, alone or with others, changes nothing.
+# Good rows are stored; bad ones are in table `import_quarantine` with place and reason; all are counted.
+# Rows whose key is in a table already are not added: importing a file again, alone or with others, changes nothing.
 
 LOCK = ".import.lock"
 NO_INSTANCE: Mapping[str, int] = {}
@@ -321,25 +321,25 @@ _Placed = tuple[str, Row]
 
 @dataclass(slots=True)
 class Bad:
-    """What was not stored: how much for which reason, and the first of each."""
+    """Rows that were not stored: counts by reason, and the first place of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
 
     def add(self, row: BadRow) -> None:
-        """Count one."""
+        """Count one row."""
         self.counts[row.reason] += 1
         self.first.setdefault(row.reason, row.place)
 
     @property
     def first_of_all(self) -> str:
-        """The first that was bad, as a sentence."""
+        """The first bad row, as a sentence."""
         return next(f"{place} {reason}" for reason, place in self.first.items())
 
 
 @dataclass(slots=True)
 class ImportedFile:
-    """What a file had: readings or rows of use, others, bad ones, and those of instances whose broker nobody says.
+    """Contents of a file: usable readings or rows, others, bad ones, and those of instances without a known broker.
 
     `problem` is why it, or the rest of it, could not be read.
     """
@@ -354,9 +354,9 @@ class ImportedFile:
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did: by file, rows that were added by table, and how many were there already.
+    """Outcome of an import: by file, rows added by table, and rows that were present already.
 
-    `together` is what was bad about what all files together say of partitions.
+    `together` has the bad readings of partitions over all files together.
     """
 
     files: list[ImportedFile] = field(default_factory=list)
@@ -365,7 +365,7 @@ class Imported:
     together: Bad = field(default_factory=Bad)
 
     def check(self) -> None:
-        """Raise InputError, which names the first, if a file could not be read, or one of whose broker nobody said."""
+        """Raise InputError for the first unreadable file, or the first with readings whose broker is unknown."""
         problems = [f"{each.file}: {each.problem}" for each in self.files if each.problem]
         if problems:
             more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
@@ -440,7 +440,7 @@ def _import_rows(done: Imported, told: ImportedFile, data: Path | str, cluster: 
         try:
             batch.extend(islice(rows, _BATCH_ROWS))
             is_over = len(batch) < _BATCH_ROWS
-        except InputError as error:  # what was read before it is in the batch, and is stored
+        except InputError as error:  # rows read before it are in the batch, and are stored
             told.problem, is_over = str(error), True
         bad.extend(one for _, one in batch if isinstance(one, BadRow))
         good = [(place, row) for place, row in batch if not isinstance(row, BadRow)]
@@ -451,7 +451,7 @@ def _import_rows(done: Imported, told: ImportedFile, data: Path | str, cluster: 
 
 
 def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadRow]]:
-    """Place and row of everything in a file."""
+    """Place and content of every row in a file."""
     with file.open("rb") as opened:
         is_parquet = opened.read(len(MAGIC)) == MAGIC
         opened.seek(0)
@@ -461,20 +461,20 @@ def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadR
 
 
 class _Quarantine:
-    """What of a file goes to table `import_quarantine`; `told` counts it."""
+    """Rows of a file for table `import_quarantine`; `told` counts them."""
 
     def __init__(self, data: Path | str, file: str, told: Bad) -> None:
         self._data, self._file, self._told = data, _storable(file), told
         self._rows: list[BadRow] = []
 
     def extend(self, rows: Iterable[BadRow]) -> None:
-        """Take in what is bad."""
+        """Add bad rows."""
         for row in rows:
             self._told.add(row)
             self._rows.append(row)
 
     def write(self) -> None:
-        """Write what came since the last time and is not in the table yet."""
+        """Write the rows added since the last call that are not in the table yet."""
         given = {(self._file, one.place, one.reason, _storable(one.text)): None for one in self._rows}
         stored = keys_with(self._data, IMPORT_QUARANTINE, "file", self._file) if given else set()
         rows = [dict(zip(IMPORT_QUARANTINE.key, key, strict=True)) for key in given if key not in stored]
@@ -484,12 +484,12 @@ class _Quarantine:
 
 
 def _named_by(content: object) -> str:
-    """The name of a file by what is in it: what is written twice replaces itself, and nothing else."""
+    """Name a file by its content: a second write of the same replaces only itself."""
     return sha256(repr(content).encode()).hexdigest()[:16]
 
 
 def _storable(text: str) -> str:
-    """The text with half surrogates, which stand for bytes that are not UTF-8, by their numbers."""
+    """Escape half surrogates, which stand for bytes that are not UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -511,7 +511,7 @@ def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: 
 
 
 def _store(done: Imported, data: Path | str, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
-    """Add the rows whose keys are new, in one commit; how many are in the table now."""
+    """Add the rows whose keys are new, in one commit; return the number of these rows in the table now."""
     placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
     if not placed:
         return 0
@@ -538,11 +538,11 @@ def _store_new(done: Imported, data: Path | str, table: Table, placed: list[_Pla
 
 @contextmanager
 def _alone(data: Path | str) -> Iterator[None]:
-    """No other import into this directory looks for keys and adds rows meanwhile; who is killed gives way.
+    """Lock out other imports into this directory between looking for keys and adding rows; a killed process lets go.
 
-    The log of a table takes what two add at the same time: to it, equal rows are two rows.
+    The log of a table accepts concurrent additions: equal rows become two rows.
     """
-    # The folder of an address may be writable for all: what somebody put there under this name is not followed.
+    # The folder for an address may be writable for all: a link of others under this name is not followed.
     lock = os.open(_lock_file(data), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         flock(lock, LOCK_EX)
@@ -552,7 +552,7 @@ def _alone(data: Path | str) -> Iterator[None]:
 
 
 def _lock_file(data: Path | str) -> Path:
-    """In the directory; of an address on this machine, so that imports of other machines are not kept out."""
+    """In the directory; for an address in a folder of this machine, so imports of other machines are not locked out."""
     if isinstance(data, Path):
         make_private_folder(data)
         return data / LOCK
@@ -561,7 +561,7 @@ def _lock_file(data: Path | str) -> Path:
 
 
 def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:
-    """Count the readings of a file, and say so where nobody said whose they are."""
+    """Count the readings of a file, and those of instances without a known broker."""
     of_cluster = [one for one in readings if origin.is_of_cluster(one)]
     of_metrics = [one for one in of_cluster if is_metric(one)]
     told.unknown.update(origin.instance_of(one) for one in of_metrics if not origin.is_known(one))

@@ -1,7 +1,7 @@
-"""Maintenance of brokers: no leaders on them while they are restarted or repaired, and everything back afterwards.
+"""Maintain brokers: move leaders off them while they are restarted or repaired, and restore everything afterwards.
 
-What to do next is decided in `executor/maintenance.py`, again each time from what the cluster says and what was
-written down (`maintenance_store`), so that whoever calls this again goes on where it was left.
+`executor/maintenance.py` decides each step from the present state of the cluster and the maintenance record
+(`maintenance_store`), so a later call continues where the last one stopped.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from kreassign.operations.run import RunContext, new_run_id
 
 SYSTEM_CLOCK = SystemClock()
 WAIT_S = 300.0
-"""How long to wait for replicas to be in sync and for moves to end, before the operator is told."""
+"""How long to wait for replicas to be in sync and for moves to end, before reporting to the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceResult:
-    """The steps that were taken, in words, and what is next: a `Finished`, or a `Blocked` that says what to do."""
+    """Steps taken, in words, and the next step: a `Finished`, or a `Blocked` with what to do."""
 
     steps: tuple[str, ...]
     next_step: Step
 
     @property
     def is_finished(self) -> bool:
-        """Whether the brokers may be stopped, or are as they were before."""
+        """True if the brokers may be stopped, or are as they were before."""
         return isinstance(self.next_step, Finished)
 
 
@@ -73,10 +73,10 @@ def maintain(
     wait_s: float = WAIT_S,
     clock: Clock = SYSTEM_CLOCK,
 ) -> MaintenanceResult:
-    """Take leading off brokers until each of their partitions does without them; or bring everything back.
+    """Move leadership off brokers until they may be stopped; or restore everything.
 
-    To enter changes nothing where a partition would lose min.insync.replicas, and neither does where a permission is
-    missing for a step ahead. Returns when all is done, or when only the operator can go on. Raises InputError,
+    Entering changes nothing if a partition would lose min.insync.replicas, nor if a permission is missing
+    for a later step. Returns when all is done, or when only the operator can go on. Raises InputError,
     ClusterError.
     """
     return Maintenance(client, brokers, context, tell, wait_s, clock).go_on(_DECISIONS[way], _DUE[way])
@@ -84,7 +84,7 @@ def maintain(
 
 @dataclass(frozen=True, slots=True)
 class MaintenancePreview:
-    """What is next, and all steps that are due as the cluster is now; none where nothing is left, or nothing helps."""
+    """The next step, and all due steps for the present cluster; none if finished or blocked."""
 
     next_step: Step
     due: tuple[Step, ...]
@@ -93,7 +93,7 @@ class MaintenancePreview:
 def preview_maintenance(
     client: AdminClient, brokers: tuple[int, ...], way: Way, context: RunContext
 ) -> MaintenancePreview:
-    """What `maintain` would do; changes nothing. Raises InputError, ClusterError."""
+    """Predict what `maintain` would do; changes nothing. Raises InputError, ClusterError."""
     facts = Maintenance(client, brokers, context).facts()
     return MaintenancePreview(_DECISIONS[way](facts), _DUE[way](facts))
 
@@ -112,7 +112,7 @@ _DUE: Mapping[Way, Due] = {Way.ENTER: due_to_enter, Way.EXIT: due_to_exit}
 
 @dataclass
 class Maintenance:
-    """One process that takes the steps. What it remembers of the cluster are refusals only."""
+    """One process that takes the steps. It remembers only refusals of the cluster."""
 
     client: AdminClient
     brokers: tuple[int, ...]
@@ -133,7 +133,7 @@ class Maintenance:
         self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
 
     def facts(self) -> MaintenanceFacts:
-        """What the next step is decided from. Raises ClusterError."""
+        """Read the input of the next decision. Raises ClusterError."""
         found = read_brokers(self.client, self.brokers)
         ids = frozenset(self.brokers)
         topics = {one.topic_partition.topic for one in found.partitions if not ids.isdisjoint(one.replicas)}
@@ -143,7 +143,7 @@ class Maintenance:
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
         """Take steps until nothing is left to do, or only the operator can go on.
 
-        Raises InputError before the first of them where a permission is missing for what is `due`.
+        Raises InputError before the first of them if a permission is missing for what is `due`.
         """
         with self._lease:
             return self._go_on(decide, due)
@@ -163,7 +163,7 @@ class Maintenance:
             elif self.clock.monotonic_s() - since_s >= self.wait_s:
                 return MaintenanceResult(tuple(self._steps), self._too_long(step))
             else:
-                # What was changed, brokers show a moment later.
+                # Brokers need a moment to show the change.
                 self.clock.sleep(self.context.poll_s)
             last = step
             self._note(str(step))
@@ -176,7 +176,7 @@ class Maintenance:
         )
 
     def _check_permissions(self, due: tuple[Step, ...]) -> None:
-        """Nothing is written down or cordoned for somebody who may not take the steps after that."""
+        """Check the permissions for all due steps before anything is recorded or cordoned."""
         reassigns = any(isinstance(step, Reorder | Elect) for step in due)
         changed = [broker for step in due if isinstance(step, Cordon | Uncordon) for broker in step.brokers]
         if lacking := permissions.lacking_for_brokers(self.client, changed, reassigns=reassigns):
@@ -200,7 +200,7 @@ class Maintenance:
             case Reorder():
                 self._reorder(step, facts)
             case Elect(partitions):
-                self.client.elect_leaders(partitions)  # Whether it was of use is read from the cluster.
+                self.client.elect_leaders(partitions)  # The next reading shows whether it succeeded.
             case Uncordon(brokers):
                 for one in facts.found.brokers:
                     if one.broker in brokers:
@@ -212,7 +212,7 @@ class Maintenance:
         known = facts.record.orders
         if any(name not in known or known[name].original != target for name, target in step.targets.items()):
             self._store.write(facts.record.reordered(step.present, step.targets, self.clock.now_ms()))
-        # A list that has another order by now, or is being reassigned, keeps all of them from being sent.
+        # One list with another order by now, or a reassignment, prevents the whole request.
         with suppress(Drifted):
             self.client.alter_partition_reassignments(
                 step.targets, expected=step.present, warns_of_overrides=False
@@ -221,7 +221,7 @@ class Maintenance:
     # --- around them --------------------------------------------------------------------------------------------
 
     def _confirm_lease(self) -> None:
-        """Be the only one, unless that is a run of this machine: its partitions are left alone."""
+        """Confirm the lease, unless a run of this machine holds it: its partitions are left alone."""
         if active_run(self.context.state_dir, self._cluster_id) is not None:
             self._let_others()
             return
@@ -230,12 +230,12 @@ class Maintenance:
         self._confirm()
 
     def _let_others(self) -> None:
-        """Who waits holds nothing: the lease would be lost meanwhile."""
+        """Release the lease while waiting: it would expire meanwhile."""
         self._confirm = None
         self._lease.close()
 
     def _busy(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What runs of this machine, executed or interrupted, are still to move, and the brokers to which they do."""
+        """Partitions that runs of this machine, executed or interrupted, are still to move, and their destinations."""
         return {
             TopicPartition(move.topic, move.partition): move.adding
             for run in self._runs()
@@ -252,7 +252,7 @@ class Maintenance:
                 yield found
 
     def _note(self, sentence: str) -> None:
-        """Say what is done, once in a row."""
+        """Report a step, unless the last one was the same."""
         if not self._steps or self._steps[-1] != sentence:
             self._steps.append(sentence)
             self.tell(sentence)

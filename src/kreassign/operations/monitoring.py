@@ -20,17 +20,17 @@ from kreassign.operations.run import Observer, RunContext
 from kreassign.operations.run_journals import is_active
 
 EVERY_MS = 1_000
-"""Metrics are as old as this at most; counting them again costs what is in flight and what moves there are."""
+"""Maximum age of metrics; recomputing them costs time in proportion to the moves in flight and in the plan."""
 
 HELD_AGAIN_MS = 60_000
-"""A guard that wavers is told so often at most."""
+"""Minimum interval between messages about a guard that wavers."""
 
 SYSTEM_CLOCK = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """What is wanted: a port for metrics (0 for any that is free, None for none), a webhook."""
+    """Requested monitoring: a port for metrics (0 for any free one, None for none), a webhook."""
 
     metrics_port: int | None = None
     webhook: Webhook | None = None
@@ -44,10 +44,10 @@ def monitored(
     clock: Clock = SYSTEM_CLOCK,
     last_s: float = LAST_S,
 ) -> Iterator[RunContext]:
-    """The context of runs that are monitored while the block runs.
+    """Yield a context whose runs are monitored during the block.
 
-    `announce` gets the address of the metrics. At the end it waits, for so many seconds at most, for messages that are
-    not sent yet, and warns of those that could not be. Raises InputError where the port cannot be had.
+    `announce` gets the address of the metrics. At the end it waits, for at most `last_s` seconds, for messages that are
+    not sent yet, and warns about those that failed. Raises InputError if the port is not available.
     """
     with ExitStack() as stack:
         observers: list[Observer] = []
@@ -62,25 +62,25 @@ def monitored(
 
 
 class LatestMetrics:
-    """The metrics of the run as they were lately. Observed in one thread, read in others: values are handed over."""
+    """Latest metrics of the run. One thread writes, others read: values are replaced, never changed."""
 
     def __init__(self) -> None:
         self._latest: RunMetrics | None = None
 
     def observe(self, run: RunView, meter: ProgressMeter) -> None:
-        """Take note of a run, if that is due."""
+        """Update the metrics of a run, if due."""
         known = self._latest
         if known is None or run.phase is not known.phase or abs(meter.at_ms - known.at_ms) >= EVERY_MS:
             self._latest = run_metrics(run, meter)
 
     def runs(self) -> tuple[RunMetrics, ...]:
-        """The run, if it has begun."""
+        """Metrics of the run; empty before it begins."""
         latest = self._latest
         return () if latest is None else (latest,)
 
 
 class Newsroom:
-    """Finds out what is news about a run, and hands it on."""
+    """Detects news about a run, and sends them."""
 
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
@@ -89,7 +89,7 @@ class Newsroom:
         self._held_ms: int | None = None
 
     def observe(self, run: RunView, meter: ProgressMeter) -> None:
-        """Tell what is new."""
+        """Send what is new."""
         for news in self._news(run, meter.at_ms):
             self._send(message(news, run_metrics(run, meter)))
 
@@ -104,7 +104,7 @@ class Newsroom:
 
 
 def metrics_of_journals(journals: list[Path]) -> bytes:
-    """The page of metrics of these runs, in Prometheus' text format. Raises JournalDamaged."""
+    """Metrics page of these runs, in Prometheus' text format. Raises JournalDamaged."""
     return exposition([_metrics_of(path) for path in journals])
 
 
@@ -114,16 +114,16 @@ def _metrics_of(path: Path) -> RunMetrics:
     return run_metrics(run if is_executed else run.as_left, meter)
 
 
-# The files for those who monitor runs: alert rules for Prometheus, a dashboard for Grafana.
+# Files for those who monitor runs: alert rules for Prometheus, a dashboard for Grafana.
 
 
 class MonitoringFile(StrEnum):
-    """What there is, and the name of its file."""
+    """Files to print, with their names."""
 
     ALERTS = "alerts.yaml"
     DASHBOARD = "dashboard.json"
 
 
 def monitoring_file(which: MonitoringFile) -> str:
-    """The text of a file that comes with kreassign."""
+    """Text of a file that comes with kreassign."""
     return (files("kreassign.monitoring") / "files" / which).read_text(encoding="utf-8")

@@ -48,7 +48,8 @@ NO_BUDGET = Budget()
 class Search:
     """Where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
 
-    `seed` decides how the problem is cut. `spark_options` and `log_file` are Spark's, and unused without `on_spark`.
+    `seed` determines how the problem is split. `spark_options` and `log_file` are Spark's, and unused without
+    `on_spark`.
     """
 
     on_spark: bool = False
@@ -58,11 +59,11 @@ class Search:
     log_file: Path = Path(SPARK_LOG)
 
     def solve(self, problem: Problem, watch: Callable[[str], None] = unwatched) -> Assignment:
-        """The plan for one problem. Raises Infeasible, and DataError when Spark fails."""
+        """Solve one problem. Raises Infeasible, and DataError when Spark fails."""
         return solve_in_subproblems(problem, self.parts, self.seed, self.solve_all, watch).assignment
 
     def solve_all(self, problems: Sequence[Problem]) -> list[Answer]:
-        """The plans for several problems, each as a whole; one that has none does not keep the others from theirs."""
+        """Solve several problems, each as a whole; an infeasible one does not affect the others."""
         if not self.on_spark:
             return [attempt(problem) for problem in problems]
         with requires("planning on Spark", "PySpark", "spark"):
@@ -77,10 +78,10 @@ LOCAL = Search()
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What is asked of a plan, whatever the task: at most this budget, and only what is done in `fit_in_s` seconds.
+    """Requirements of a plan, whatever the task: at most this budget, and only what is done in `fit_in_s` seconds.
 
-    `rate_bytes_per_s` is what each broker may send and receive: the time is predicted with it, and `fit_in_s` needs it.
-    With `require_load` there is no plan that rests on doubtful or unknown loads, or on any that were measured more than
+    `rate_bytes_per_s` is the rate of each broker per direction: the time is predicted with it, and `fit_in_s` needs it.
+    With `require_load` no plan may rest on doubtful or unknown loads, or on any that were measured more than
     `max_load_age_s` ago (None: whenever).
     """
 
@@ -92,12 +93,12 @@ class PlanRequest:
     max_load_age_s: float | None = None
 
     def check_loads(self, inputs: Inputs) -> None:
-        """Raise InputError, which names the first doubtful loads, where they are not to be planned with."""
+        """Raise InputError for the first doubtful loads, if the request forbids them."""
         if self.require_load:
             inputs.loads.require(SystemClock().now_ms(), self.max_load_age_s)
 
     def budgeted(self, problem: Problem) -> Problem:
-        """The problem with the budget. Raises InputError for a time without a rate."""
+        """Add the budget to the problem. Raises InputError for a time without a rate."""
         problem = replace(problem, budget=self.budget)
         if self.fit_in_s is None:
             return problem
@@ -118,14 +119,14 @@ class Alternatives:
     origin: Origin
 
     def outcome(self, choice: Choice) -> Outcome:
-        """One of the plans, with the facts about it."""
+        """Outcome of one of the plans, with its facts."""
         origin = replace(self.origin, task=f"rebalance, {choice.asked_for}")
         return outcome_of(self.problem, choice.assignment, origin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reply:
-    """The plan for one cluster of many, or in words why there is none."""
+    """The plan for one cluster of many, or the reason why there is none."""
 
     cluster_id: str
     outcome: Outcome | None
@@ -135,9 +136,9 @@ class Reply:
 def make_plan(
     inputs: Inputs, task: Task, request: PlanRequest = PLAIN, watch: Callable[[str], None] = unwatched
 ) -> Outcome:
-    """Search a plan within the budget, or judge the task's own. Raises Infeasible, IllegalPlan, InputError.
+    """Search a plan within the budget, or evaluate the task's own. Raises Infeasible, IllegalPlan, InputError.
 
-    `watch` hears what is done meanwhile, which may take a while on a large cluster.
+    `watch` gets the progress, which may take a while on a large cluster.
     """
     request.check_loads(inputs)
     posed = task.pose(inputs)
@@ -155,7 +156,7 @@ def make_plan(
 
 
 def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list[Reply]:
-    """Rebalance many clusters at once, each as a whole; doubtful loads keep only their own cluster from a plan."""
+    """Rebalance many clusters at once, each as a whole; doubtful loads exclude only their own cluster."""
     task = Rebalance()
     refusals = [_refusal(inputs, request) for inputs in clusters]
     asked = [inputs for inputs, refusal in zip(clusters, refusals, strict=True) if refusal is None]
@@ -175,7 +176,7 @@ def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list
 
 
 def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
-    """Several plans to choose from. Raises Infeasible, InputError."""
+    """Return several plans to choose from. Raises Infeasible, InputError."""
     request.check_loads(inputs)
     problem, left = ignore_dead_brokers(inputs.problem)
     problem = request.budgeted(problem)
@@ -205,7 +206,7 @@ def _name(task: Task, inputs: Inputs) -> str:
 
 
 def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
-    """What the facts file says of where a plan comes from, and what it was not to touch."""
+    """Origin of a plan for its facts file, and what it had to leave alone."""
     return Origin(
         task,
         inputs.cluster_id,
@@ -220,14 +221,14 @@ def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ..
     )
 
 
-# Whether leaders alone bring all brokers into their bands, and how many bytes that saves a rebalance.
+# Whether leader changes alone bring all brokers into their bands, and how many bytes that saves a rebalance.
 
 
 @dataclass(frozen=True, slots=True)
 class LeadersAlone:
-    """Leaders alone meet all bands, by this plan unless it copies something: then `copied_bytes` need not be.
+    """Leader changes alone meet all bands: by this plan, or if it copies something, by one without its `copied_bytes`.
 
-    `least_bytes` is what any plan copies that meets them too while who stays keeps its role.
+    `least_bytes` is what any plan copies that meets them too while remaining replicas keep their roles.
     """
 
     copied_bytes: int
@@ -235,7 +236,7 @@ class LeadersAlone:
 
     @property
     def saved_bytes(self) -> int:
-        """How many bytes whoever changes leaders alone does not copy: those of the plan, else no fewer than that."""
+        """Bytes that leader changes alone do not copy: those of the plan, else at least this many."""
         return self.copied_bytes or self.least_bytes
 
     def __str__(self) -> str:
@@ -246,10 +247,10 @@ class LeadersAlone:
 
 
 def leaders_alone(outcome: Outcome) -> LeadersAlone | None:
-    """What a rebalance has to say of leaders: None unless changing them, and nothing else, meets all its bands.
+    """Leader changes alone for a rebalance; None unless they meet all its bands.
 
-    Where the plan copies something, that is searched once more, but only if no band is missed that leaders do not
-    change. Goals that are no bands, such as failover, may want copies all the same: then nothing is said.
+    If the plan copies something, they are searched again, but only if leaders affect all missed bands.
+    Goals that are no bands, such as failover, may want copies all the same: then the result is None.
     """
     problem, found = outcome.problem, outcome.evaluation
     rules, missed = problem.rules, {one.goal for one in found.misses(before=True)}
@@ -263,24 +264,24 @@ def leaders_alone(outcome: Outcome) -> LeadersAlone | None:
 
 
 def _suffice(problem: Problem, missed: set[str]) -> bool:
-    """Whether other leaders alone meet what is missed now, and miss nothing else."""
+    """True if other leaders alone meet the bands missed now, and miss no others."""
     if not missed <= {band.goal.name for band in problem.failover_bands}:
         return False
     posed = leaders_only(problem)
     return not evaluate(posed, solve(posed).assignment).misses()
 
 
-# Other destinations for moves of a run whose own are lost: what the planner says, checked like a plan.
+# Other destinations for moves of a run whose own are lost, from the planner, checked like a plan.
 #
-# What has to be known is asked of the cluster, for a run has no snapshot. Brokers that the plan empties take nothing,
-# and no replica goes back to a broker that the plan takes it from: what the plan was for is not known, but that it
-# wanted. Nor does a broker take any whose throttle somebody else has set since the run began: that is theirs.
+# The run has no snapshot, so the cluster is read. Brokers that the plan empties get nothing,
+# and no replica goes back to a broker that the plan takes it from: the purpose of the plan is unknown, except for
+# that. Nor does a broker get replicas if others have set its throttle since the run began: it is theirs.
 
 GONE = "it is not there any more"
 
 
 def replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
-    """New targets for moves whose destinations are lost, or why there are none. Raises ClusterError."""
+    """New targets for moves whose destinations are lost, or the reasons why there are none. Raises ClusterError."""
     try:
         targets, refused = _planned(client, question)
     except (IllegalPlan, InputError) as error:
@@ -302,7 +303,7 @@ def replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
 def _planned(
     client: AdminClient, question: ReplanMoves
 ) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, str]]:
-    """New lists of the moves, and why some have none."""
+    """New replica lists of the moves, and the reasons for those without."""
     cluster = client.describe_cluster()
     theirs = _of_others(client, question, cluster)
     problem = _problem_of_lost(client, question, cluster, theirs)
@@ -321,7 +322,7 @@ def _planned(
 
 
 def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> dict[int, str]:
-    """Brokers with a throttle that is not for this run to change, or that do not tell, and what they have, or why."""
+    """Brokers with a throttle that this run must not change, or an unreadable one, and its value or the reason."""
     keys = throttle_keys((), cluster.broker_ids) if question.rates.is_limited else ()
     values, unread = read_configs(client, (key for key in keys if key not in question.known))
     found = {int(resource.name): f"{resource} {problem}" for resource, problem in unread}
@@ -329,7 +330,7 @@ def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> 
 
 
 def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluster, barred: Collection[int]) -> Problem:
-    """The cluster as it will be when the run is over, with the brokers that are lost still in its lists."""
+    """The cluster as it will be after the run, with the lost brokers still in its lists."""
     topics = client.describe_topics()
     concerned = {move.topic_partition.topic for move in question.moves}
     for topic, error in topics.failed.items():
@@ -374,7 +375,7 @@ def _live(
 def _absent(
     cluster: Cluster, question: ReplanMoves, partitions: Mapping[TopicPartition, Partition]
 ) -> Iterator[BrokerFacts]:
-    """Those that are down, for however long. Nobody knows their racks, so they add none to those that there are."""
+    """Brokers that are down. Their racks are unknown, so they add none."""
     named = {broker for one in partitions.values() for broker in one.replicas}
     named |= {broker for move in question.plan for broker in move.target}
     for absent in sorted(named.difference(cluster.broker_ids)):
@@ -382,14 +383,14 @@ def _absent(
 
 
 def _room(dirs: Iterable[LogDir], reserve: float) -> float | None:
-    """Bytes that a broker may hold; None where its file systems are not known (before Kafka 3.3)."""
+    """Bytes that a broker may hold; None if its file systems are unknown (before Kafka 3.3)."""
     totals = [one.total_bytes for one in dirs if one.error is None]
     known = [total for total in totals if total is not None]
     return sum(known) * (1 - reserve) if known and len(known) == len(totals) else None
 
 
 def _emptied(plan: Iterable[PlannedMove]) -> frozenset[int]:
-    """Brokers from which the plan takes and to which it gives nothing: drained, or too full."""
+    """Brokers that the plan takes from and gives nothing to: drained, or too full."""
     moves = tuple(plan)
     taken = {broker for move in moves for broker in move.reassignment.removing}
     return frozenset(taken.difference(broker for move in moves for broker in move.adding))
@@ -401,12 +402,12 @@ def _emptied(plan: Iterable[PlannedMove]) -> frozenset[int]:
 def _objections(
     client: AdminClient, question: ReplanMoves, targets: Mapping[TopicPartition, tuple[int, ...]]
 ) -> dict[TopicPartition, str]:
-    """What speaks against each of the new targets, as against a plan before a run: its first reason."""
+    """First violation of each new target, by the checks of a plan before a run."""
     assignments = [PartitionAssignment(name, target) for name, target in targets.items()]
     if not assignments:
         return {}
     view = read_cluster(client, Plan(tuple(assignments)), {})
-    # What this run has under way is cancelled before anything else is sent.
+    # The run cancels its own moves in progress before anything else is sent.
     ongoing = {name: one for name, one in view.ongoing.items() if name not in question.in_flight}
     view = replace(view, ongoing=ongoing)
     origin = PlanOrigin(view.cluster.cluster_id, topic_ids_of_moves(question.moves))
@@ -432,7 +433,7 @@ def _of_permissions(
 
 
 def _of_rates(question: ReplanMoves, targets: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, str]:
-    """Copies that the throttle would never let end at their new brokers."""
+    """Copies that would never end at their new brokers under the throttle."""
     moves = [
         replace(move, target=targets[move.topic_partition])
         for move in question.moves

@@ -25,7 +25,7 @@ FACTS_SUFFIX = ".facts.json"
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """A plan that was read, and what its file or facts file says of the state it was made from.
+    """A plan from a file, and the recorded state from which it was made.
 
     `expected` has the replica lists that the partitions must still have; empty where nothing is known. `facts` is the
     facts file, if there is one.
@@ -37,15 +37,15 @@ class PlanFile:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file: Kafka's JSON, or Cruise Control's proposals. Raises MalformedPlan, which names the file."""
+    """Read a plan file: Kafka's JSON, or Cruise Control's proposals. Raises MalformedPlan, which names the file."""
     return _read(path).plan
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """The plan in a file with all that is known of it.
+    """Read a plan file with its facts file.
 
     Raises MalformedPlan, which names the file; also when the facts file belongs to another plan, because then the
-    plan was edited after it was made, and what was expected and predicted holds no longer.
+    plan was edited after it was made, and its expectations and predictions do not hold.
     """
     found, beside = _read(path), facts_path(path)
     if not beside.exists():
@@ -61,7 +61,7 @@ def read_plan_file(path: Path) -> PlanFile:
 
 
 def read_facts(path: Path) -> PlanFacts:
-    """A facts file. Raises MalformedPlan, which names the file."""
+    """Read a facts file. Raises MalformedPlan, which names the file."""
     try:
         return parse_facts(_text(path))
     except MalformedPlan as error:
@@ -69,7 +69,7 @@ def read_facts(path: Path) -> PlanFacts:
 
 
 def facts_path(path: Path) -> Path:
-    """Where the facts about a plan are: beside it, `plan.facts.json` for `plan.json`."""
+    """Path of the facts file beside a plan: `plan.facts.json` for `plan.json`."""
     return path.with_name(path.name.removesuffix(".json") + FACTS_SUFFIX)
 
 
@@ -104,26 +104,26 @@ def _text(path: Path) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a text and a line end; a file that is there is replaced as a whole or not at all."""
+    """Write a text and a line end; an existing file is replaced as a whole or not at all."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     unfinished.write_text(text + "\n", encoding="utf-8")
     unfinished.replace(path)
 
 
-# Assignments that others made, in files: Cruise Control's proposals, and Kafka's JSON, also one file for each topic.
+# Assignments of other tools in files: Cruise Control's proposals, and Kafka's JSON, also one file for each topic.
 #
-# What several files say is joined. A partition may stand in two of them if both say the same, as in topicmappr's
+# Several files are joined. A partition may be in two of them with equal replicas, as in topicmappr's
 # combined map and the one of its topic.
 
 NAMED = 5
-"""How many partitions a sentence names."""
+"""Number of partitions that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """What files say together, sorted: a plan, the lists that it was made from as far as they say, and what it lacks.
+    """Joined contents of files, sorted: a plan, the replica lists that it was made from where given, and what it lacks.
 
-    `unsaid` are sentences on what their maker wanted and these files cannot tell.
+    `unsaid` are sentences on what their maker wanted and these files cannot express.
     """
 
     plan: Plan
@@ -205,7 +205,7 @@ def _kafkas(text: str, path: Path) -> Assignments:
     if is_plain_answer(text):
         raise MalformedPlan(f"this is what Cruise Control answers to people; {ASK_AGAIN}")
     plan = parse_plan(text)
-    if not len(plan) and '"partitions"' not in text:  # which Kafka's own reader takes as none
+    if not len(plan) and '"partitions"' not in text:  # Kafka's own reader accepts such a file as an empty plan
         raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
     return Assignments(_once_each(plan), path.name)
 
@@ -216,10 +216,10 @@ def _once_each(plan: Plan) -> Plan:
     return plan
 
 
-# Approval of plans: a file beside the plan says who has approved it, and of which content that holds.
+# Approval of plans: a file beside the plan records who approved it, and the content approved.
 #
-# It is for teams in which one proposes and another agrees: `kreassign run --require-approval` refuses a plan that
-# nobody has approved, or that was changed since. Whoever may write into the directory can approve; the file is not
+# For teams in which one person proposes and another agrees: `kreassign run --require-approval` refuses a plan without
+# approval, or changed since. Anyone who may write into the directory can approve; the file is not
 # signed.
 
 APPROVAL_SUFFIX = ".approval.json"
@@ -229,7 +229,7 @@ LONGEST_NOTE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Who approved which plan, when (ms since the epoch), with which note."""
+    """Operator who approved a plan, the plan's id, the time (ms since the epoch), and a note."""
 
     plan_id: str
     approved_by: str
@@ -244,12 +244,12 @@ class Approval:
 
 
 def approval_path(plan: Path) -> Path:
-    """Where the approval of a plan is: `plan.approval.json` for `plan.json`."""
+    """Path of the approval of a plan: `plan.approval.json` for `plan.json`."""
     return plan.with_name(plan.name.removesuffix(".json") + APPROVAL_SUFFIX)
 
 
 def approve(plan: Path, expected_id: str, approved_by: str, note: str, now_ms: int) -> Approval:
-    """Approve a plan as somebody saw it. Raises InputError where its file says something else by now."""
+    """Approve a plan as it was viewed. Raises InputError if its file has another content by now."""
     found = plan_id(read_plan_file(plan).plan)
     if found != expected_id:
         raise InputError(f"{plan.name} is plan {found} by now, and not {expected_id}, which was looked at; look again")
@@ -262,7 +262,7 @@ def approve(plan: Path, expected_id: str, approved_by: str, note: str, now_ms: i
 
 
 def revoke(plan: Path) -> None:
-    """Take the approval of a plan back. Raises InputError where there is none."""
+    """Revoke the approval of a plan. Raises InputError where there is none."""
     try:
         approval_path(plan).unlink()
     except FileNotFoundError:
@@ -270,7 +270,7 @@ def revoke(plan: Path) -> None:
 
 
 def approval_of(plan: Path) -> Approval | None:
-    """The approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan."""
+    """Read the approval beside a plan, of whatever content; None where there is none. Raises MalformedPlan."""
     path = approval_path(plan)
     if not path.exists():
         return None
@@ -287,7 +287,7 @@ def approval_of(plan: Path) -> Approval | None:
 
 
 def require_approval(path: Path, file: PlanFile) -> Approval:
-    """The approval of a plan as it was read. Raises InputError where there is none, or one of another content."""
+    """Return the approval of this content of a plan. Raises InputError where there is none, or for another content."""
     found, wanted = approval_of(path), plan_id(file.plan)
     if found is None:
         raise InputError(
@@ -308,7 +308,7 @@ def _approval_text(value: object) -> str:
     return value
 
 
-# The plans of a directory: a line for each, and one of them found by its name.
+# Plans of a directory: a summary of each, and lookup by name.
 
 BESIDE = (FACTS_SUFFIX, APPROVAL_SUFFIX)
 
@@ -317,7 +317,7 @@ BESIDE = (FACTS_SUFFIX, APPROVAL_SUFFIX)
 class PlanSummary:
     """A plan in one line.
 
-    `task` is what it was made for, None without facts. `approval` is one of just this content. `problem` says why a
+    `task` is its task, None without facts. `approval` is one of just this content. `problem` says why a
     file could not be read as a plan; then the figures are 0.
     """
 
@@ -338,22 +338,22 @@ class PlanDirectory:
     folder: Path
 
     def names(self) -> tuple[str, ...]:
-        """The names of the files, sorted."""
+        """Names of the plan files, sorted."""
         found = (path for path in self.folder.glob("*.json") if path.is_file())
         return tuple(sorted(path.name for path in found if not path.name.endswith(BESIDE)))
 
     def path(self, name: str) -> Path:
-        """The file of a plan; no other file than a listed one is ever opened. Raises InputError."""
+        """Path of a plan; only listed files are ever opened. Raises InputError."""
         if name not in self.names():
             raise InputError(f"there is no plan {name}")
         return self.folder / name
 
     def summaries(self) -> tuple[PlanSummary, ...]:
-        """All plans."""
+        """Summaries of all plans."""
         return tuple(map(self.summary, self.names()))
 
     def summary(self, name: str) -> PlanSummary:
-        """One plan. Raises InputError where there is none of this name."""
+        """Summary of one plan. Raises InputError where there is none of this name."""
         try:
             return plan_summary(name, self.read(name), self.approval(name))
         except (KreassignError, OSError) as error:
@@ -362,16 +362,16 @@ class PlanDirectory:
             return PlanSummary(name, "", None, None, 0, None, None, str(error))
 
     def read(self, name: str) -> PlanFile:
-        """One plan, with its facts. Raises InputError."""
+        """Read one plan, with its facts. Raises InputError."""
         return read_plan_file(self.path(name))
 
     def approval(self, name: str) -> Approval | None:
-        """The approval of a plan, of whatever content. Raises InputError."""
+        """Approval of a plan, of whatever content. Raises InputError."""
         return approval_of(self.path(name))
 
 
 def plan_summary(name: str, file: PlanFile, approval: Approval | None) -> PlanSummary:
-    """The line of a plan."""
+    """Summarise a plan in one line."""
     facts, found = file.facts, plan_id(file.plan)
     return PlanSummary(
         name=name,

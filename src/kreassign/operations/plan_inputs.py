@@ -27,16 +27,16 @@ from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from
 from kreassign.planner.problem.policy import CORES, PlanPolicy, with_coordinated, with_policy
 
 PART_OF_CPU = "of a CPU"
-"""The unit of CPU as brokers measure it: 1 is all that a broker has."""
+"""Unit of CPU measurements of brokers: 1 is the whole CPU of a broker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The present state of one cluster, with the policy in it, and where it comes from.
+    """Present state of one cluster, with the policy in it, and its origin.
 
-    `loads` is what the rates of the problem rest on: in place of doubtful ones it has priors. `topic_ids` is by name,
-    without the topics of which it is not known. `rack_prices` are those of the policy. `limits` says whence those of
-    the brokers are known, and `unknown_goals` which goals of the policy were left out because no load of them is known.
+    `loads` is the basis of the rates in the problem, which has priors in place of doubtful ones. `topic_ids` is by
+    name, without topics of unknown id. `rack_prices` are those of the policy. `limits` has the origin of the brokers'
+    limits, and `unknown_goals` the goals of the policy that were left out because no load is known for them.
     """
 
     problem: Problem
@@ -52,7 +52,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Whence:
-    """Where inputs come from: cluster, snapshot, when it was begun, and whether brokers measured their CPU."""
+    """Origin of inputs: cluster, snapshot, the time of its start, and whether brokers measured their CPU."""
 
     cluster_id: str
     snapshot_id: str
@@ -61,17 +61,17 @@ class Whence:
 
 
 def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
-    """What the planner needs, from a snapshot file. Raises InputError, which names the file."""
+    """Planner inputs from a snapshot file. Raises InputError, which names the file."""
     return inputs_of_columns(read_snapshot_columns(path), policy, path.name)
 
 
 def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: str) -> Inputs:
-    """What the planner needs, from a snapshot; the facts about a plan name it by this id."""
+    """Planner inputs from a snapshot; the facts about a plan name it by this id."""
     return inputs_of_columns(columns_of(found), policy, snapshot_id)
 
 
 def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: str) -> Inputs:
-    """The same from columns."""
+    """Planner inputs from snapshot columns."""
     head = found.head
     hosts = [
         replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
@@ -86,7 +86,7 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
 def posed_inputs(
     problem: Problem, whence: Whence, policy: PlanPolicy, loads: LoadBasis, topic_ids: Mapping[str, str]
 ) -> Inputs:
-    """The problem with its policy, and what is to be said of both. Raises InputError for a policy that does not fit."""
+    """Apply the policy to the problem, and describe both. Raises InputError for a policy that does not fit."""
     if policy.limits_cpu and not whence.is_cpu_measured:
         raise InputError(
             "a limit for cpu needs what brokers measured of theirs, and none did: import cpu_share and run `kreassign "
@@ -110,7 +110,7 @@ def posed_inputs(
 
 
 def _limits(problem: Problem, policy: PlanPolicy) -> Iterator[Limit]:
-    """The limits of the brokers that may hold anything, by goal and by who says so."""
+    """Limits of the brokers that may hold replicas, by goal and by source."""
     brokers, units = problem.brokers, {band.goal.name: band.goal.unit for band in policy.bands}
     for goal, values in sorted(brokers.capacity.items()):
         by_source: dict[str, list[float]] = {}
@@ -131,14 +131,14 @@ def _source(goal: str, broker: int, policy: PlanPolicy) -> str:
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """What the file systems of a broker hold together, one per log directory that works; None unless all are known."""
+    """Total size of a broker's file systems, one per working log directory; None unless all are known."""
     sizes = [one.total_bytes for one in dirs if not one.is_offline]
     known = [size for size in sizes if size is not None]
     return sum(known) if known and len(known) == len(sizes) else None
 
 
 def host_facts(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy: PlanPolicy) -> BrokerFacts:
-    """A broker as the planner sees it; of its disks the reserve is taken off."""
+    """A broker as the planner sees it; the reserve is subtracted from its disks."""
     usable = 1 - policy.disk_reserve
     room = disk_bytes(dirs)
     log_dirs = tuple(
@@ -154,7 +154,7 @@ def host_facts(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], po
 
 
 def limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
-    """Disk limits also say how unequal brokers are; so either all have one, or they are not used."""
+    """Remove disk limits unless all brokers have one: they also tell how unequal brokers are."""
     known = all("disk" in host.capacity for host in hosts if host.is_live)
     return [host if known else replace(host, capacity={}) for host in hosts]
 
@@ -167,7 +167,7 @@ def heeded(
     reason_names: Sequence[str] = (),
     reasons: Ints | None = None,
 ) -> tuple[ReplicaColumns, LoadBasis]:
-    """The columns with priors in place of doubtful rates, and what their rates and reads rest on."""
+    """Replace doubtful rates by priors; return the columns, and the basis of their rates and reads."""
     places = columns.topic_names, columns.topics, columns.partitions, columns.brokers
     given = ReplicaLoads(*places, columns.size_bytes, columns.write_bytes_per_s, reason_names, reasons)
     rates, loads = heed(given, source, taken_ms)
@@ -190,7 +190,7 @@ def _replicas(columns: SeenReplicas) -> ReplicaColumns:
     )
 
 
-# From a cluster as it is now, without tables and without Spark.
+# From the present cluster, without tables and without Spark.
 
 SYSTEM_CLOCK = SystemClock()
 
@@ -203,7 +203,7 @@ def inputs_of_cluster(
     clock: Clock = SYSTEM_CLOCK,
     warn: Warn = warn_program,
 ) -> Inputs:
-    """What the planner needs, from a cluster whose write rates are measured for so long. Raises ClusterError."""
+    """Planner inputs from a cluster; its write rates are measured for `measure_for_s`. Raises ClusterError."""
     seen = observe(client, clock.now_ms(), warn)
     columns = whole_columns_of(client, seen, clock, measure_for_s, warn)
     found = inputs_of_columns(columns, policy, seen.snapshot_id)

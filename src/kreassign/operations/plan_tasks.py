@@ -69,9 +69,9 @@ ALL_TOPICS = TopicChoice()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
-    """A problem to search, or with an `assignment` only to judge.
+    """A problem to search, or with an `assignment` only to evaluate.
 
-    Unless `repairs_dead`, what is on dead brokers or was lost with a directory stays as it is. `left` are sentences on
+    Unless `repairs_dead`, replicas on dead brokers or lost with a directory stay as they are. `left` are sentences on
     what an assignment leaves undone.
     """
 
@@ -86,11 +86,11 @@ class Task(Protocol):
 
     @property
     def name(self) -> str:
-        """The task in words, for the facts about a plan."""
+        """Name of the task, as the facts file of its plan has it."""
         ...
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The problem, from the present state. Raises InputError, Infeasible."""
+        """Pose the problem for the present state. Raises InputError, Infeasible."""
         ...
 
 
@@ -102,7 +102,7 @@ class Rebalance:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"rebalance{_of(self.topics)}"
 
     def pose(self, inputs: Inputs) -> Posed:
@@ -119,11 +119,11 @@ class AddBrokers:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"add brokers {_listed(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """Replicas go to the new brokers."""
+        """Let replicas move to the new brokers."""
         return Posed(tasks.add_brokers(inputs.problem, self.brokers, only_onto=not self.mixed))
 
 
@@ -136,11 +136,11 @@ class DrainBrokers:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"drain brokers {_listed(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """Their replicas go elsewhere."""
+        """Move all replicas off the brokers."""
         return Posed(_limited(tasks.drain_brokers(inputs.problem, self.brokers), self.and_balance))
 
 
@@ -153,11 +153,11 @@ class ReplaceBrokers:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"replace brokers {_listed(self.brokers)} by {_listed(self.successors)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The assignment with other ids in it. Raises InputError unless each broker has a successor."""
+        """Put the successors' ids in place of the brokers'. Raises InputError unless each broker has a successor."""
         if len(self.successors) != len(self.brokers):
             raise InputError("each broker to replace needs one successor")
         return Posed(*tasks.replace_brokers(inputs.problem, dict(zip(self.brokers, self.successors, strict=True))))
@@ -173,11 +173,11 @@ class DrainLogDirs:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"drain log directories {', '.join(f'{broker}:{path}' for broker, path in self.places)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """What is in them goes elsewhere."""
+        """Move all replicas out of these directories."""
         problem = tasks.drain_log_dirs(inputs.problem, self.places, between_brokers=self.between_brokers)
         return Posed(_limited(problem, self.and_balance))
 
@@ -192,11 +192,11 @@ class ChangeReplicationFactor:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"replication factor {self.replication_factor}{_of(self.topics)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """So many replicas for each partition."""
+        """Give each partition this number of replicas."""
         problem = tasks.change_factors(inputs.problem, self.replication_factor, self.topics)
         return Posed(_limited(problem, self.and_balance))
 
@@ -211,11 +211,11 @@ class Repair:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return "repair"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """What is missing comes back."""
+        """Replace missing replicas."""
         problem = tasks.repair(inputs.problem, racks=self.racks, factors=self.replication_factors)
         return Posed(_limited(problem, self.and_balance), repairs_dead=True)
 
@@ -226,11 +226,11 @@ class BalanceLeaders:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return "leaders"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """Only the order of replicas is free."""
+        """Let only the order of replicas change."""
         return Posed(tasks.leaders_only(inputs.problem))
 
 
@@ -242,11 +242,11 @@ class DemoteBrokers:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"demote brokers {_listed(self.brokers)}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """They lead nothing that another can lead."""
+        """Let the brokers lead only partitions that no other broker can lead."""
         return Posed(tasks.demote(inputs.problem, self.brokers))
 
 
@@ -258,11 +258,11 @@ class BalanceLogDirs:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return "disks"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """Replicas may change their directory."""
+        """Let replicas change their directory."""
         return Posed(tasks.balance_disks(inputs.problem, between_brokers=self.between_brokers))
 
 
@@ -275,11 +275,11 @@ class Restore:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"restore {self.source}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The assignment itself."""
+        """The given assignment."""
         return Posed(*tasks.restore(inputs.problem, self.wanted))
 
 
@@ -291,11 +291,11 @@ class Import:
 
     @property
     def name(self) -> str:
-        """The task in words."""
+        """Name of the task, for the facts file."""
         return f"import {self.found.source}"
 
     def pose(self, inputs: Inputs) -> Posed:
-        """The assignment itself. Raises Drifted where other brokers hold a partition than it was made for."""
+        """The given assignment. Raises Drifted if other brokers hold a partition than it was made for."""
         wrong = tasks.held_by_others(inputs.problem, self.found.expected)
         if wrong:
             first = min(wrong)
@@ -326,7 +326,7 @@ class WhatIf:
 
     @property
     def name(self) -> str:
-        """The task in words, without the days, which only a snapshot has."""
+        """Name of the task, without the days, which depend on the snapshot."""
         return "what if"
 
     def pose(self, inputs: Inputs) -> Posed:
@@ -334,7 +334,7 @@ class WhatIf:
         return Posed(tasks.what_if(inputs.problem, self.circumstances(inputs)))
 
     def circumstances(self, inputs: Inputs) -> Circumstances:
-        """These for the planner; days count from the snapshot. Raises InputError for a day before it."""
+        """Circumstances for the planner; days count from the snapshot. Raises InputError for a day before it."""
         days = 0.0
         if self.at is not None:
             midnight = datetime.combine(self.at, time(), UTC)
@@ -349,12 +349,12 @@ class WhatIf:
 
 
 def before_run(run: RunHistory) -> Plan:
-    """The assignment that the partitions of a run had before it."""
+    """Assignment of a run's partitions before the run."""
     return Plan(tuple(PartitionAssignment(TopicPartition(one.topic, one.partition), one.original) for one in run.moves))
 
 
 def parse_log_dir(text: str) -> tuple[int, str]:
-    """A log directory, `BROKER:PATH`. Raises InputError."""
+    """Parse a log directory, `BROKER:PATH`. Raises InputError."""
     broker, colon, path = text.partition(":")
     try:
         return parse_whole(broker if colon and path else ""), path
@@ -387,7 +387,7 @@ def _listed(brokers: tuple[int, ...]) -> str:
     return ", ".join(map(str, brokers))
 
 
-# Where the partitions of a new topic go, or more of one that is there, and what they save a later rebalance.
+# Placement of a new topic's partitions, or of more partitions of a topic, and what it saves a later rebalance.
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -403,7 +403,7 @@ class ExpectedRates:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Bytes that a rebalance copies before and after a change that copies nothing; None where there is no plan."""
+    """Bytes that a rebalance copies before and after a change that copies nothing; None if infeasible."""
 
     before: int | None
     after: int | None
@@ -415,13 +415,13 @@ class Savings:
 
     @property
     def saved(self) -> int | None:
-        """How many bytes fewer; negative if more."""
+        """Bytes saved; negative if more are copied."""
         return None if self.before is None or self.after is None else self.before - self.after
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """Where new partitions go: `lists` of broker ids, the preferred leader first, for numbers from `first` on.
+    """Placement of new partitions: `lists` of broker ids, preferred leader first, for numbers from `first` on.
 
     `present` are the lists of the topic's other partitions. `evaluation` has every broker before and after.
     """
@@ -436,25 +436,25 @@ class Placement:
 
     @property
     def plan(self) -> Plan:
-        """The new partitions as a plan, for a topic that was created otherwise and is empty still."""
+        """The new partitions as a plan, for a topic that was created otherwise and is still empty."""
         names = (TopicPartition(self.topic, self.first + number) for number in range(len(self.lists)))
         return Plan(tuple(PartitionAssignment(name, one) for name, one in zip(names, self.lists, strict=True)))
 
     @property
     def new_topic(self) -> NewTopic:
-        """What `AdminClient.create_topics` takes. Raises InputError where the topic is there already."""
+        """Argument of `AdminClient.create_topics`. Raises InputError if the topic exists."""
         if self.first:
             raise InputError(f"topic {self.topic} is there already; create partitions of it")
         return NewTopic(self.topic, assignments=self.lists)
 
     @property
     def new_partitions(self) -> NewPartitions:
-        """What `AdminClient.create_partitions` takes for the topic."""
+        """Argument of `AdminClient.create_partitions` for the topic."""
         return NewPartitions(self.first + len(self.lists), self.lists)
 
     @property
     def command(self) -> str:
-        """The command that creates them; Kafka's tool wants the present lists as well."""
+        """Command that creates them; Kafka's tool needs the present lists as well."""
         lists = ",".join(":".join(map(str, one)) for one in (*self.present, *self.lists))
         what = f"--alter --partitions {self.first + len(self.lists)}" if self.first else "--create"
         return f"kafka-topics {what} --topic {self.topic} --replica-assignment {lists}"
@@ -468,7 +468,7 @@ def place_topic(
     replication_factor: int,
     expected: ExpectedRates | str | None = None,
 ) -> Placement:
-    """Place the partitions of a new topic so that brokers level, and nothing moves.
+    """Place the partitions of a new topic so that brokers are levelled without moves.
 
     `expected` is what each partition will hold, or another topic that it will be like; without it only counts matter.
     Raises InputError, Infeasible.
@@ -486,14 +486,14 @@ def place_topic(
             problem.partitions, rates.size_bytes, rates.write_bytes_per_s, rates.read_bytes_per_s, replication_factor
         )
     posed = add_topic(problem, topic, [replication_factor] * partitions, load, tenant_of(policy, topic))
-    # What nothing had until now counts too: in a cluster that is new, everything.
+    # Goals without any load so far count too: in a new cluster, all of them.
     bands = known_bands(posed.partitions, policy.bands)
     posed = replace(posed, bands=bands, rules=replace(posed.rules, leader_racks=_preferred(policy, topic)))
     return _placement(replace(problem, bands=bands), posed, topic, 0)
 
 
 def place_partitions(inputs: Inputs, topic: str, total: int) -> Placement:
-    """Place more partitions of a topic, up to `total`, so that brokers level, and nothing moves.
+    """Place more partitions of a topic, up to `total`, so that brokers are levelled without moves.
 
     Raises InputError, Infeasible.
     """
@@ -504,7 +504,7 @@ def place_partitions(inputs: Inputs, topic: str, total: int) -> Placement:
 
 
 def savings_of_leaders(outcome: Outcome) -> Savings:
-    """What a plan that copies nothing saves a rebalance that would change no leader itself."""
+    """Savings of a plan that copies nothing, for a rebalance that would change no leader itself."""
     problem = outcome.problem
     fixed = replace(problem, rules=replace(problem.rules, leaders=False, between_brokers=True))
     after = replace(fixed, partitions=replace(fixed.partitions, replicas=outcome.assignment.replicas))
@@ -512,7 +512,7 @@ def savings_of_leaders(outcome: Outcome) -> Savings:
 
 
 def _preferred(policy: PlanPolicy, topic: str) -> dict[str, tuple[str, ...]]:
-    """Racks that are preferred for the leaders of a topic that is not there yet."""
+    """Preferred racks for the leaders of a new topic."""
     found = [racks for pattern, racks in policy.leader_racks.items() if re.compile(pattern).fullmatch(topic)]
     return {topic: found[0]} if found else {}
 
@@ -545,7 +545,7 @@ def _placement(problem: Problem, posed: Problem, topic: str, first: int) -> Plac
 
 
 def _without_nowhere(found: Evaluation, present: Evaluation) -> Evaluation:
-    """Without the broker that stands for nowhere, and with loads before that are those of now."""
+    """Remove the broker that stands for unplaced replicas; the loads before are the present ones."""
     return replace(
         found, broker_ids=present.broker_ids, before=present.before, after=found.after[:-1], low=found.low[:-1],
         high=found.high[:-1], bytes_in=found.bytes_in[:-1], bytes_out=found.bytes_out[:-1],

@@ -81,24 +81,24 @@ __all__ = [
     "write_rates",
 ]
 
-# A run on the twin of a cluster, in virtual time: the same machine, with nothing at stake.
+# Rehearse a run on the twin of a cluster, in virtual time: the same machine without risk.
 #
-# What is learnt: how long it takes, what the brokers bear meanwhile, and what guards would say.
+# It shows the duration, the load on brokers meanwhile, and verdicts of guards.
 
 POLLS = 300
-"""So often a copy that goes at its full rate is polled: enough to see peaks, few enough to be quick."""
+"""Polls of a copy at its full rate: enough to see peaks, few enough to be quick."""
 
 LONGEST_POLL_S = 60.0
 POLLS_AT_MOST = 10_000
-"""A rehearsal that has not come to its end after so many polls is left: it may never end."""
+"""A rehearsal that has not ended after so many polls is stopped: it may never end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a rehearsal showed.
+    """Result of a rehearsal.
 
-    `seconds` is None when it was left before its end. Peaks are per destination broker: moves under way at
-    the same time, and bytes still to come in for them. `verdicts` is everything that guards said, in order.
+    `seconds` is None when it was stopped before its end. Peaks are per destination broker: moves in progress at
+    the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order.
     """
 
     history: RunHistory
@@ -110,7 +110,7 @@ class Rehearsal:
 
 @dataclass(slots=True)
 class Recording:
-    """All that happens in a rehearsal, for its page: its events, and the cluster before and after. Begins empty."""
+    """Events of a rehearsal, and the cluster before and after, for its page. Begins empty."""
 
     events: list[Event] = field(default_factory=list)
     before: Observation | None = None
@@ -119,7 +119,7 @@ class Recording:
 
 @dataclass(slots=True)
 class Observer:
-    """Follows a rehearsal; in place of a journal it forgets everything, unless somebody wants the events `kept`."""
+    """Follows a rehearsal; in place of a journal it discards the events, unless they are `kept`."""
 
     peak_moves: dict[int, int] = field(default_factory=dict)
     peak_bytes: dict[int, int] = field(default_factory=dict)
@@ -129,17 +129,17 @@ class Observer:
     kept: list[Event] | None = None
 
     def append(self, event: Event) -> None:
-        """Keep the event where it is wanted."""
+        """Keep the event if requested."""
         if self.kept is not None:
             self.kept.append(event)
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """Nobody asks for anything."""
+        """No requests in a rehearsal."""
         del number
         return ()
 
     def follow(self, event: Event, run: RunView) -> None:
-        """Note peaks and verdicts, and leave when it takes too long."""
+        """Record peaks and verdicts, and stop the rehearsal when it takes too long."""
         if isinstance(event, VerdictsRecorded):
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
         if isinstance(event, MovesObserved):
@@ -165,9 +165,9 @@ def rehearse(
 ) -> Rehearsal:
     """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
-    `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all that happens.
-    `faults` happen to it, counted from the start. Raises IllegalPlan when that cluster is not what the plan needs,
-    InputError for a fault that it cannot have.
+    `speeds` are those of its disks and networks, which a snapshot does not have. A `recording` gets all events.
+    `faults` happen to it, timed from the start. Raises IllegalPlan when that cluster does not fit the plan,
+    InputError for an impossible fault.
     """
     blueprint = blueprint_of(snapshot, speeds)
     settings = request.settings("rehearsal", snapshot.taken_ms)
@@ -184,7 +184,7 @@ def rehearse(
             client, request.plan.plan, replace(settings, allows_producer_outage=True), expected=request.plan.expected
         )
         if recording is not None:
-            recording.events.append(started)  # which whoever makes a journal writes into it
+            recording.events.append(started)  # the creator of a real journal writes this event
         pause_s = _pause(started, blueprint)
         observer.runner = Runner(client, transport, observer, listener=observer.follow, poll_s=pause_s)
         found = observer.runner.start(started)
@@ -200,7 +200,7 @@ def rehearse(
 
 
 def _pause(started: RunStarted, blueprint: Blueprint) -> float:
-    """Seconds between two polls: by how long the fullest destination takes at its full rate."""
+    """Seconds between two polls, from the time that the fullest destination takes at its full rate."""
     incoming: dict[int, int] = {}
     for move in started.moves:
         for broker in move.adding:
@@ -210,7 +210,7 @@ def _pause(started: RunStarted, blueprint: Blueprint) -> float:
     return min(LONGEST_POLL_S, max(1.0, max(incoming.values(), default=0) / rate / POLLS))
 
 
-# What a run promised against what happened; and proof that a move lost no record.
+# Compare what a run promised with what happened; prove that a move lost no record.
 
 CLEANUP_POLICY = "cleanup.policy"
 
@@ -232,16 +232,16 @@ class ReadingRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How many records of how many partitions were read."""
+    """Number of records and of partitions read."""
 
     records: int
     partitions: int
 
 
 def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkOptions = LOCAL_SPARK) -> list[Row]:
-    """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
+    """Rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
-    Writes what the journals have into the tables of runs first. Raises JournalDamaged.
+    Writes the journals' contents into the tables of runs first. Raises JournalDamaged.
     """
     trails = [audit_trail(read_events(journal)) for journal in journals]
     for one in trails:
@@ -258,7 +258,7 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
 
 
 def write_audit_trail(trail: AuditTrail, data: Path | str) -> None:
-    """Write what a journal has into the tables of runs: one file in each; `runs` comes last and seals the others."""
+    """Write a journal into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[Row]] = [
         [_run_row(trail.history)],
@@ -273,12 +273,12 @@ def write_audit_trail(trail: AuditTrail, data: Path | str) -> None:
 
 
 def origin_of(run: RunHistory) -> Row:
-    """Which plan a run executed, and who started and resumed it, by which commands."""
+    """Plan that a run executed, and the operators and commands that started and resumed it."""
     return {"plan_id": run.plan_id, "operators": [asdict(operator) for operator in run.operators]}
 
 
 def found_of(row: Row, brokers: Iterable[Row]) -> Row:
-    """The row of a run with its brokers and with what is wrong, in sentences."""
+    """Row of a run with its brokers and findings, in sentences."""
     its = [broker for broker in brokers if broker["run_id"] == row["run_id"]]
     return {**row, "brokers": its, "findings": [*_findings(row, its)]}
 
@@ -318,7 +318,7 @@ def read_records(
 
 
 def labels_of_readings(data: Path | str) -> tuple[str, ...]:
-    """The labels of the readings that were stored, the earliest first."""
+    """Labels of the stored readings, the earliest first."""
     taken = {row["label"]: row["taken_ms"] for row in read_rows(data, AUDITED_PARTITIONS)}
     return tuple(sorted(taken, key=lambda label: (taken[label], label)))
 
@@ -344,7 +344,7 @@ def _move_row(move: MoveHistory, head: Row) -> Row:
 
 
 def _row(value: Any, head: Row) -> Row:
-    """A dataclass as a row: its fields are named as the columns are."""
+    """Convert a dataclass to a row: its fields are named as the columns are."""
     return head | {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
 
 
@@ -361,7 +361,7 @@ def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
 
 
 def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list[str]:
-    """The topics to read. Raises InputError for those whose records this client may not read."""
+    """Topics to read. Raises InputError for those whose records this client may not read."""
     listed = client.list_topics()
     log_dirs = (one for dirs in _log_dirs(client).values() for one in dirs)
     if unseen := _matching(unseen_topics(client, listed, log_dirs), patterns):
@@ -376,7 +376,7 @@ def _to_read(client: AdminClient, patterns: tuple[str, ...], warn: Warn) -> list
 
 
 def _log_dirs(client: AdminClient) -> Mapping[int, tuple[LogDir, ...]]:
-    """Nothing of brokers that do not tell, as without Describe on the cluster."""
+    """Log directories; empty for brokers that do not answer, as without Describe on the cluster."""
     try:
         return client.describe_log_dirs().ok
     except ClusterError:
@@ -384,10 +384,10 @@ def _log_dirs(client: AdminClient) -> Mapping[int, tuple[LogDir, ...]]:
 
 
 def _partitions(client: AdminClient, names: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Topic, partition, first and next offset, cleanup policy and topic id of all that is to be read."""
+    """Topic, partition, first and next offset, cleanup policy and topic id of each partition to read."""
     topics = client.describe_topics(names).raise_if_any()
     keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
-    # Of a tiered topic the records in remote storage are read too: a move must lose none of them.
+    # For a tiered topic the records in remote storage are read too: a move must lose none of them.
     starts, ends = (client.list_offsets(keys, spec).raise_if_any() for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST))
     policies = _policies(client, names)
     for key in sorted(keys):
@@ -419,11 +419,11 @@ def _text(topic_id: object) -> str | None:
     return None if topic_id is None else str(topic_id)
 
 
-# Pages: of a plan, of a rehearsal, of a run, and of the findings of an audit.
+# Pages: of a plan, a rehearsal, a run, and the findings of an audit.
 
 
 def plan_page(plan: PlanFile, name: str) -> str:
-    """The page of a plan that was read from the file `name`. Raises InputError without its facts file."""
+    """Page of a plan that was read from the file `name`. Raises InputError without its facts file."""
     if plan.facts is None:
         raise InputError(
             f"{name} has no facts file ({facts_path(Path(name)).name}) beside it, which says what the plan brings and "
@@ -435,9 +435,9 @@ def plan_page(plan: PlanFile, name: str) -> str:
 def report_page(
     journal: Path, data: Path | str | None, warn: Warn = warn_program, audit: AuditView | None = None
 ) -> str:
-    """The page in HTML. Before and after come from the snapshots in `data`, if any; warns of what it cannot show.
+    """Page of a run in HTML. Before and after come from the snapshots in `data`, if any; warns about what is missing.
 
-    With what an `audit` found of the run, it says that, too. Bound and reasons come from the facts of the run's plan.
+    With an `audit` of the run it includes the findings. Bound and reasons come from the facts of the run's plan.
     """
     run, events = run_journals.status(journal), read_events(journal)
     before, after, rates = (None, None, {}) if data is None else _around(run, data, warn)
@@ -448,9 +448,9 @@ def report_page(
 def rehearsal_page(
     shown: Rehearsal, recording: Recording, snapshot: ClusterSnapshot, name: str, facts: PlanFacts | None = None
 ) -> str:
-    """The page of a rehearsal of the plan in the file `name`: as of a run, on the twin of the cluster in a snapshot.
+    """Page of a rehearsal of the plan in the file `name`: as of a run, on the twin of the cluster in a snapshot.
 
-    With the plan's `facts` it says the lower bound and the reasons of moves.
+    With the plan's `facts` it includes the lower bound and the reasons of moves.
     """
     rates = {name: one.write_bytes_per_s for name, one in snapshot.partitions}
     known = rates if any(rate is not None for rate in rates.values()) else {}
@@ -460,7 +460,7 @@ def rehearsal_page(
 
 
 def audit_page(row: Row, journal: Path, data: Path | str, warn: Warn = warn_program) -> str:
-    """The page of a run with what an audit found of it: a row as `audit_runs` returns it."""
+    """Page of a run with the findings of an audit: a row as `audit_runs` returns it."""
     peak = max((broker["throttle_use"] or 0.0 for broker in row["brokers"]), default=0.0)
     error = row["eta_error"]
     promised = (
@@ -495,7 +495,7 @@ def _facts(journal: Path, plan_id: str, warn: Warn) -> PlanFacts | None:
 
 
 def trail_of(events: Sequence[Event]) -> RunTrail:
-    """All that pictures of a run show, from its events."""
+    """Data for pictures of a run, from its events."""
     trail, happened = audit_trail(events), timeline(events)
     return RunTrail(
         arrivals=trail.copy_progress,
@@ -511,7 +511,7 @@ def trail_of(events: Sequence[Event]) -> RunTrail:
 
 
 def planned_s(started: RunStarted) -> float | None:
-    """How long the busiest broker takes at its throttle for what was to be copied; None where one has no throttle."""
+    """Seconds that the busiest broker takes at its throttle for the planned copies; None if one has no throttle."""
     sent, received = Counter[int](), Counter[int]()
     for move in started.moves:
         for broker in move.adding:
@@ -529,13 +529,13 @@ def planned_s(started: RunStarted) -> float | None:
 def _around(
     run: RunRecord, data: Path | str, warn: Warn
 ) -> tuple[SnapshotRows | None, SnapshotRows | None, dict[TopicPartition, float | None]]:
-    """The snapshots before and after a run, and what is written to each partition."""
+    """Snapshots before and after a run, and the write rate of each partition."""
     before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data, warn))
     return _snapshot(data, before), _snapshot(data, after), write_rates(data, run.cluster_id, warn)
 
 
 def snapshots_around(run: RunRecord, clusters: list[Row]) -> tuple[Row | None, Row | None]:
-    """The last snapshot from before the run began and the first from after its end (the last, if it goes on)."""
+    """The last snapshot from before the start of a run and the first from after its end (the last, if it goes on)."""
     ordered = sorted(clusters, key=lambda row: (row["taken_ms"], row["snapshot_id"]))
     before = [row for row in ordered if row["taken_ms"] <= run.started_ms]
     since = [row for row in ordered if row["taken_ms"] > run.started_ms]

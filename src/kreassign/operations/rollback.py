@@ -1,4 +1,4 @@
-"""Rolling back what a run really did, by a run of its own."""
+"""Roll back what a run really did, by another run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class RollbackRequest:
-    """Which run to undo, and how: what is not said here is as it was for the run, but for its hours."""
+    """Run to undo, and settings: by default those of the run, except its hours."""
 
     run_id: str
     throttle: ThrottleRates = NO_THROTTLE
@@ -51,7 +51,7 @@ class RollbackRequest:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A run that was undone, what undoes it, and the run that did so; None where nothing is to be done, or not yet."""
+    """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed."""
 
     undone: RunHistory
     plan: RollbackPlan
@@ -64,19 +64,19 @@ def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext
 
 
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-    """What a rollback of the run as it is now would do; changes nothing."""
+    """Predict a rollback of the run in its present state; changes nothing."""
     done = read_history(find_journal(context.state_dir, run_id))
     return Rollback(done, plan_rollback(client, done, context.warn))
 
 
 def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-    """Cancel the run at once if it goes on or was interrupted; what a rollback would do then."""
+    """Cancel the run at once if it goes on or was interrupted; return the rollback then."""
     done = _ended(client, find_journal(context.state_dir, run_id), context)
     return Rollback(done, plan_rollback(client, done, context.warn))
 
 
 def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
-    """Undo, by a run that is checked, throttled, journalled and resumable like any other, if there is anything to."""
+    """Undo, by a run that is checked, throttled, journaled and resumable like any other; do nothing for an empty plan."""
     if not len(prepared.plan.plan):
         return prepared
     started, _ = _prepared_run(client, prepared, request, context)
@@ -86,7 +86,7 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
 def preview_rollback_run(
     client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
 ) -> RunPreview | None:
-    """What the run that undoes would do; None where none is needed, or where the run that is undone must end first.
+    """Predict the run of the rollback; None if none is needed, or if the run to undo must end first.
 
     Changes nothing. Raises what `start_rollback` would raise before it begins.
     """
@@ -97,34 +97,34 @@ def preview_rollback_run(
 
 
 def is_settled(run: RunHistory) -> bool:
-    """Whether the run is at its end and has restored its throttle, so that a rollback need not end it first."""
+    """True if the run has ended and restored its throttle, so that a rollback need not end it first."""
     return run.ended_ms is not None and not run.throttle_residue
 
 
 def _prepared_run(
     client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext
 ) -> tuple[RunStarted, RunRequest]:
-    """The run that undoes, checked against the cluster, and as what it was requested."""
+    """The run of the rollback, checked against the cluster, and its request."""
     refuse_unless_free(client, context)
     now_ms = SYSTEM_CLOCK.now_ms()
     first = first_event(find_journal(context.state_dir, request.run_id))
     asked = _request(request, first, prepared)
-    # Who undoes a run is not held up: what it refuses producers, the run did as well.
+    # A rollback is never refused for producer outages: the run caused the same ones.
     chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True)
     done = prepared.undone
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
-    # What the run was told to remove is gone: what is set now was set since, and nobody said what that is.
+    # The run removed the throttles as requested: present ones were set since, and their owner is unknown.
     told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
     found = told if request.found is FoundThrottles.REFUSE else request.found
     return agreed(started, read_others(client, started), found), asked
 
 
 def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:
-    """What undoes a run, as the cluster is now. Warns where its journal does not tell topics of one name apart.
+    """Plan the rollback for the present cluster. Warns if its journal has no topic ids.
 
-    Raises ClusterError, also where a topic cannot be read: what is not seen is not gone.
+    Raises ClusterError, also where a topic cannot be read: an unread topic may still exist.
     """
     names = sorted({move.topic for move in done.moves})
     named = {
@@ -140,15 +140,15 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
     warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)
     partitions_now, locations = partitions_of(topics), replica_locations(found)
     back = rollback_plan(done.moves, partitions_now, locations, present)
-    # One partition that cannot be moved now must not keep the others from going back.
+    # A partition that cannot be moved now must not prevent the others from going back.
     present = replace(present, hindrances=dict(hindrances(back.plan, read_cluster(client, back.plan, back.expected))))
     return rollback_plan(done.moves, partitions_now, locations, present)
 
 
 def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:
-    """As of the run that is undone, where nothing else is requested; not its hours, for they may be over."""
+    """Settings of the run to undo, unless requested otherwise; not its hours, which may be over."""
     chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)
-    # A rollback that is rolled back would do again what a guard wanted undone.
+    # A rollback that is itself rolled back would repeat what a guard wanted undone.
     reactions = {
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }
@@ -158,7 +158,7 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
-    """The run at its end: cancelled at once if it goes on or was interrupted."""
+    """End the run: cancel it at once if it goes on or was interrupted."""
     if is_active(path):
         run_journals.cancel(path, is_now=True)
         with context.watch(path.stem, None) as show:

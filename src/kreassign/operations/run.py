@@ -107,7 +107,7 @@ SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings."""
+    """Run and cluster for which the lease is needed, its operator, and the receiver of warnings."""
 
     run_id: str
     cluster_id: str
@@ -137,7 +137,7 @@ def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOC
 
 
 def refuse_if_leased(client: AdminClient, wanted: LeaseRequest) -> None:
-    """Raise InputError if another run holds the lease now; whoever cannot be asked is asked again when it is taken."""
+    """Raise InputError if another run holds the lease now; without an answer, taking the lease asks again."""
     if wanted.policy is LeasePolicy.OFF:
         return
     try:
@@ -170,7 +170,7 @@ def _taken(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> Le
 
 
 def _is_dead(holder: LeaseHolder, wanted: LeaseRequest) -> bool:
-    """Whether a holder is a run of this host and state directory that no process executes any more."""
+    """True if the holder is a run of this host and state directory without a process."""
     journal = journal_path(wanted.state_dir, wanted.cluster_id, holder.run_id)
     is_ours = holder.host == wanted.operator.host and journal.exists()
     return is_ours and active_run(wanted.state_dir, wanted.cluster_id) is None
@@ -180,7 +180,7 @@ def _expel(client: AdminClient, holder: LeaseHolder) -> None:
     try:
         client.leave_group(GROUP_ID, holder.run_id)
     except Rejected:
-        return  # its session was over just now
+        return  # its session expired just now
 
 
 def _refusal(reason: str) -> InputError:
@@ -194,17 +194,17 @@ def _refusal(reason: str) -> InputError:
 # A run: checked and measured before anything is sent, executed, resumed, cancelled.
 
 POLL_INTERVAL_S = POLL_S
-"""Seconds from one poll of the cluster to the next."""
+"""Seconds between polls of the cluster."""
 Show = Callable[[Progress], None]
 Observer = Callable[[RunView, ProgressMeter], None]
-"""Looks at a run after each of its events, in the thread that executes it: it must be quick, and keep neither."""
+"""Observes a run after each event, in the thread that executes it: must be quick, and keep neither argument."""
 
 
 class Watch(Protocol):
-    """Learns that a run begins or is followed, and gets its progress until it ends.
+    """Called when a run begins or is followed; gets its progress until it ends.
 
     `stop` asks the run for a clean pause, and is safe to call from a signal handler; None if another process executes
-    it. The context manager yields what takes the progress, or None where nobody wants it. When it suppresses a
+    it. The context manager yields the receiver of the progress, or None. When it suppresses a
     KeyboardInterrupt, the run is left as it is and its history so far returned.
     """
 
@@ -214,17 +214,17 @@ class Watch(Protocol):
 
 
 def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextManager[Show | None]:
-    """Nobody watches."""
+    """Show no progress."""
     del run_id, stop
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Around a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
+    """Environment of a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
-    `lease` says whether the run has to be the only one on its cluster, whatever the machine. `observers` look at the
+    `lease` says whether the run must be the only one on its cluster, on any machine. `observers` observe the
     run besides.
     """
 
@@ -240,12 +240,12 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to execute and how.
+    """Plan to execute, and settings.
 
-    `expected` has the replicas that partitions must still have; without it, what the plan's own file says.
-    `measure_for_s`: with a throttle, how long to measure first what producers write; 0 does not.
-    `found`: what to do about throttles that others have set. `replan`: whether moves whose destination is lost get
-    another one, instead of being given up. `allow_producer_outage`: whether moves may start while which producers with
+    `expected` has the replicas that partitions must still have; without it, the plan's own file decides.
+    `measure_for_s`: with a throttle, how long to measure write rates first; 0 does not.
+    `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get
+    another one, instead of failing. `allow_producer_outage`: whether moves may start while which producers with
     acks=all are refused.
     """
 
@@ -260,7 +260,7 @@ class RunRequest:
     allow_producer_outage: bool = False
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
-        """The same for the executor, with the id of the run and the time at which it begins."""
+        """Settings for the executor, with the id of the run and the time at which it begins."""
         return RunSettings(
             run_id, at_ms, self.throttle, guard_settings(self.guards), self.pace, self.allow_producer_outage
         )
@@ -274,11 +274,11 @@ def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHis
 def prepare_run(
     client: AdminClient, request: RunRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> RunStarted:
-    """What the run would do, checked against the cluster; changes nothing.
+    """Check the plan against the cluster and return the run's first event; changes nothing.
 
     Raises InputError when another run is active or was interrupted on this cluster, or when others have set throttles
-    there or move partitions and nobody said what to do about that; IllegalPlan with all that speaks against this one.
-    Warns of copies that may never end, and of what will not fit into the hours.
+    there or move partitions and the operator has not chosen how to treat them; IllegalPlan with all violations.
+    Warns about copies that may never end, and moves that will not fit into the hours.
     """
     refuse_unless_free(client, context)
     expected = request.plan.expected if request.expected is None else request.expected
@@ -304,7 +304,7 @@ def start_run(
     facts: PlanFacts | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """Execute a run that was prepared. Raises InputError when another is active on the cluster.
+    """Execute a prepared run. Raises InputError when another is active on the cluster.
 
     The `facts` of its plan are kept beside its journal, for reports; a run goes on without.
     """
@@ -330,10 +330,11 @@ def resume_run(
     replan: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
-    """Go on with the run of this journal, first of all with this request, which is stored only if that is possible.
+    """Resume the run of this journal; this request is stored, and processed first, only if resuming is possible.
 
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
-    Raises InputError when a process executes a run of its cluster, and where permissions are missing for what is left.
+    Raises InputError when a process executes a run of its cluster, and where permissions for the remaining work are
+    missing.
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
@@ -366,7 +367,7 @@ def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, wa
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
-    """Resume the run of this journal and cancel it. Raises InputError when it is there already."""
+    """Resume the run of this journal and cancel it. Raises InputError if it has ended already."""
     found = read_history(path)
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
@@ -388,7 +389,7 @@ def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> 
 
 
 def new_run_id(now_ms: int) -> str:
-    """An id that sorts by time, and does not repeat when two runs begin in one second."""
+    """Create an id that sorts by time, and is unique when two runs begin in one second."""
     moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
     return f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
@@ -396,13 +397,13 @@ def new_run_id(now_ms: int) -> str:
 def measured(
     client: AdminClient, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
 ) -> RunStarted:
-    """The run with what is written to its partitions.
+    """Measure the write rates of its partitions, and return the run with them.
 
     Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
     """
     writes = measure_writes(client, clock, started.moves, seconds)
     found = starved(started.moves, writes, started.rates, started.pace.caps)
-    # One advice, about all of them: what is enough for one move may be too little for the next.
+    # One advice for all moves: what is enough for one may be too little for the next.
     advice = (str(rate_advice(started.moves, writes, started.pace.caps)),) if found else ()
     hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
     if hopeless:
@@ -414,9 +415,9 @@ def measured(
 
 
 def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
-    """Warn of what will not end in time. Raises IllegalPlan where it never can, so that nobody waits for nothing.
+    """Warn about moves that will not end in time. Raises IllegalPlan if the run never can.
 
-    Without a throttle nobody knows the rate yet; then the run itself finds out.
+    Without a throttle the rate is unknown; then the run itself measures it.
     """
     hours, limit = started.pace.hours, started.rates.slowest_bytes_per_s
     if not hours.are_limited or limit is None:
@@ -432,9 +433,9 @@ def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
 
 @dataclass(slots=True)
 class _Listener:
-    """Turns the events of a run into snapshots in its journal, and into progress for whoever watches.
+    """Turns the events of a run into snapshots in its journal, and into progress for its watcher.
 
-    A view or an observer that fails is not asked any more: whatever it does, the run goes on.
+    A view or an observer that fails is dropped: the run goes on.
     """
 
     warn: Warn
@@ -467,11 +468,11 @@ class _Listener:
         return True
 
     def _stop_showing(self, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
-        """What follows from a failure of the view, if there was one; whether it is dealt with."""
+        """Drop a view that failed, with a warning; True if the error is handled."""
         if not isinstance(error, Exception):
             return False
         self.show = None
-        # A warning may be made an error, and then is another view that fails.
+        # A warning may be made an error, and fails like the view then.
         with suppress(Exception):
             self.warn(
                 f"the progress of run {run_id} is not shown any more, because showing it failed: {error!r}. The run "
@@ -512,15 +513,15 @@ def _execute(
     return history(runner.run)
 
 
-# What a run that was prepared will do: read and measured, and nothing changed.
+# Predict a prepared run: reads and measures, changes nothing.
 
 
 def preview_run(
     client: AdminClient, started: RunStarted, request: RunRequest, clock: Clock = SYSTEM_CLOCK
 ) -> RunPreview:
-    """What this run will do; where it has no throttle, one is proposed, from the traffic of `measure_for_s` seconds.
+    """Predict what this run will do; without a throttle, propose one from the traffic of `measure_for_s` seconds.
 
-    What cannot be read or measured is left out. Raises ClusterError where nobody answers at all.
+    Unreadable or unmeasured data is left out. Raises ClusterError when no broker answers.
     """
     receivers = sorted({broker for move in started.moves for broker in move.receiving})
     log_dirs = client.describe_log_dirs(receivers, partitions=()).ok if receivers else {}
@@ -531,7 +532,7 @@ def preview_run(
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:
-    """A throttle for a run that has none; None where that was not to be measured, or could not."""
+    """Throttle for a run without one; None if not to be measured, or not possible."""
     if seconds <= 0 or not any(move.adding for move in started.moves):
         return None
     meter = TrafficMeter(client)

@@ -1,7 +1,7 @@
 """Runs by their journals: find, list, follow, steer and forget them.
 
 Another process may execute the run: requests reach it through its journal. Asks no cluster and loads no client, so
-that `kreassign status` and `watch`, which are called again and again, start quickly.
+that `kreassign status` and `watch`, which are called repeatedly, start quickly.
 """
 
 from __future__ import annotations
@@ -61,59 +61,59 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.text import format_amount
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 
-# Where the journals of runs are kept, how a run is found among them, and who is asking.
+# Paths of journals, lookup of a run, and the present operator.
 
 LAST = "last"
-"""In place of an id: the run that began last."""
+"""Stands for the id of the run that began last."""
 
 
 def default_state_dir() -> Path:
-    """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
+    """Default state directory: `kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
     state_home = os.environ.get("XDG_STATE_HOME")
     return (Path(state_home) if state_home else Path.home() / ".local" / "state") / "kreassign"
 
 
 def make_state_dir(folder: Path) -> None:
-    """Make it where it is missing: only its owner may enter it, whatever the umask says."""
+    """Create it if missing: only its owner may enter it, whatever the umask says."""
     make_folder(folder)
 
 
 def is_active(path: Path) -> bool:
-    """Whether a process is writing this journal now."""
+    """True if a process is writing this journal now."""
     return active_run_in(path.parent) == path.stem
 
 
 def this_operator() -> Operator:
-    """Who executes this process, and by which command."""
+    """User, host and command line of this process."""
     user = os.geteuid()
     try:
         name = pwd.getpwuid(user).pw_name
-    except KeyError:  # a container may run under a number that nobody named
+    except KeyError:  # a container may run under a user id without a name
         name = str(user)
     command, *arguments = sys.argv or [""]
     return Operator(name, os.uname().nodename, tuple(map(_as_text, (Path(command).name, *arguments))))
 
 
 def _as_text(word: str) -> str:
-    """A word of the command line, which may be any bytes, so that a journal can hold it."""
+    """Escape a word of the command line, which may be any bytes, for a journal."""
     return word.encode(errors="backslashreplace").decode()
 
 
 def is_journal(subject: str) -> bool:
-    """Whether a text is the path of a journal, and not the id of a run or another file."""
+    """True if a text is the path of a journal, and not the id of a run or another file."""
     return subject.endswith(SUFFIX) and Path(subject).is_file()
 
 
 def all_journals(state_dir: Path) -> tuple[Path, ...]:
-    """The journals of all runs, oldest first."""
+    """Journals of all runs, oldest first."""
     return find_journals(state_dir)
 
 
 def find_journal(state_dir: Path, run: str | None = None) -> Path:
-    """The journal of a run, by its id, the path of the journal, or `last` for the latest. Raises InputError.
+    """Find the journal of a run, by its id, the path of the journal, or `last` for the latest. Raises InputError.
 
-    Where none is named, it is the one that a process executes, or the latest where none does; where processes execute
-    several, on several clusters, they are named.
+    Without a run, it is the one that a process executes, or the latest if none does; if processes execute
+    several, on several clusters, the error names them.
     """
     if run is None or run == LAST:
         return _unnamed(state_dir, find_journals(state_dir), is_last=run == LAST)
@@ -138,22 +138,22 @@ def _unnamed(state_dir: Path, known: tuple[Path, ...], *, is_last: bool) -> Path
     return active[0] if active else known[-1]
 
 
-# The facts of a plan beside the journal of its run: whoever reports the run has the bound and the reasons at hand.
+# The facts of a plan beside the journal of its run: reports of the run use its bound and reasons.
 #
-# A plan's own files are where the operator put them, and may be gone or replaced when the run is reported.
+# The plan's own files are where the operator put them, and may be deleted or replaced when the run is reported.
 
 KEPT_SUFFIX = ".facts.json.gz"
 MOST_BYTES = 500_000_000
-"""A move takes some hundred bytes, so this is more than a million of them."""
+"""Largest facts file. A move takes some hundred bytes, so this is more than a million moves."""
 
 
 def kept_facts_path(journal: Path) -> Path:
-    """Where the facts of a run are kept, by its journal: `RUN_ID.facts.json.gz` beside it."""
+    """Path of the facts kept for a run: `RUN_ID.facts.json.gz` beside its journal."""
     return journal.with_suffix(KEPT_SUFFIX)
 
 
 def keep_facts(journal: Path, facts: PlanFacts) -> None:
-    """Keep the facts of the plan that a run executes, for the eyes of their owner only. Raises OSError."""
+    """Keep the facts of the plan that a run executes, readable by their owner only. Raises OSError."""
     kept = kept_facts_path(journal)
     unfinished = kept.with_name(f".{kept.name}.{os.getpid()}.unfinished")
     make_file(unfinished)
@@ -162,9 +162,9 @@ def keep_facts(journal: Path, facts: PlanFacts) -> None:
 
 
 def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> PlanFacts | None:
-    """The facts that were kept for the run of this journal; None without, or where they are of another plan.
+    """Facts kept for the run of this journal; None without, or if they are of another plan.
 
-    Not more than `most_bytes` are ever decompressed. Raises MalformedPlan, which names the file.
+    At most `most_bytes` are ever decompressed. Raises MalformedPlan, which names the file.
     """
     kept = kept_facts_path(journal)
     if not kept.exists():
@@ -185,16 +185,16 @@ def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> 
     return found if found.plan_id == plan_id else None
 
 
-# Which cluster a run was on, by the name that its operator gave it: told from its journal alone. Asks no cluster.
+# The cluster of a run by the operator's name for it, from its journal alone. Asks no cluster.
 #
 # The command that started or resumed a run is in the journal. It names the cluster (`--cluster prod`) or its address; a
-# run of a state directory that one cluster has for itself is of that cluster. Whoever named it by the environment alone
-# cannot be told, and a wrong name would be worse than none.
+# run in a state directory of one cluster only belongs to that cluster. A cluster named only by the environment
+# stays unknown, because a wrong name would be worse than none.
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCluster:
-    """A cluster of the file of clusters: where it is, and the state directory of its runs, if it has its own."""
+    """A cluster of the file of clusters: its address, and the state directory of its runs, if it has its own."""
 
     name: str
     bootstrap_server: str | None = None
@@ -202,7 +202,7 @@ class NamedCluster:
 
 
 def name_of(run: RunHistory, journal: Path, named: Sequence[NamedCluster]) -> str | None:
-    """The name of the cluster of a run; None where that cannot be told."""
+    """Name of a run's cluster; None if unknown."""
     for operator in reversed(run.operators):
         chosen = _given("--cluster", operator.command)
         if chosen is not None:
@@ -227,7 +227,7 @@ def _given(option: str, command: Sequence[str]) -> str | None:
 # Requests to a run that another process executes, through its journal; and watching the run.
 
 PATIENCE_S = 60.0
-"""A run hears requests between two calls; a call to a broker that hangs takes so long at most."""
+"""A run reads requests between two calls; a call to a broker that hangs takes at most this long."""
 
 ASK_EVERY_S = 0.2
 LOOK_EVERY_S = 0.5
@@ -266,21 +266,21 @@ def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> 
 
 
 def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
-    """Ask, and wait until the run has answered by writing the request into its journal.
+    """Post a request, and wait until the run has accepted it in its journal.
 
     Raises InputError when no process executes the run, ExecutionError when its process is stopped, the run ended, or it
-    did not answer in time. What was not heard is void once another process resumes the run.
+    did not answer in time. An unanswered request is void once another process resumes the run.
     """
     if not is_active(path):
         raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
     if (process := stopped_process_in(path.parent)) is not None:
         raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
-    # The answer comes after what is there now, so that nothing before the latest snapshot need be read.
+    # The answer comes after the present events, so events before the latest snapshot need not be read.
     reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
     request, deadline_s = post_request(path, make), clock.monotonic_s() + PATIENCE_S
     while True:
         goes_on = is_active(path)
-        # By its number: the run notes when it took the request in, by a clock of its own.
+        # Matched by number: the run records the request by a clock of its own.
         taken_in = (event for event in reader.new_events() if isinstance(event, Request))
         if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
             return heard
@@ -303,7 +303,7 @@ def _stopped(process: int) -> str:
 
 
 def seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
-    """The progress of a run as somebody sees it who knows, too, whether its process is there and goes on."""
+    """Progress of a run for an outside observer, who knows whether its process exists and is running."""
     if not is_executed:
         left = replace(progress, outlook=())
         return left if progress.phase in AT_REST else left.without_end(_no_end_reason(path))
@@ -324,7 +324,7 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
     machine, meter, position = latest_start(path)
     reader = JournalReader(path, position)
     while True:
-        # Asked before reading: whatever a process wrote before it went is then among the new events.
+        # Check before reading: events that a process wrote before it ended are then among the new events.
         goes_on = is_active(path)
         for event in reader.new_events():
             machine.replay(event)
@@ -337,12 +337,12 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 
 def status(path: Path) -> RunHistory:
     """What became of a run so far. Raises JournalDamaged."""
-    # Asked before reading: a process that ends in between has written how.
+    # Check before reading: a process that ends in between has journaled its end.
     return read_history(path, is_left=not is_active(path))
 
 
 def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
-    """The same, or that the journal cannot be read."""
+    """As `status`, or the journal as unreadable."""
     try:
         return status(path)
     except JournalDamaged as error:
@@ -350,7 +350,7 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
 
 
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
-    """The same, and how far its moves are. Raises JournalDamaged."""
+    """As `status`, with the progress of its moves. Raises JournalDamaged."""
     is_executed = is_active(path)
     run, meter = read_progress(path)
     progress = seen_from_outside(path, meter.progress(), is_executed=is_executed)
@@ -358,7 +358,7 @@ def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
     return replace(found, outlook=progress.outlook), progress
 
 
-# One run as its followers see it: figures, brokers, moves and problems.
+# One run for its followers: figures, brokers, moves and problems.
 
 INTEREST = (
     MoveStatus.MOVING,
@@ -369,7 +369,7 @@ INTEREST = (
     MoveStatus.CANCELLED,
     MoveStatus.COMPLETE,
 )
-"""Moves of which status are shown first."""
+"""Order of moves by status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +383,7 @@ class LiveRun:
 
 
 class RunFollower:
-    """Follows a run from its journal: each look reads what came since the last one. Raises what reading raises."""
+    """Follows a run from its journal: each `look` reads new events. Raises what reading raises."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -391,8 +391,8 @@ class RunFollower:
         self._reader = JournalReader(path, position)
 
     def look(self) -> LiveRun:
-        """The run as it is now."""
-        # Asked before reading: whatever a process wrote before it went is then among the new events.
+        """Read the new events and return the present state."""
+        # Check before reading: events that a process wrote before it ended are then among the new events.
         goes_on = is_active(self._path)
         for event in self._reader.new_events():
             self._machine.replay(event)
@@ -403,11 +403,11 @@ class RunFollower:
 
 
 def interesting(moves: Iterable[MoveProgress]) -> list[MoveProgress]:
-    """Moves in the order in which somebody wants to see them: those that go on first."""
+    """Sort moves for display: those in progress first."""
     return sorted(moves, key=lambda move: (INTEREST.index(move.status), *move.topic_partition))
 
 
-# The runs of a state directory: a line for each, and one of them found by its id.
+# Runs of a state directory: a summary of each, and lookup by id.
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +438,7 @@ class RunSummary:
 
 @dataclass(slots=True)
 class RunList:
-    """The runs of state directories. What has ended is read once, as long as its journal stays as it is.
+    """Runs of state directories. An ended run is read once, as long as its journal does not change.
 
     `names` has the clusters of the runs that were read, by id, as `named` calls them.
     """
@@ -449,7 +449,7 @@ class RunList:
     _known: dict[Path, tuple[object, RunSummary]] = field(default_factory=dict)
 
     def newest(self, count: int, cluster_id: str | None = None) -> tuple[RunSummary, ...]:
-        """So many runs at most, the newest first: of all clusters, or of one."""
+        """The newest runs, at most `count`, newest first: of all clusters, or of one."""
         found: list[RunSummary] = []
         for path in sorted(self._journals(), key=lambda path: path.stem, reverse=True):
             if len(found) == count:
@@ -460,7 +460,7 @@ class RunList:
         return tuple(found)
 
     def journal(self, run_id: str) -> Path:
-        """The journal of a run. Raises InputError.
+        """Path of the journal of a run. Raises InputError.
 
         Unlike on a command line, an id is never the path of a file.
         """
@@ -474,7 +474,7 @@ class RunList:
         raise InputError(f"there is no run {run_id}")
 
     def summary(self, run_id: str) -> RunSummary:
-        """One run. Raises InputError."""
+        """Summary of one run. Raises InputError."""
         return self._summary(self.journal(run_id))
 
     def _summary(self, path: Path) -> RunSummary:
@@ -501,7 +501,7 @@ class RunList:
 
 
 def _stamp(path: Path) -> object:
-    """What differs once a journal was written; None where it is not there any more."""
+    """Value that changes when a journal is written; None if the file is gone."""
     try:
         found = path.stat()
     except OSError:
@@ -518,7 +518,7 @@ def _unreadable(found: UnreadableJournal, *, active: bool) -> RunSummary:
 
 
 def run_summary(found: RunHistory, *, active: bool) -> RunSummary:
-    """The line of a run."""
+    """Summarise a run in one line."""
     statuses = Counter(move.status for move in found.moves)
     return RunSummary(
         run_id=found.run_id,
@@ -544,7 +544,7 @@ def run_summary(found: RunHistory, *, active: bool) -> RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was given up: the settings that stay on lost brokers, and those that are still to be restored elsewhere."""
+    """Settings given up on lost brokers, and those still to be restored elsewhere."""
 
     left_behind: tuple[str, ...]
     residue: tuple[str, ...]

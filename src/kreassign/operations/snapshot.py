@@ -1,6 +1,6 @@
 """Read the present state of a cluster: rows for the tables, a whole snapshot, or a few figures.
 
-A whole snapshot has configuration, offsets and write rates besides.
+A whole snapshot also has configuration, offsets and write rates.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
 _Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 SYSTEM_CLOCK = SystemClock()
 TOPICS_AT_ONCE = 1_000
-"""Whose configuration is asked for in one request."""
+"""Topics per request for configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def store_snapshot(
 
 
 def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Observation:
-    """Ask the cluster for everything that the tables hold; warns of what single brokers or topics did not answer."""
+    """Read everything that the tables hold; warns about single brokers or topics that did not answer."""
     cluster = described_cluster(client)
     topics = client.describe_topics()
     reassignments = client.list_partition_reassignments()
@@ -93,7 +93,7 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Ob
 def warn_of_unread(
     client: AdminClient, topics: Batch[str, Topic], log_dirs: Batch[int, tuple[LogDir, ...]], warn: Warn
 ) -> None:
-    """Warn of what single brokers and topics did not answer, and of topics that a listing of all leaves out."""
+    """Warn about brokers and topics that did not answer, and topics that a listing of all leaves out."""
     warn_of_failures(warn, "topic metadata", topics.failed)
     warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
     unseen = unseen_topics(client, topics.ok, (one for dirs in log_dirs.ok.values() for one in dirs))
@@ -105,7 +105,7 @@ def warn_of_unread(
 
 
 def described_cluster(client: AdminClient) -> Cluster:
-    """Brokers and controller; the fenced brokers too, where the cluster names them (Kafka 4.0 and later)."""
+    """Brokers and controller; includes fenced brokers, where the cluster names them (Kafka 4.0 and later)."""
     try:
         return client.describe_cluster(include_fenced=True)
     except Unsupported:
@@ -115,14 +115,14 @@ def described_cluster(client: AdminClient) -> Cluster:
 def whole_snapshot(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
 ) -> ClusterSnapshot:
-    """Read what the tables do not hold, and twice, so many seconds apart, how far each partition is."""
+    """Read what the tables do not hold, and the offsets of each partition twice, `seconds` apart."""
     return snapshot_of(whole_columns_of(client, seen, clock, seconds, warn))
 
 
 def whole_columns_of(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn
 ) -> SnapshotColumns:
-    """The same as columns."""
+    """As `whole_snapshot`, as columns."""
     known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
     offsets = sample_offsets(client, clock, known.keys(), seconds, known)
     warn_of_failures(warn, "offsets", offsets.failed)
@@ -138,7 +138,7 @@ def whole_columns_of(
 
 
 def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
-    """What was set for topics and brokers, asked in parts: each answer also has all the defaults."""
+    """Configs set for topics and brokers, read in parts: each answer also has all the defaults."""
     topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
     brokers = [ConfigResource.broker(broker.id) for broker in seen.cluster.brokers if not broker.is_fenced]
     found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
@@ -158,12 +158,12 @@ def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
 
 
 def _set_values(entries: Mapping[str, ConfigEntry], sources: frozenset[ConfigSource] = OWN) -> dict[str, str]:
-    """What somebody set while the cluster ran; secrets have no value and stay out."""
+    """Values set while the cluster ran; secrets have no value and are left out."""
     return {name: entry.value for name, entry in entries.items() if entry.source in sources and entry.value is not None}
 
 
 def _broker_defaults(configs: _Configs) -> dict[str, str]:
-    """What is set for all brokers, as they show it."""
+    """Values set for all brokers, as the brokers show them."""
     brokers = (entries for resource, entries in configs.items() if resource.type is ResourceType.BROKER)
     return {name: value for entries in brokers for name, value in _set_values(entries, DEFAULTS).items()}
 
@@ -181,14 +181,14 @@ def _topic(topic: Topic, configs: _Configs) -> SnapshotTopic:
     return SnapshotTopic(topic.name, (), set_values, topic.topic_id)
 
 
-# A few figures of the cluster, for an operator who comes back to it.
+# A few figures of the cluster, for a quick look by an operator.
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A cluster: who answers, who does not (as far as the cluster names them), and its partitions by their state.
+    """A cluster: live and fenced brokers (where the cluster names them), and its partitions by state.
 
-    `fullest_dir` is the used part of the fullest log directory; None where no broker tells.
+    `fullest_dir` is the used share of the fullest log directory; None if no broker reports it.
     """
 
     cluster_id: str
@@ -203,12 +203,12 @@ class Overview:
 
     @property
     def is_troubled(self) -> bool:
-        """Whether anything is worth a look by `doctor`."""
+        """True if `doctor` should have a look."""
         return bool(self.fenced or self.offline or self.under_replicated or (self.fullest_dir or 0.0) >= FULL)
 
 
 def overview(client: AdminClient) -> Overview:
-    """The cluster as it is now. Raises ClusterError."""
+    """Present figures of the cluster. Raises ClusterError."""
     cluster = described_cluster(client)
     topics = client.describe_topics()
     partitions = partitions_of(topics).values()

@@ -19,7 +19,7 @@ from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_
 # Snapshot files: JSON, compressed with a name that ends in `.gz`; columns with one that ends in `.parquet`.
 
 MOST_BYTES = 1000**3
-"""A partition with three replicas takes about 370 bytes, so this is more than two million of them."""
+"""Largest JSON. A partition with three replicas takes about 370 bytes, so this is more than two million partitions."""
 
 _COMPRESSED = ".gz"
 _COLUMNS = ".parquet"
@@ -27,9 +27,9 @@ _PARQUET = b"PAR1"
 
 
 def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapshot:
-    """The snapshot in a file: JSON of at most `most_bytes`, or columns. Raises InputError, which names the file.
+    """Read the snapshot in a file: JSON of at most `most_bytes`, or columns. Raises InputError, which names the file.
 
-    Not more than that is ever decompressed: a kilobyte of gzip can stand for a megabyte.
+    At most that much is ever decompressed: a kilobyte of gzip can expand to a megabyte.
     """
     if _is_columns(path):
         return snapshot_of(read_snapshot_columns(path))
@@ -54,7 +54,7 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
 
 
 def read_snapshot_columns(path: Path) -> SnapshotColumns:
-    """The same as columns, which a file of columns is read into at once. Raises InputError, which names the file."""
+    """Read as columns, directly for a file of columns. Raises InputError, which names the file."""
     if not _is_columns(path):
         return columns_of(read_snapshot(path))
     from kreassign.pipeline.tables.snapshot_parquet import read_columns_file
@@ -63,7 +63,7 @@ def read_snapshot_columns(path: Path) -> SnapshotColumns:
 
 
 def write_snapshot(path: Path, snapshot: ClusterSnapshot | SnapshotColumns) -> None:
-    """Write a snapshot file; a file that is there is replaced as a whole or not at all."""
+    """Write a snapshot file; an existing file is replaced as a whole or not at all."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     if path.suffix == _COLUMNS:
         from kreassign.pipeline.tables.snapshot_parquet import write_columns_file
@@ -78,7 +78,7 @@ def write_snapshot(path: Path, snapshot: ClusterSnapshot | SnapshotColumns) -> N
 
 
 def _is_columns(path: Path) -> bool:
-    """By its name, or by how it begins: a file may have been renamed."""
+    """True by its name, or by its first bytes: a file may have been renamed."""
     if path.suffix == _COLUMNS:
         return True
     try:

@@ -1,4 +1,4 @@
-"""From the tables to the problem that the tasks begin with."""
+"""Pose the planning problem from the tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kreassign.planner.problem.policy import PlanPolicy
 def inputs_of_tables(
     data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
 ) -> Inputs:
-    """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
+    """Planner inputs from the tables; `by` is `mean`, or another load that `plan --by` takes.
 
-    All of it is of one load: the last, or the one that `as_of` says. Raises DataError or
+    All of it is from one load: the last, or the one that `as_of` selects. Raises DataError or
     InputError.
     """
     where = tables_at(data, as_of)
@@ -60,7 +60,7 @@ def inputs_of_tables(
 
 
 def clusters_of_tables(data: Path | str, as_of: AsOf | None) -> tuple[str, ...]:
-    """Ids of the clusters that a load has planned for: the last load, or that of `as_of`. Raises DataError."""
+    """Ids of the clusters in a load: the last load, or that of `as_of`. Raises DataError."""
     return planned_clusters(tables_at(data, as_of))
 
 

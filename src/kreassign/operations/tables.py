@@ -68,13 +68,13 @@ __all__ = [
 DAY_MS = 86_400_000
 ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
 
-# What is shown of the load model, and the column that says it.
+# Counts shown of the load model, and their columns.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What became of the files of one table: how many are fewer, expired, were missing, and were in no use."""
+    """Files of one table after compaction: merged, expired, missing, and vacuumed because unused."""
 
     table: str
     merged: int
@@ -135,7 +135,7 @@ def load(
 
 @contextmanager
 def _watched(session: Any, watch: Callable[[str], None] | None) -> Iterator[Callable[[Table], None]]:
-    """Tell what goes on; yields whom to tell of each table that is begun."""
+    """Report the step in progress; yields a function to call at the start of each table."""
     from kreassign.pipeline.spark_session import watched
 
     doing = "snapshots"
@@ -166,7 +166,7 @@ def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator
             yield Compacted(table.name, merged, expired, missing, vacuumed)
 
 
-# The tables for others' catalogs: statements of SQL, and sources of dbt.
+# The tables for other catalogs: statements of SQL, and sources of dbt.
 
 SCHEMA = "kreassign"
 
@@ -190,21 +190,21 @@ def define_tables(
     return ddl(ALL_TABLES, location, schema, with_columns=with_columns)
 
 
-# What the tables of the last load say, against the load before it. Reads them without Spark, and changes nothing.
+# Show the tables of the last load, compared with the load before. Reads without Spark, and changes nothing.
 #
 # `data` is a directory, or an address of an object store. All tables are read as of one finished load.
 
 _ShowLoadall__ = ["CHARTED", "SHOWN", "LoadNumber", "load_page", "partition_rows", "quality_text", "show_load"]
 
 SHOWN = 5
-"""How many partitions and topics a list has."""
+"""Number of partitions and topics in a list."""
 CHARTED = 8
-"""How many of them have a chart on a page."""
+"""Number of them with a chart on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The load that is shown, with its tables; None for tables that were never part of a finished load."""
+    """The load shown, with its tables; None for tables that were never part of a finished load."""
 
     load: Load | None
     tables: TablesAt
@@ -225,19 +225,19 @@ def show_load(
 def partition_rows(
     data: Path | str, cluster: str | None = None, top: int | None = None, *, as_of: AsOf | None = None
 ) -> Iterator[tuple[str, PartitionLoad]]:
-    """Id of the cluster and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
-    # Now, not when the first row is asked for: an error comes before any output.
+    """Cluster id and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
+    # Read now, not at the first row: an error comes before any output.
     loads = _loads(_last(data, as_of).tables, cluster)
     return ((each.cluster_id, one) for each in loads for one in busiest_partitions(each, top))
 
 
 def quality_text(data: Path | str, as_of: AsOf | None = None) -> Iterator[str]:
-    """How the rows of the last loads were treated, as a table of text. Raises DataError when the table is missing."""
+    """Treatment of rows in the last loads, as a table of text. Raises DataError when the table is missing."""
     return quality_lines(read_rows(_last(data, as_of).tables, LOAD_QUALITY))
 
 
 def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of: AsOf | None = None) -> str:
-    """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
+    """Page of the last load in HTML, with charts, and how rows were treated, load after load.
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
     """
@@ -250,7 +250,7 @@ def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, 
 
 
 def _last(data: Path | str, as_of: AsOf | None) -> _Shown:
-    """The last finished load, or the one that is asked for. One that is finished meanwhile is not mixed in."""
+    """The last finished load, or the requested one. A load that finishes meanwhile is not mixed in."""
     load = last_load(data, as_of)
     return _Shown(load, tables_at(data, as_of) if load is None else tables_of(data, load))
 
@@ -269,7 +269,7 @@ def _summary(shown: _Shown, loads: LoadColumns, top: int) -> LoadSummary:
 
 
 def _before(data: Path | str, number: int, cluster_id: str) -> LoadBefore | None:
-    """The totals of the load of this number; None if there is none with this cluster, or its files are gone."""
+    """Totals of the load of this number; None if there is none with this cluster, or its files are gone."""
     load = last_load(data, LoadNumber(number))
     if load is None:
         return None

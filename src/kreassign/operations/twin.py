@@ -1,4 +1,4 @@
-"""Serving a simulated cluster: from any description of one to ports of this machine."""
+"""Serve a simulated cluster: from any description of it to ports of this machine."""
 
 from __future__ import annotations
 
@@ -53,16 +53,17 @@ DEFAULT_BROKERS = 3
 DEFAULT_RELEASE = DEFAULT.name
 RELEASE_NAMES = tuple(release.name for release in RELEASES)
 DEFAULT_CONTROL = f"{LOOPBACK}:9091"
-"""Where a twin takes orders whose first broker has the port 9092."""
+"""Default control address of a twin whose first broker has the port 9092."""
 SHOWN_ADDRESSES = 10
 SCENARIOS = Path(__file__).parents[1] / "twin" / "scenarios"
-"""Those that come with kreassign."""
+"""Folder of the scenarios that come with kreassign."""
 
 SUFFIX = ".toml"
 
 Described = Scenario | Blueprint | ClusterSnapshot | Path | str | int
-"""What to simulate: a scenario, its file or the name of one that comes with kreassign, a blueprint, a snapshot, or so
-many equal brokers without topics."""
+"""Cluster to simulate: a scenario, its file or the name of one that comes with kreassign, a blueprint, a snapshot, or
+a number of equal brokers without topics.
+"""
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def run_twin(
 
 
 def scenario_of(cluster: Described, speeds: Speeds = TYPICAL) -> Scenario:
-    """The scenario that a description stands for. Raises InputError, which names the file."""
+    """Build the scenario of a description. Raises InputError, which names the file."""
     match cluster:
         case Scenario():
             return cluster
@@ -122,13 +123,13 @@ def scenario_of(cluster: Described, speeds: Speeds = TYPICAL) -> Scenario:
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The scenarios that come with kreassign, sorted; those in a folder have it before their name."""
+    """Scenarios that come with kreassign, sorted; a folder precedes the name."""
     files = SCENARIOS.glob(f"**/*{SUFFIX}")
     return tuple(sorted(file.relative_to(SCENARIOS).with_suffix("").as_posix() for file in files))
 
 
 def scenario_file(name: str) -> Path:
-    """The file of a scenario that comes with kreassign. Raises InputError, which names those that there are."""
+    """Path of a scenario that comes with kreassign. Raises InputError, which names the existing ones."""
     names = scenario_names()
     if name not in names:
         raise InputError(f"{shortened(name)!r} is neither a file nor one of the scenarios {', '.join(names)}")
@@ -141,13 +142,13 @@ def equal_brokers(count: int = DEFAULT_BROKERS, racks: Iterable[str] = ()) -> Sc
 
 
 def faults_of(texts: Iterable[str], fault_file: Path | None = None) -> tuple[PlannedFault, ...]:
-    """The faults in the tables `[[faults]]` of a TOML file, and those given one by one as text. Raises InputError."""
+    """Faults in the tables `[[faults]]` of a TOML file, and those given as text. Raises InputError."""
     found = _faults_in(fault_file) if fault_file is not None else ()
     return (*found, *map(read_fault, texts))
 
 
 def announcement(server: TwinServer) -> Iterator[str]:
-    """What people need to know of a twin that is served: its release, where it is, and what clients need, as lines."""
+    """Lines about a served twin for people: its release, its addresses, and what clients need."""
     yield f"Kafka {server.twin.version} twin with {len(server.twin.processes.ids)} brokers; Ctrl-C ends it"
     yield f"bootstrap servers: {','.join(islice(server.broker_addresses, SHOWN_ADDRESSES))}"
     if not server.twin.version.uses_zookeeper:
@@ -159,16 +160,16 @@ def announcement(server: TwinServer) -> Iterator[str]:
 
 
 def give_order(control: str, *words: str | int | None) -> str:
-    """Do something by hand to a twin that runs: its control port, `host:port`, and what to do; what came of it.
+    """Send an order to a running twin at its control port, `host:port`; return the result.
 
     `kill`, `stop`, `restart` and `isolate` take a broker and (not `restart`) how long it lasts, `inject` and `recover`
-    a fault; None is left out. Raises InputError with the twin's reason where it refuses, Unreachable.
+    a fault; None is left out. Raises InputError with the twin's reason for a refusal, Unreachable.
     """
     return send_order(control_address(control), " ".join(str(word) for word in words if word is not None))
 
 
 def control_address(text: str) -> Address:
-    """A control port, written `host:port`. Raises InputError."""
+    """Parse a control address, `host:port`. Raises InputError."""
     host, _, port = text.rpartition(":")
     try:
         return Address(host, parse_whole(port if host.isprintable() else "", least=1, most=LARGEST_PORT))
@@ -178,7 +179,7 @@ def control_address(text: str) -> Address:
 
 
 def _folder(cluster: Described) -> Path:
-    """Where paths in a scenario begin: at its file."""
+    """Base folder of paths in a scenario: that of its file."""
     return cluster.parent if isinstance(cluster, Path) else Path()
 
 

@@ -1,7 +1,7 @@
 """Compare the cluster with a plan, with a run, or with a placement that files declare.
 
 A plan or a run is verified with its throttles: none may be left. A declared placement is kept in files, as in a
-repository: the check tells the drift, and what to write there.
+repository: the check returns the drift, and what to write there.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments, replace_file
 
-# Whether the cluster is as a plan says, or as a run was to leave it, and whether any throttle is left.
+# Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was to be, what is, and every difference."""
+    """Expected state, actual state, and every difference."""
 
     expected: Expectations
     facts: Facts
@@ -43,7 +43,7 @@ class Verification:
 
     @property
     def remedies(self) -> tuple[tuple[str, ...], ...]:
-        """A command for each setting that a run has left, as words of Kafka's own tool without the address."""
+        """Command for each setting that a run has left, as words of Kafka's own tool without the address."""
         left = (one for one in self.expected.overrides if one.key in self.facts.configs)
         return tuple(
             command_to_restore(one, self.facts.configs[one.key])
@@ -53,12 +53,12 @@ class Verification:
 
     @property
     def is_ok(self) -> bool:
-        """Whether all is as it was to be."""
+        """True if there is no difference."""
         return not self.findings
 
 
 def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool = False) -> Verification:
-    """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
+    """Compare the cluster with a plan: no throttle may be left on its topics, nor on any broker."""
     cluster, plan, facts = client.describe_cluster(), file.plan, file.facts
     keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
     configs = tuple(ConfigValue(key, None) for key in keys)
@@ -69,7 +69,7 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
-    """Compare the cluster with what a run was to leave: its moves made, and nothing left of whatever it ever set."""
+    """Compare the cluster with the intended result of a run: its moves made, and none of its settings left."""
     run = fold(read_events(journal))
     changed = () if ignore_throttles else _to_be_restored(client, run)
     moves = [record.wanted for record in run.records.values()]
@@ -80,7 +80,7 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
 
 
 def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, ...]:
-    """All that the run changed, but for rates that were left to moves of others while those go on."""
+    """All settings that the run changed, except rates left to moves of others while those go on."""
     left = run.left_to_others
     excused = left if left and client.list_partition_reassignments() else frozenset()
     return tuple(override for key, override in run.overrides.items() if key not in excused)
@@ -91,17 +91,17 @@ def _verified(client: AdminClient, expected: Expectations) -> Verification:
     return Verification(expected, facts, compare(expected, facts))
 
 
-# A placement that is kept in files: does the cluster drift from it, and what to write there.
+# A placement kept in files: drift of the cluster, and updates of the files.
 
 PlacedPartitions = Mapping[TopicPartition, Placed]
-"""Where a cluster has its partitions."""
+"""Present placement of partitions."""
 
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementCheck:
-    """What was declared, every difference of the cluster, and the topics of which nothing is declared."""
+    """A declared placement, every difference of the cluster, and topics without a declaration."""
 
     declared: Plan
     drifts: tuple[Drift, ...]
@@ -109,7 +109,7 @@ class PlacementCheck:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the cluster is as declared."""
+        """True if the cluster is as declared."""
         return not self.drifts
 
 
@@ -156,7 +156,7 @@ def placement_of_cluster(
     named = client.describe_topics(unseen)
     for name, error in named.failed.items():
         if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-            named[name]  # raises it
+            named[name]  # raises the error
     others = {name: error for name, error in found.failed.items() if name not in declared.topics}
     warn_of_failures(warn, "topic metadata", others)
     return _placed(chain(found.ok.values(), named.ok.values()), ongoing, _log_dirs(client, declared))
@@ -206,6 +206,6 @@ def _log_dirs(client: AdminClient, declared: Plan) -> dict[TopicPartitionReplica
 
 
 def _chooser(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a topic is one of those that match; all are without a pattern."""
+    """Predicate for topics that match a pattern; all do without patterns."""
     compiled = [re.compile(one) for one in patterns]
     return lambda topic: not compiled or any(one.fullmatch(topic) for one in compiled)

@@ -134,8 +134,8 @@ REQUEST_ROWS: Rows = {
 # The lease: a run without it changes nothing, and asks until it holds the lease again.
 #
 # Changes made by others meanwhile are unknown, so a run that gets the lease back begins like a resumed run: it observes
-# its moves before it sends anything. Only its throttle is set again without a request: a run that held the lease in between
-# had to restore the values from before any run, which is no breach. Differences are reported without naming a culprit.
+# its moves before it sends anything. Only its throttle is set again unasked: a run that held the lease in between had
+# to restore the values from before any run, which is no breach. Differences are reported without naming a culprit.
 
 LEASE_LOST = "lease"
 """Kind of messages about a lost lease."""

@@ -38,8 +38,9 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 def moves_to_replan(run: Run) -> tuple[MoveRecord, ...]:
     """Moves to plan again.
 
-    Moves sent just now are left out, because they may or may not be in progress; so are those in progress without a
-    leader: there is nothing to copy from, and the controller cancels no move for which it would have to elect uncleanly.
+    Moves sent just now are left out, because they may or may not be in progress; so are those in progress without
+    a leader: there is nothing to copy from, and the controller cancels no move for which it would have to elect
+    uncleanly.
     """
     lost = set(run.health.lost)
     if not (run.control.replans and lost) or run.control.wind_down is not None:

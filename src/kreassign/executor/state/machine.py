@@ -50,7 +50,7 @@ _PLAIN_BY_TAG: dict[str, Any] = {tag: kind for kind, tag in _PLAIN.items()}
 
 
 def to_tagged_json(value: Any) -> str:
-    """Write a value as text: dataclasses, named tuples, enums and Python's own collections of them. Raises TypeError."""
+    """Write a value as text: dataclasses, named tuples, enums and Python's own collections. Raises TypeError."""
     writer = _Writer()
     content = writer.written(value)
     return json.dumps({"classes": writer.classes, "value": content}, separators=(",", ":"), ensure_ascii=False)

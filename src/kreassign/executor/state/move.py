@@ -494,7 +494,7 @@ def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """Wait for a leader: without one there is nothing to copy from; the controller accepts such a move, and it never ends."""
+    """Wait for a leader: the controller accepts a move without one, but has nothing to copy from, so it never ends."""
     if observation.leader != NO_LEADER or not record.step.adding:
         record.leaderless_since_ms = None
         return NextAction.SUBMIT

@@ -113,7 +113,7 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
 
 
 def confirm(run: Run, event: ThrottleSet) -> None:
-    """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers that are down get theirs later."""
+    """Confirm settings that were set without a problem: earlier values of ours are gone. Brokers down are set later."""
     throttle = run.throttle
     throttle.awaited |= {one.broker for one in event.unwritten}
     throttle.unset = frozenset(event.failed)
@@ -133,7 +133,7 @@ def confirm(run: Run, event: ThrottleSet) -> None:
 
 
 def observe(run: Run, unreachable_since_ms: int | None = None) -> Next:
-    """Poll moves that may have progressed; waiting ones are observed right before they start, or when no others are left."""
+    """Poll moves that may have progressed; waiting ones right before they start, or when no others are left."""
     return _poll(run, _observing(run, unreachable_since_ms))
 
 

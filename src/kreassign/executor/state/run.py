@@ -338,8 +338,8 @@ class ThrottleLedger:
     carried: set[ConfigKey] = field(default_factory=set)
     """Settings of brokers that are down that cannot be read back: a controller restored them, or they are lost."""
     due: set[ConfigKey] = field(default_factory=set)
-    """Pending settings to set again, whatever their last value: the run was resumed, or an operator requested it. Nothing
-    starts before.
+    """Pending settings to set again, whatever their last value: the run was resumed, or an operator requested it.
+    Nothing starts before.
     """
     unseen: set[ConfigKey] = field(default_factory=set)
     """Pending settings not read since the run was resumed; they are read before they are set again."""
@@ -537,7 +537,7 @@ class Next(NamedTuple):
 
 
 Handler = Callable[[Run, Any, Any], Next]
-"""Takes the run, its state and the event. Changes data that outlives the state; returns, but does not set, the next state."""
+"""Takes the run, its state and the event. Changes what outlives the state; returns the next state without setting it."""
 
 
 class Row(NamedTuple):
