@@ -61,7 +61,7 @@ def warn_program(text: str) -> None:
 
 
 def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None:
-    """Warn that `what` has no ids of these topics, so that others of the same names look alike; silent without topics."""
+    """Warn that `what` has no ids of these topics, so others of the same names look alike; silent without topics."""
     names = sorted(set(topics))
     if names:
         shown = ", ".join(names[:SHOWN_FAILURES]) + (", …" if len(names) > SHOWN_FAILURES else "")

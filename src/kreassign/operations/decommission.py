@@ -343,7 +343,7 @@ class Decommissioning:
         self._wanted = replace(self._wanted, unregistered=self._wanted.unregistered | {broker})
 
     def _open_for_namesake(self, broker: int) -> None:
-        """Delete the cordon, which outlives its broker: a new one with the id would be cordoned from its first start."""
+        """Delete the cordon, which outlives its broker: a new one with the id would start cordoned."""
         if self._context.controllers is None:
             self._note(
                 f"{CORDONED_LOG_DIRS} stays set for the id {broker}, since no controller is known "

@@ -76,7 +76,7 @@ def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Ro
 
 
 def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
-    """Undo, by a run that is checked, throttled, journaled and resumable like any other; do nothing for an empty plan."""
+    """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
     if not len(prepared.plan.plan):
         return prepared
     started, _ = _prepared_run(client, prepared, request, context)

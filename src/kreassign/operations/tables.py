@@ -237,7 +237,7 @@ def quality_text(data: Path | str, as_of: AsOf | None = None) -> Iterator[str]:
 
 
 def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of: AsOf | None = None) -> str:
-    """Page of the last load in HTML, with charts, and how rows were treated, load after load.
+    """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
     """

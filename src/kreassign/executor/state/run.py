@@ -537,7 +537,7 @@ class Next(NamedTuple):
 
 
 Handler = Callable[[Run, Any, Any], Next]
-"""Takes the run, its state and the event. Changes what outlives the state; returns the next state without setting it."""
+"""Takes the run, its state and the event. Changes what outlives the state; returns, without setting, the next state."""
 
 
 class Row(NamedTuple):
