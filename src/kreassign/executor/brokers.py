@@ -1,7 +1,7 @@
 """Read brokers that are to be taken out of service; the cordon and the steps that decommission and maintenance share.
 
-`decommission.py` and `maintenance.py` decide from `Readings`: what the cluster says of the brokers, read through the
-port. `Cordon`, `Await`, `Blocked` and `Finished` are the steps that both have. Only `read_brokers` asks the cluster.
+`decommission.py` and `maintenance.py` decide from `Readings`: the state of the brokers in the cluster, read through
+the port. `Cordon`, `Await`, `Blocked` and `Finished` are steps of both. Only `read_brokers` queries the cluster.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
     return is_our_cordon(value) or (bool(working) and all(one.is_cordoned for one in working))
 
 
-# Readings: what the cluster says of the brokers.
+# Readings: the state of the brokers in the cluster.
 
 
 class BrokerPort(Protocol):
@@ -150,7 +150,7 @@ class Readings:
 
 def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
     """Read the present state of these brokers. Raises ClusterError."""
-    # The controller first: what it does not list any more, brokers show as done now or a moment later.
+    # Query the controller first: brokers show moves that it no longer lists as done now or a moment later.
     ongoing = port.list_partition_reassignments(None)
     topics = port.describe_topics(None).ok
     partitions = tuple(partition for topic in topics.values() for partition in topic.partitions)

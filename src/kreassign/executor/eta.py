@@ -17,9 +17,9 @@ from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.executor.state import ENDED, MoveRecord, MoveStatus, Phase, RunView, WindDown
 from kreassign.model.text import format_amount
 
-# ETA of one copy, or of several as one: t = s / (r - w), because what is left shrinks only by the difference. r and w
+# ETA of one copy, or of several as one: t = s / (r - w), because the bytes left shrink only by the difference. r and w
 # are measured over a sliding window, so the estimate follows changes of throttles and traffic. Without a measurement,
-# or if what is left does not shrink, the estimate is None, never a guess.
+# or if the remaining bytes do not shrink, the estimate is None, never a guess.
 
 WINDOW_MS = 15_000
 """Window of rates: evens out Kafka's throttle, which passes data in bursts, and still follows a change soon."""
@@ -281,7 +281,7 @@ HAS_ENDED = "the run has ended"
 """Prefix of the reason of a run that is over."""
 
 STILL_MS = 30_000
-"""Longer than pauses of a throttle: copies pass in bursts, at most eleven seconds apart (`eta_interval.QUOTA_MS`)."""
+"""Longer than pauses of a throttle: copies pass in bursts, at most eleven seconds apart (`QUOTA_MS`)."""
 
 BEFORE_MOVING: Mapping[str, str] = {
     "New": f"{CALCULATING}; nothing was sent yet",

@@ -1,10 +1,10 @@
 """Events of a run: facts in the past tense, each with the time it happened.
 
-The journal is a list of events (except `TimePassed`) and nothing else; `machine.py` says what follows from each.
+The journal is a list of events (except `TimePassed`) and nothing else; `machine.py` decides what follows from each.
 A class that is changed or renamed breaks old journals: add fields with defaults, add classes.
 
-`at_ms` is milliseconds since the epoch by the run's own time, which goes on evenly: it begins as the wall clock's with
-each process, is never before what the journal holds, and does not follow when the wall clock is set.
+`at_ms` is milliseconds since the epoch by the run's own time, which is monotonic: it starts with the wall clock in
+each process, is never before the journal's last event, and ignores that the wall clock is set.
 """
 
 from __future__ import annotations

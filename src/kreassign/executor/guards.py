@@ -1,8 +1,7 @@
 """Judge the health of the cluster and of the moves: guards that may hold or cancel a run.
 
-`GuardName` lists the guards and `Reaction` what a breach leads to, with `DEFAULTS`. `Health` is one inspection of the
-cluster. `evaluate` gives a `Verdict` per guard that is breached: a sentence with what was seen, and one with what to
-do.
+`GuardName` lists the guards and `Reaction` the reactions to a breach, with `DEFAULTS`. `Health` is one inspection of
+the cluster. `evaluate` returns a `Verdict` per guard that is breached: what was seen, and what to do, as sentences.
 """
 
 from __future__ import annotations

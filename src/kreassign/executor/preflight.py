@@ -1,8 +1,8 @@
 """Check everything before a run begins, and turn a plan into its first event; changes nothing.
 
 `prepare` reads the cluster and refuses a plan with every violation that it finds. `read_others` finds throttles and
-reassignments that no run of this state directory accounts for, and `agreed` asks the operator to choose what they
-are.
+reassignments that no run of this state directory accounts for, and `agreed` makes the operator choose how to
+treat them.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 from kreassign.model.requests import join
 
-# Replanning: what a run asks of the planner.
+# Replanning: the planner as a run uses it.
 
 NO_REPLANNER = "nobody here can plan"
 
@@ -235,7 +235,7 @@ class Runner:
         return self._execute(self._take_in(started))
 
     def snapshot(self, beside: dict[str, object]) -> str:
-        """The run as text (`state/snapshot.py`), with further data of its reader."""
+        """The run as text (`state/machine.py`), with further data of its reader."""
         return self._machine.snapshot(beside)
 
     def resume(

@@ -1,4 +1,4 @@
-"""Connect to a cluster's brokers and controllers, and warn of what the cluster does not answer.
+"""Connect to a cluster's brokers and controllers, and warn about missing answers.
 
 Addresses and Kafka's client properties become clients. Loads no tables and no plans.
 """

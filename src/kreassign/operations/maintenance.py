@@ -1,7 +1,7 @@
 """Maintain brokers: move leaders off them while they are restarted or repaired, and restore everything afterwards.
 
 `executor/maintenance.py` decides each step from the present state of the cluster and the maintenance record
-(`maintenance_store`), so a later call continues where the last one stopped.
+(`broker_changes.py`), so a later call continues where the last one stopped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Make plans: from the present state of a cluster to what to change, one at a time or many at once.
+"""Make plans from the present state of a cluster, one at a time or many at once.
 
-Besides: whether moving leaders alone is enough, and other destinations for moves whose own are lost during a run.
+Also: whether moving leaders alone is enough, and other destinations for moves whose own are lost during a run.
 """
 
 from __future__ import annotations

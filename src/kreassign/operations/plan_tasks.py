@@ -1,7 +1,7 @@
 """Tasks that operators ask a plan for, and the placement of new topics and partitions.
 
-Each task is a value that poses a problem to the search, or answers it itself. `Placement` says where new partitions
-go, and what that saves a later rebalance.
+Each task is a value that poses a problem to the search, or answers it itself. `Placement` has the brokers of new
+partitions, and what that saves a later rebalance.
 """
 
 from __future__ import annotations

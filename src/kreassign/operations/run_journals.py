@@ -415,7 +415,7 @@ class RunSummary:
     """A run in one line. Times are ms since the epoch.
 
     `state` is its phase, or `unreadable` where the journal cannot be read, `problem` says why. `is_active` while a
-    process executes it. `can_be_resumed` where none does and something is left to do or to restore.
+    process executes it. `can_be_resumed` where none does and moves or settings to restore are left.
     """
 
     run_id: str

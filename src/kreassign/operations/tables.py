@@ -1,6 +1,6 @@
 """Keep the tables of a directory: compute and show the load per partition, compact, and define for catalogs.
 
-To show the load takes no Spark, and changes nothing.
+Showing the load needs no Spark, and changes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Measure the cluster for guards and throttles: its health, what producers write, and the traffic of brokers.
+"""Measure the cluster for guards and throttles: its health, write rates, and the traffic of brokers.
 
-Kafka reports no traffic and no rates, but how far every partition is; rates are computed from two readings.
+Kafka reports offsets of partitions, but no traffic and no rates; rates are computed from two readings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turn answers of the cluster into observations of moves and copies, and compare the cluster with the plan. Pure.
 
-`observe` gives one observation per move: where its partition stands, and how far its copies are. `verify` compares
-the cluster with what is expected of replicas, log directories and settings.
+`observe` returns one observation per move: the state of its partition, and the progress of its copies. `verify`
+compares the cluster with the expected replicas, log directories and settings.
 """
 
 from __future__ import annotations

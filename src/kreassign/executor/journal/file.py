@@ -25,9 +25,9 @@ records could repeat or skip changes. A journal of another version is refused.
         body        BLOB NOT NULL         -- the run (`state/machine.py`), compressed by zlib
     )
 
-`events` is written by the process that executes the run, `requests` by anyone who wants something of it. A request
-is taken in when an event with its number is among the events. One that was not is void when another process resumes
-the run: whoever asked was told that it was not heard.
+`events` is written by the process that executes the run, `requests` by other processes that steer it. A request
+is accepted when the events have one with its number. Others are void when another process resumes
+the run: their requesters were told that the run did not respond.
 """
 
 from __future__ import annotations

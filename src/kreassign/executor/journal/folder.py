@@ -1,7 +1,7 @@
 """Find the folder of a cluster's journals, and let one run per cluster at a time write there.
 
 Journals are `<state directory>/<cluster id>/<run id>.sqlite`, readable by their owner only. A run locks the folder of
-its cluster; others can ask for the id of the run that holds the lock.
+its cluster; others can read the id of the run that holds the lock.
 """
 
 from __future__ import annotations

@@ -5,14 +5,13 @@ How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lea
 - a run joins by Kafka's classic group protocol and names, as the only protocol that it speaks, its own run id. A
   second run shares no protocol with the first: INCONSISTENT_GROUP_PROTOCOL, at once, and the first one notices
   nothing;
-- a member that is not heard of for `SESSION_MS` is a member no longer, so a holder that is gone does not block for
-  ever;
-- a former member is found out by its member id and generation before it changes anything: `confirm` asks the
+- a member that is silent for `SESSION_MS` is removed, so a holder that is gone does not block for ever;
+- a former member is recognised by its member id and generation before it changes anything: `confirm` queries the
   coordinator right before each change;
 - it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at
   once, and a former process of the same run is fenced.
 
-A coordinator that does not answer takes nothing away while the session lasts: no other run can have joined by then.
+If the coordinator does not answer, the lease holds while the session lasts: no other run can have joined by then.
 """
 
 from __future__ import annotations

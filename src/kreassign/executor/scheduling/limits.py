@@ -1,8 +1,8 @@
-"""Limit what is in flight: the operator's limits, what keeps brokers busy, and free space on disks.
+"""Limit the moves in flight: by the operator's limits, the load that keeps brokers busy, and free space on disks.
 
 A `Candidate` is a move as pacing sees it: what it copies, and which ends it loads. `InFlight` counts against the
-limits, `Saturation` keeps what is in flight down to what keeps every broker busy, and `DiskBudget` promises free
-space to each copy once. Pure but for their own counts.
+limits, `Saturation` keeps in flight what keeps every broker busy, no more, and `DiskBudget` promises free
+space to each copy once. Pure except for their own counts.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class EndpointKind(StrEnum):
 #
 # `InFlight` counts against the limits. `Saturation` keeps in flight what keeps every broker busy, no more: then
 # all copies are as fast as can be, fewer replicas are out of sync at a time, less is lost when a run is cancelled, and
-# the whole ends no later. Pure but for their own counts.
+# the whole ends no later. Pure except for their own counts.
 
 
 class Measure(StrEnum):

@@ -1,13 +1,13 @@
 """Decide when a run may move data, and which moves end in that time: windows, a deadline, and the pace of a run.
 
 Windows are times of a local clock, so a night on which the clock changes is an hour shorter or longer. Where the
-clock shows a time twice, a window begins at the second and ends at the first; a time that it leaves out counts as an
-hour later where a window begins, and as an hour earlier where it ends. So nothing is moved outside a window, however
-one reads the clock.
+clock shows a time twice, a window begins at the second and ends at the first; a time that it skips counts as an
+hour later where a window begins, and as an hour earlier where it ends. So no data moves outside a window, by either
+reading of the clock.
 
 A broker shares one rate among all that it sends, and one among all that it receives: all copies at one end are over
 when their sum is. A partition that is written meanwhile grows, as for the free space on its disk. `Pace` joins the
-hours with the order and the limits of a run. Pure but for the counts of `TimeLeft`.
+hours with the order and the limits of a run. Pure except for the counts of `TimeLeft`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Run the machine: `handle(run, event)` takes an event and returns instructions; the time comes with events.
 
 The table from (state, event) to the handler joins the rows of each handler module; states only lead to later states,
-so those modules import each other in one direction. Elsewhere are clocks, sockets and files; the states of a single
-move (`move.py`); and the settings that a throttle needs (`throttle_ledger.py`).
+so those modules import each other in one direction. Clocks, sockets and files are elsewhere, as are the states of a
+single move (`move.py`) and the settings that a throttle needs (`throttle_ledger.py`).
 
-A run is the fold of its events, so a journal read back gives the same run, and `RunResumed` is one more row of the
+A run follows from its events alone, so replaying a journal gives the same run, and `RunResumed` is one more row of the
 table. A setting is to be restored from the moment `ThrottleIntended` is written until the value before it was **read
-back**. A snapshot, a run as text between two events, only saves the time of folding.
+back**. A snapshot, a run as text between two events, only saves the time of replaying.
 """
 
 from __future__ import annotations

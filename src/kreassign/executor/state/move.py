@@ -4,21 +4,21 @@
        │         │         ├──▶ cancelling ──▶ cancelled
        └─────────┴─────────┴───────┴──▶ failed
 
-A move is `cancelling` from the moment that its cancellation is written down; it may still complete before that takes
-effect. `cancelled` is also what was never begun because the run was cancelled. A move that is cancelled only because
-a window closed is `planned` again, and so is one that is made in steps, after each of them.
+A move is `cancelling` once its cancellation is journaled; it may still complete before that takes effect.
+Moves that were never begun because the run was cancelled are `cancelled` too. A move that is cancelled only because
+a window closed is `planned` again, and so is a stepwise move after each step.
 
-A move whose destination is lost may get a new target. What is under way is cancelled first, and not overridden: an
+A move whose destination is lost may get a new target. A move in progress is cancelled first, and not overridden: an
 override keeps the copies that the first target had begun as if they had been there before (KIP-455), so that
 cancelling would no longer lead back to the original, and some overrides never complete. If it completes before it is
-cancelled, because the broker is back, the target of before has been reached, and the new one is forgotten.
+cancelled, because the broker is back, the former target has been reached, and the new one is dropped.
 
-A move is `sent` from the moment that its submission is written down until an answer or an observation says more:
+A move is `sent` from the journal entry of its submission until an answer or an observation shows more:
 after a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice
-does no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever
-single answers say: it fails only once observations, later than the last attempt, show that nothing came of it.
+does no harm: the controller has nothing to change. As long as a move may be in progress it has not ended, whatever
+single answers report: it fails only once observations, later than the last attempt, show that it had no effect.
 
-A move is complete when the controller does not list it and brokers show the target. Where that would look the same
+A move is complete when the controller does not list it and brokers show the target. If that would look the same
 while replicas are still added, all replicas of the target have to be in sync as well: a controller that is not active
 (any more) answers an empty list without an error.
 """

@@ -3,9 +3,9 @@
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
 
-AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. Resuming comes before
-Preparing where a throttle was left. Moving is a cycle of steps, and restoring one of three. `phase` is the word by
-which operators, journals and reports know a state. What outlives a phase (moves, throttle, health) is in `run.py`.
+AwaitingLease is entered from every state when the lease of the cluster was lost, and leads back. Resuming comes before
+Preparing if a throttle was left. Moving is a cycle of steps, and restoring one of three. `phase` is the name of a
+state for operators, journals and reports. Data that outlives a phase (moves, throttle, health) is in `run.py`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Preparing:
 class Resuming:
     """The throttle that was left is read before any of it is set again, since `failing_since_ms` without success.
 
-    In a run that has the lease again it is read once, to tell what of `were_set` is not so any more.
+    In a run that has the lease again it is read once, to report which of `were_set` have changed.
     """
 
     phase: ClassVar = Phase.PREPARING

@@ -1,6 +1,6 @@
 """Show a run to the rest of the program: a read-only view that hides how the machine keeps it.
 
-`hindrance` says in one sentence why moves that wait are not started now: the first of several reasons.
+`hindrance` returns the first of several reasons why waiting moves are not started now, as a sentence.
 """
 
 from __future__ import annotations
