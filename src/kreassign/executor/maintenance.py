@@ -466,7 +466,7 @@ def due_to_exit(facts: MaintenanceFacts) -> tuple[Step, ...]:
     restored, elected = _restore(facts), _elect_back(facts)
     back = {name for name, order in (restored.targets if restored else {}).items() if order[0] in facts.brokers}
     names = back.union(elected.partitions if elected else ())
-    # Lists that stay as they are are reported when the others are restored.
+    # Lists left alone are reported when the others are restored.
     ended = None if _forget(facts) is None else Forget(facts.brokers)
     later = (restored, Elect(tuple(sorted(names))) if names else None, _uncordon(facts), ended)
     return (first, *(step for step in later if step is not None and step != first))

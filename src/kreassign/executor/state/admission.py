@@ -269,7 +269,7 @@ def closed_window(run: Run, at_ms: int) -> str | None:
 
 
 def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
-    """Update the outlook: waits, and what will not fit. If no remaining move will fit, the run ends."""
+    """Update the outlook: waits, and what will not fit. If no waiting move ever fits, all of them are given up."""
     hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
     run.moves.outlook = ()
     if not waiting:
