@@ -127,6 +127,34 @@ def test_times_are_read_and_checked(key: str, field: str) -> None:
 # Unknown keys
 
 
+def test_blanks_around_values_are_trimmed_as_kafka_trims(tmp_path: Path) -> None:
+    file = tmp_path / "trailing-space.properties"
+    file.write_text(
+        "bootstrap.servers=broker-1:9092, broker-2:9092 \n"
+        "security.protocol=SASL_PLAINTEXT\t \n"
+        "sasl.mechanism=PLAIN \n"
+        "request.timeout.ms=20000 \n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="a" password=" b "; \n',
+        encoding="iso-8859-1",
+    )
+    found = client_settings(read_properties(file))
+    assert [str(address) for address in found.bootstrap_servers] == ["broker-1:9092", "broker-2:9092"]
+    assert (found.security_protocol, found.request_timeout_ms) == (SecurityProtocol.SASL_PLAINTEXT, 20_000)
+    assert isinstance(found.sasl, Sasl)
+    assert found.sasl.password.reveal() == " b "
+
+
+@pytest.mark.parametrize(("key", "name"), [
+    ("sasl.mechanisms", "sasl.mechanism"),
+    ("sasl.username", "sasl.jaas.config, as username"),
+    ("ssl.ca.location", "ssl.truststore.location, with ssl.truststore.type=PEM"),
+])  # fmt: skip
+def test_a_name_of_librdkafka_is_answered_with_that_of_java(key: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"the property {key} is not supported .*; Java's clients call it {name}"):
+        client_settings({"bootstrap.servers": "broker:9092", key: "x"})
+
+
 def test_unknown_keys_are_warned_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     settings(group_id="pa55-x", acks="all", metadata_max_age_ms="5")
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [

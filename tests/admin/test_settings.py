@@ -21,13 +21,19 @@ BROKER = (Address("broker-1", 9092),)
         ("::1", "::1", 9092),
         ("127.0.0.1:1", "127.0.0.1", 1),
         ("127.0.0.1:65535", "127.0.0.1", 65535),
+        ("SASL_SSL://broker-1.example:9093", "broker-1.example", 9093),
+        ("PLAINTEXT://[::1]:9092", "::1", 9092),
+        (" ssl://broker ", "broker", 9092),
     ],
 )
 def test_an_address_is_read(text: str, host: str, port: int) -> None:
     assert Address.parse(text) == Address(host, port)
 
 
-@pytest.mark.parametrize("text", ["", ":9092", "broker:", "broker:x", "broker:0", "broker:65536", "broker:-1", "b:٣"])
+@pytest.mark.parametrize(
+    "text",
+    ["", ":9092", "SSL://", "://broker:9092", "broker:", "broker:x", "broker:0", "broker:65536", "broker:-1", "b:٣"],
+)
 def test_what_is_no_address_is_refused_with_the_form_it_should_have(text: str) -> None:
     with pytest.raises(InputError, match="is not an address; write host:port, for example broker-1:9092"):
         Address.parse(text)

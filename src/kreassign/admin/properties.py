@@ -375,6 +375,24 @@ _HEARD = frozenset(key.name for key in CLIENT_KEYS if key.use is Use.HEARD)
 _NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 
 
+_BLANKS = "".join(map(chr, range(0x21)))
+
+_JAVA_NAMES = MappingProxyType({
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.username": 'sasl.jaas.config, as username="…"',
+    "sasl.password": 'sasl.jaas.config, as password="…"',
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
+    "ssl.ca.location": "ssl.truststore.location, with ssl.truststore.type=PEM",
+    "ssl.ca.pem": "ssl.truststore.certificates, with ssl.truststore.type=PEM",
+    "ssl.certificate.location": "ssl.keystore.location, with ssl.keystore.type=PEM",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain, with ssl.keystore.type=PEM",
+    "ssl.key.location": "ssl.keystore.location, with ssl.keystore.type=PEM",
+    "ssl.key.pem": "ssl.keystore.key, with ssl.keystore.type=PEM",
+})  # fmt: skip
+"""Names of librdkafka's, with which clients in Python, Go and C are configured."""
+
+
 def read_properties(path: str | Path) -> dict[str, str]:
     """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it)."""
     try:
@@ -415,6 +433,8 @@ def client_settings(
 def _settings(
     properties: Mapping[str, str], bootstrap_servers: str | None, bootstrap_controllers: str | None, client_id: str
 ) -> ClientSettings:
+    # Every type of Kafka's ConfigDef trims as Java's String.trim does, passwords too.
+    properties = {key: value.strip(_BLANKS) for key, value in properties.items()}
     _warn_of_unknown(properties)
     if bootstrap_servers is None and bootstrap_controllers is None:
         bootstrap_servers = properties.get("bootstrap.servers")
@@ -449,8 +469,9 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
         is_refused = key.startswith(("sasl.", "ssl.")) if known is None else known.use is Use.REFUSED
         if is_refused and not (known and known.default and properties[key].strip() == known.default):
             why = f" ({known.text})" if known else ""
+            instead = f"Java's clients call it {_JAVA_NAMES[key]}" if key in _JAVA_NAMES else "remove it"
             raise InputError(
-                f"the property {key} is not supported and ignoring it could weaken security{why}; remove it. What is "
+                f"the property {key} is not supported and ignoring it could weaken security{why}; {instead}. What is "
                 "supported: the page of client properties"
             )
     unknown = sorted(key for key in properties if key not in _KEYS and not key.startswith(f"{PROVIDERS_KEY}."))

@@ -13,6 +13,7 @@ from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
 _NO_HOST = re.compile(r"[\s/]")
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9_+.-]*://")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 """By Kafka's names, oldest first."""
 
@@ -25,10 +26,11 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read one address; a missing port is Kafka's 9092."""
-        host, colon, port = text.strip().rpartition(":")
+        """Read one address; a missing port is Kafka's 9092, and a scheme (`SASL_SSL://`) is ignored, as by Kafka."""
+        address = _SCHEME.sub("", text.strip())
+        host, colon, port = address.rpartition(":")
         if not colon or host.endswith(":") or port.endswith("]"):
-            host, port = text.strip(), str(KAFKA_PORT)
+            host, port = address, str(KAFKA_PORT)
         host = host.removeprefix("[").removesuffix("]")
         try:
             return cls(_host(host), parse_whole(port, least=1, most=LARGEST_PORT))

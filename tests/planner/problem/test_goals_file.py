@@ -112,6 +112,12 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("[shares]\nbig = 2", "shares: 'big' is not the id of a broker"),
     ("[broker-sets.a]\ntopics = ['x']", "broker-sets.a.brokers must be an array of broker ids"),
     ("[broker-sets.a]\nbrokers = [1]\ntopics = 'x'", "broker-sets.a.topics must be an array of texts"),
+    ("[broker-sets.a]\nbrokers = [1]\ntopics = ['x']\nracks = 1", "broker-sets.a: unknown key 'racks'"),
+    (
+        "[broker-sets.a]\nbrokers = [1]\ntopics = ['x']\n[broker-sets.b]\nbrokers = [2, 1]\ntopics = ['y']",
+        "broker-sets: broker 1 is in a and in b: put it into one",
+    ),
+    ("disk-reserve = 150", "disk-reserve: 150 is not below 100"),
     ("[broker-racks]\nbig = 'a'", "broker-racks: 'big' is not the id of a broker"),
     ("[broker-racks]\n7 = 3", "broker-racks.7 must be the name of a rack"),
     ("disk-reserve = true", "disk-reserve: True is not a number"),

@@ -93,6 +93,10 @@ def test_racks_and_least_leaders_become_rules() -> None:
     (PlanPolicy(broker_racks={9: "a"}), "there is no broker 9"),
     (PlanPolicy(broker_sets=(BrokerSet("a", (9,), ("users",)),)), "there is no broker 9"),
     (PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("none.*",)),)), "no topic matches"),
+    (
+        PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("u.*",)), BrokerSet("b", (2,), ("users",)))),
+        "topic users is in the broker sets a and b",
+    ),
     (PlanPolicy(least_topic_leaders={"x": 1}), "least-topic-leaders: there is no topic 'x'"),
 ])  # fmt: skip
 def test_what_is_not_in_the_cluster_is_refused(policy: PlanPolicy, words: str) -> None:

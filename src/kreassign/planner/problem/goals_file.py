@@ -131,13 +131,20 @@ def _racks(key: str, value: Toml) -> RackRule:
 
 
 def _sets(key: str, value: Toml) -> tuple[BrokerSet, ...]:
-    return tuple(
-        BrokerSet(
-            name,
-            _integers(f"{key}.{name}.brokers", _table(f"{key}.{name}", entry).get("brokers")),
-            _texts(f"{key}.{name}.topics", entry.get("topics")),
-        )
-        for name, entry in sorted(_table(key, value).items())
+    found = tuple(_set(f"{key}.{name}", name, entry) for name, entry in sorted(_table(key, value).items()))
+    set_of: dict[int, str] = {}
+    for one in found:
+        for broker in one.brokers:
+            if set_of.setdefault(broker, one.name) != one.name:
+                raise InputError(f"{key}: broker {broker} is in {set_of[broker]} and in {one.name}: put it into one")
+    return found
+
+
+def _set(key: str, name: str, entry: Toml) -> BrokerSet:
+    if unknown := sorted(_table(key, entry).keys() - {"brokers", "topics"}):
+        raise InputError(f"{key}: unknown key {unknown[0]!r}; known are brokers, topics")
+    return BrokerSet(
+        name, _integers(f"{key}.brokers", entry.get("brokers")), _texts(f"{key}.topics", entry.get("topics"))
     )
 
 
@@ -256,6 +263,15 @@ def _percent(key: str, value: Toml) -> float:
     return _positive(key, value) / PERCENT
 
 
+def _reserve(key: str, value: Toml) -> float:
+    found = _percent(key, value)
+    if found >= 1:
+        raise InputError(
+            f"{key}: {shortened(repr(value))} is not below 100; it is the percentage of a disk that stays free"
+        )
+    return found
+
+
 _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "racks": _racks,
     "broker-racks": _broker_racks,
@@ -266,7 +282,7 @@ _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "least-topic-leaders": _counts,
     "excluded-topics": _texts,
     "excluded-brokers": _integers,
-    "disk-reserve": _percent,
+    "disk-reserve": _reserve,
     "reads-per-write": _positive,
     "rack-prices": _prices,
     "leader-racks": _leader_racks,

@@ -442,6 +442,9 @@ def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
     for number, one in enumerate(sets):
         of_brokers[chosen_brokers(brokers, one.brokers)] = number
         for topic in {name for pattern in one.topics for name in matching(pattern, partitions.topic_names)}:
+            if of_topics[topic] not in {NOWHERE, number}:
+                other = sets[of_topics[topic]].name
+                raise InputError(f"topic {topic} is in the broker sets {other} and {one.name}; put it into one")
             of_topics[topic] = number
     if not sets:
         return problem
