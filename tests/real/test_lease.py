@@ -92,7 +92,7 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
 
 
 @pytest.mark.thorough
-def test_what_a_killed_run_left_is_refused_elsewhere_until_its_host_restores_it(
+def test_what_a_killed_run_left_is_refused_until_its_host_restores_it(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two = hosts(tmp_path)

@@ -32,9 +32,7 @@ def rates(data: Path) -> list[float]:
     return [each["write_bytes_per_s"] for each in read_rows(data, LOAD_MODEL) if each["partition"] == 0]
 
 
-def test_a_load_after_the_log_was_cleaned_is_refused_and_a_full_one_is_right(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_load_after_its_log_was_cleaned_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     week_old, all_at_once = tmp_path / "week_old", tmp_path / "all_at_once"
     for data in (week_old, all_at_once):
         fill(data)
