@@ -35,7 +35,7 @@ _SECTIONS = ("Behaviour:", "Left out:")
 
 
 class Header(NamedTuple):
-    """What a handler says of itself; `versions` and `permission` without their labels."""
+    """Parts of a handler's documentation; `versions` and `permission` without their labels."""
 
     name: str
     summary: str

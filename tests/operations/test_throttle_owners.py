@@ -114,7 +114,7 @@ def test_what_an_operator_sets_during_a_run_outlives_the_next_run(rig: TwinRig, 
 
 
 @of_a_rate_and_a_list
-def test_what_an_operator_sets_after_a_killed_run_outlives_a_run_elsewhere(rig: TwinRig, what: str) -> None:
+def test_a_rate_set_after_a_killed_run_outlives_a_run_elsewhere(rig: TwinRig, what: str) -> None:
     kill_and_clean_up(rig)
     set_by_hand(rig, what)()
     refused_run(rig, ELSEWHERE, what)

@@ -241,7 +241,7 @@ class _Bearer:
 
     @property
     def advice(self) -> str:
-        """What to do about a refusal; the broker names the scope that it wants."""
+        """Advice for a refusal; the broker names the scope that it wants."""
         scope = (self._refusal or {}).get("scope")
         if isinstance(scope, str) and scope:
             # Kafka writes the scope like a Java list.

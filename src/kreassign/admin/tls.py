@@ -224,7 +224,7 @@ _ADVICE_ON_ALERTS = {
 
 
 def advice_on_alert(reason: str) -> str:
-    """What to do about the alert by which a server refused a connection; empty if the alert is unknown."""
+    """Advice for the alert by which a server refused a connection; empty if the alert is unknown."""
     return next((f". {advice}" for alert, advice in _ADVICE_ON_ALERTS.items() if alert in reason), "")
 
 

@@ -170,7 +170,7 @@ def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
 
 
 def _uncounted(found: RightSize) -> Iterator[str]:
-    """What the answer does not include, and its lower bound."""
+    """Costs outside the answer, and its lower bound."""
     yield f"never fewer than {found.factor}: the largest replication factor"
     if found.unlimited:
         yield f"not counted, no limit of every broker is known: {', '.join(found.unlimited)}"

@@ -322,7 +322,7 @@ def tail_sizes(
 
 
 def _skipping(port: ClusterPort, brokers: Sequence[int]) -> frozenset[int]:
-    """Those of these brokers whose new replicas begin after the tiered segments, where they report it."""
+    """Brokers whose new replicas begin after the tiered segments, where they report it."""
     if not brokers:
         return frozenset()
     found = port.describe_configs(map(ConfigResource.broker, brokers), names=(SKIPS_TIERED,)).ok

@@ -290,7 +290,7 @@ def elect_leaders(
 
 
 def already_led(elections: Batch[TopicPartition, None]) -> Batch[TopicPartition, None]:
-    """The same outcomes, with success for a partition that needed no election."""
+    """Outcomes with success for each partition that needed no election."""
     well = {key for key, error in elections.failed.items() if has_code(error, ELECTION_NOT_NEEDED)}
     failed = {key: error for key, error in elections.failed.items() if key not in well}
     return Batch({**elections.ok, **dict.fromkeys(sorted(well))}, failed)

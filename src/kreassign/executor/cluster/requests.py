@@ -99,7 +99,7 @@ def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
 
 
 def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:
-    """Those of these topics whose older segments are in remote storage, where known. Raises ClusterError."""
+    """Topics whose older segments are in remote storage, where known. Raises ClusterError."""
     names = sorted(set(topics))
     if not names:
         return frozenset()

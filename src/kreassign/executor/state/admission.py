@@ -72,7 +72,7 @@ def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
 
 
 def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Those of these moves, in order, that have free space. Moves sent before are admitted: they may be in progress."""
+    """Moves with free space, in order. Moves sent before are admitted: they may be in progress."""
     budget = run.health.disk_budget.copy()
     for name in names:
         record = run.moves.records[name]
