@@ -17,6 +17,7 @@ from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REPLICA_ASSIGNMENT,
     NOT_CONTROLLER,
+    PREFERRED_LEADER_NOT_AVAILABLE,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -343,3 +344,10 @@ def test_a_partition_of_which_brokers_tell_nothing_is_waited_for_and_named(watch
     done = watched.rig.run(watched.rig.prepared(AWAY))
     assert [move.status for move in done.moves] == ["complete"]
     assert any(tp(0).topic in one and "Topic authorization failed" in one for one in done.problems)
+
+
+@pytest.mark.parametrize("answer", [each_refused(PREFERRED_LEADER_NOT_AVAILABLE), not_reached, lost_on_the_way_there])
+def test_a_leader_is_elected_although_its_first_election_failed(watched: Watched, answer: Answer) -> None:
+    watched.odd.answer("elect_leaders", answer)
+    found = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (found.state, watched.rig.twin.metadata.topics["t"].partitions[0].leader) == ("done", AWAY[0][0])

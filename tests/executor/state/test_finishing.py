@@ -71,13 +71,18 @@ def test_leaders_other_than_the_preferred_are_changed_in_steps() -> None:
 REFUSED = LeadersElected(8_000, (), (Refusal(A0, "not in sync"), Refusal(A1, "no")))
 
 
-@pytest.mark.parametrize(("event", "problems"), [
-    (REFUSED, ("the preferred leader of a-0 could not be elected: not in sync",
-               "the preferred leader of a-1 could not be elected: no")),
-    (SILENT, ("preferred leaders could not be elected: no answer",)),
+@pytest.mark.parametrize(("event", "patience_ms", "problems"), [
+    (REFUSED, 20_000, ("the preferred leader of a-0 could not be elected: not in sync",
+                       "the preferred leader of a-1 could not be elected: no")),
+    (SILENT, 60_000, ("preferred leaders could not be elected: no answer",)),
 ])  # fmt: skip
-def test_an_election_that_is_refused_or_fails_is_told_and_ends_no_run(event: Event, problems: tuple[str, ...]) -> None:
+def test_an_election_is_asked_for_again_before_its_failure_is_told(
+    event: LeadersElected | CallFailed, patience_ms: int, problems: tuple[str, ...]
+) -> None:
     run = Played(*ARRIVED, event)
+    assert (run.decided, run.problems) == ("wait", ())
+    assert run.on(TimePassed(9_000)).decided.startswith("elect a-0")
+    run.on(replace(event, at_ms=event.at_ms + patience_ms))
     assert (run.decided, run.problems) == (f"read {ALL}", problems)
 
 

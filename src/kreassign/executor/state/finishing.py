@@ -57,13 +57,13 @@ def elect(run: Run) -> Next:
     return _elect_step(run, tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
 
 
-def _elect_step(run: Run, waiting: Names) -> Next:
+def _elect_step(run: Run, waiting: Names, since_ms: int | None = None) -> Next:
     if not waiting:
         return restore(run, Afterwards.VERIFY)
     at_once = run.control.pace.elections_per_step
     now = waiting[:at_once]
     topic_ids = topic_ids_of_moves(run.moves.records[name].move for name in now)
-    return Next(Electing(waiting[at_once:]), (ElectLeaders(now, topic_ids),))
+    return Next(Electing(waiting[at_once:], now, since_ms), (ElectLeaders(now, topic_ids),))
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:
@@ -72,16 +72,29 @@ def _waits_for_leader(record: MoveRecord) -> bool:
 
 
 def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
+    """Ask again for what was refused: a replica may just have been out of sync for a second."""
+    since_ms = event.at_ms if state.since_ms is None and event.refused else state.since_ms
+    if since_ms is not None and event.at_ms - since_ms < VERIFY_PATIENCE_MS:
+        again = tuple(refusal.topic_partition for refusal in event.refused)
+        return _elect_later(run, Electing((*state.remaining, *again), since_ms=since_ms))
     for refusal in event.refused:
         run.note(f"the preferred leader of {refusal.topic_partition} could not be elected: {refusal.message}")
+    return _elect_later(run, Electing(state.remaining, since_ms=since_ms))
+
+
+def _elect_later(run: Run, state: Electing) -> Next:
     return Next(state, (Wait(),)) if state.remaining else restore(run, Afterwards.VERIFY)
 
 
 def _next_step(run: Run, state: Electing, _: TimePassed) -> Next:
-    return _elect_step(run, state.remaining)
+    return _elect_step(run, state.remaining, state.since_ms)
 
 
-def _no_election(run: Run, _: Electing, event: CallFailed) -> Next:
+def _no_election(run: Run, state: Electing, event: CallFailed) -> Next:
+    """Ask again for all of it while the cluster may only be silent for a moment."""
+    since_ms = event.at_ms if state.since_ms is None else state.since_ms
+    if event.at_ms - since_ms < CALL_PATIENCE_MS:
+        return Next(Electing((*state.asked, *state.remaining), since_ms=since_ms), (Wait(),))
     run.note(f"preferred leaders could not be elected: {event.message}")
     return restore(run, Afterwards.VERIFY)
 
@@ -247,7 +260,7 @@ _RESTORED = (Restoring, Verifying, Paused, Failed)
 ROWS: Rows = {
     (Electing, LeadersElected): row(_after_election, Electing, Restoring),
     (Electing, TimePassed): row(_next_step, Electing),
-    (Electing, CallFailed): row(_no_election, Restoring),
+    (Electing, CallFailed): row(_no_election, Electing, Restoring),
     (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
     (Restoring, CallFailed): row(_could_not_read, *_RESTORED),
     (Restoring, TimePassed): row(_restore_again, Restoring),

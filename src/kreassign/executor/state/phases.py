@@ -181,10 +181,12 @@ class AwaitingLease:
 
 @dataclass(frozen=True, slots=True)
 class Electing:
-    """Preferred leaders are elected; these partitions are still to be asked for."""
+    """Preferred leaders are elected: those `asked` for now, then the `remaining` ones; trouble began `since_ms`."""
 
     phase: ClassVar = Phase.ELECTING
     remaining: Names
+    asked: Names = ()
+    since_ms: int | None = None
 
 
 class Afterwards(StrEnum):
