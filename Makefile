@@ -94,13 +94,14 @@ LONG = thorough or kafka or spark or browser
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
 FAST = $(TESTS) -n 0 --ignore=tests/real -m "not ($(LONG) or exhaustive)"
-PART_1 = $(addprefix tests/,cli planner pipeline report test_public_api.py)
-PART_2 = $(addprefix tests/,admin executor kafka_tools operations testbed wire mutants scripts)
-LOG_1 = build/test-fast-1.log
-LOG_2 = build/test-fast-2.log
-ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAST) $(PART_2) >$(LOG_2) 2>&1 & second=$$!; \
-  $(FAST) $(patsubst %,--ignore=%,$(PART_1) $(PART_2)); rest=$$?; \
-  wait $$first; first=$$?; wait $$second; second=$$?; cat $(LOG_1) $(LOG_2); exit $$((first | second | rest))
+PART_1 = $(addprefix tests/,cli planner pipeline report kafka_tools operations test_public_api.py)
+PART_2 = $(addprefix tests/,admin executor testbed wire mutants scripts)
+LEFT = build/left-to-make-test
+PART = $(FAST) --left-to=$(LEFT)
+ALL_PARTS = @mkdir -p build; \
+  $(PART)-1 $(PART_1) >build/test-fast-1.log 2>&1 & first=$$!; $(PART)-2 $(PART_2) >build/test-fast-2.log 2>&1 & second=$$!; \
+  $(PART)-3 $(patsubst %,--ignore=%,$(PART_1) $(PART_2)); rest=$$?; \
+  wait $$first; first=$$?; wait $$second; second=$$?; cat build/test-fast-[12].log; exit $$((first | second | rest))
 # Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py). They
 # wait more than they compute: four workers keep two cores busy.
 SHARING = KREASSIGN_REQUIRE_KAFKA=1 KREASSIGN_REQUIRE_CHROMIUM=1 $(TESTS) -n 4 --dist loadgroup --no-loadscope-reorder \
@@ -120,7 +121,8 @@ test: ## check, then what a change must pass: quick tests, and those on real Kaf
 	@# Side by side: none of the three keeps two cores busy by itself.
 	@echo "checking and running the quick tests, two to three minutes: what each says is shown when it ends"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target check test-fast $(CLASS_DATA)
-	$(SHARING) -m "($(LONG)) and not exhaustive"
+	@# Only files in which the quick tests left something: each of four workers collects them.
+	$(SHARING) -m "($(LONG)) and not exhaustive" tests/real $$(cat $(LEFT)-[123])
 
 .PHONY: test-all
 test-all: test $(ALL_CLASS_DATA) ## test, then what is exhaustive: every row, version, seed and death

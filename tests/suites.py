@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 TABLE = Path(__file__).with_name("suites.toml")
+LEFT_TO = "--left-to"
 SECTIONS = ("thorough", "exhaustive")
 """Marks of what `make test-fast` leaves to `make test`, and of what that leaves to `make test-all`."""
 
@@ -44,6 +45,19 @@ def _begins(path: str, beginning: str) -> bool:
 
 
 @cache
+def _in_file(section: str, file: str) -> tuple[Row, ...]:
+    """The rows that can have tests of this file: few, of many that would be asked for each of thousands of tests."""
+    return tuple(
+        row for row in table(section) if any(one.startswith(file) or file.startswith(one) for one in row.tests)
+    )
+
+
+def is_left_out(test: str, section: str) -> bool:
+    """True if the suites before this section leave the test with this id out."""
+    return any(row.has(test) for row in _in_file(section, test.partition("::")[0]))
+
+
+@cache
 def table(section: str) -> tuple[Row, ...]:
     """The rows of a section of the table."""
     rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))[section]
@@ -54,7 +68,19 @@ def table(section: str) -> tuple[Row, ...]:
 
 def is_exhaustive(test: str) -> bool:
     """True if `make test` leaves the test with this id out."""
-    return any(row.has(test) for row in table("exhaustive"))
+    return is_left_out(test, "exhaustive")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take where the quick tests write what `make test` has to collect: a third of the files, by four workers."""
+    parser.addoption(LEFT_TO, metavar="FILE", help="write which files have tests that are left to `make test`")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Write them, each in a line."""
+    if file := items[0].config.getoption(LEFT_TO):
+        left = {item.nodeid.partition("::")[0] for item in items if not is_exhaustive(item.nodeid)}
+        Path(file).write_text("".join(f"{path}\n" for path in sorted(left)), encoding="utf-8")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -62,5 +88,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them before any are chosen by marker."""
     for section in SECTIONS:
         for item in items:
-            if any(row.has(item.nodeid) for row in table(section)):
+            if is_left_out(item.nodeid, section):
                 item.add_marker(section)

@@ -6,6 +6,7 @@ Each rule is tested twice: on the pages, and on a small page that breaks it.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def every_page() -> tuple[Source, ...]:
     return read("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "changelog/README.md")
 
 
+@cache
 def every_path() -> frozenset[str]:
     folders = [*pages.FOLDERS, ".ci"]
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]

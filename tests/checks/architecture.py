@@ -59,7 +59,7 @@ def strangers(source: Source, homes: Iterable[Home]) -> Iterator[Finding]:
 
 def far_from_home(source: Source, homes: Iterable[Home], *, typing_counts: bool) -> Iterator[Finding]:
     """References outside their homes, the first of each kind in the file. The most exact name decides."""
-    rows = [(name, home) for home in homes for name in home.names]
+    rows = {name: home for home in homes for name in home.names}
     seen = set()
     for reference in references(source):
         if reference.when is When.TYPING and not typing_counts:
@@ -105,9 +105,11 @@ def _home_text(reference: Reference, home: Home) -> str:
     return f"{reference.name}: {home.what} belongs in {where}: {home.why}"
 
 
-def _most_exact(reference: Reference, rows: list[tuple[str, Home]]) -> Home | None:
-    fitting = [(len(name), home) for name, home in rows if reference.is_below(name)]
-    home = max(fitting, key=lambda row: row[0])[1] if fitting else None
+def _most_exact(reference: Reference, rows: Mapping[str, Home]) -> Home | None:
+    home = rows.get(reference.name)
+    outer = reference.name
+    while home is None and (outer := outer.rpartition(".")[0]):
+        home = rows.get(f"{outer}.*") or rows.get(outer)
     if home is None or any(reference.is_below(name) and reference.has_arguments for name in home.but):
         return None
     return home

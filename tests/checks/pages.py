@@ -112,9 +112,10 @@ def unknown_options(page: Source, programs: Programs, others: Collection[str]) -
 
 def _strings(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Every string on one line, with `HOLE` where an f-string has a value, and where it starts."""
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts: set[int] = set()  # of f-strings, which are walked before their parts
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
+            parts.update(map(id, node.values))
             texts = (str(part.value) if isinstance(part, ast.Constant) else "HOLE" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             texts = iter((node.value,))

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 
 from tests.checks.references import references
-from tests.checks.source import Finding, Source, functions
+from tests.checks.source import Finding, Function, Source
 
 SILENCER = re.compile(r"#\s*(noqa|type:\s*ignore|ruff:\s*noqa|mypy:|pragma:|pylint:)")
 NAMED_SILENCER = re.compile(r"#\s*(?:noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|type:\s*ignore\[[\w-]+(?:,\s*[\w-]+)*\])(.*)")
@@ -19,7 +19,7 @@ CAMEL_WORD = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
 
 def long_functions(source: Source, limit: int) -> Iterator[Finding]:
     """Functions with more lines than the limit, documentation string included."""
-    for function in functions(source.tree):
+    for function in source.functions:
         if (length := _length(function)) > limit:
             text = f"{function.name} has {length} lines, more than {limit}; give its steps names"
             yield Finding(source.path, function.lineno, text)
@@ -27,7 +27,7 @@ def long_functions(source: Source, limit: int) -> Iterator[Finding]:
 
 def share_of_short_functions(sources: Iterable[Source], limit: int) -> float:
     """Which part of all functions has at most so many lines; 1.0 where there are none."""
-    lengths = [_length(function) for source in sources for function in functions(source.tree)]
+    lengths = [_length(function) for source in sources for function in source.functions]
     return sum(length <= limit for length in lengths) / len(lengths) if lengths else 1.0
 
 
@@ -37,7 +37,7 @@ def banned_names(source: Source, banned: Iterable[str]) -> Iterator[Finding]:
     for part in source.module.split("."):
         if found := words & set(part.lower().split("_")):
             yield Finding(source.path, 1, f"{min(found)!r} in a module's name says nothing; name what the module knows")
-    for node in ast.walk(source.tree):
+    for node in source.definitions:
         if isinstance(node, ast.ClassDef):
             found = words & {word.lower() for word in CAMEL_WORD.findall(node.name)}
             if found:
@@ -90,7 +90,7 @@ def package_files(source: Source) -> Iterator[Finding]:
         return
     exported: list[str] = []
     imported: list[str] = []
-    late = "__getattr__" in {function.name for function in functions(source.tree)}
+    late = "__getattr__" in {function.name for function in source.functions}
     for node in source.tree.body:
         if isinstance(node, ast.ImportFrom) or _is_for_the_type_checker(node):
             imported += _imported_names(node)
@@ -124,7 +124,7 @@ def _is_overload(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) ->
     return any(ast.unparse(decorator).endswith(("overload", ".setter")) for decorator in node.decorator_list)
 
 
-def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def _length(function: Function) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 

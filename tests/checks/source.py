@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = "src/kreassign/"
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = ast.ClassDef | Function
 NOT_OURS = frozenset({".git", ".venv", "build", "dist", "spark-warehouse", "metastore_db", "planner_cases"})
 
 
@@ -24,6 +26,16 @@ class Source:
     def tree(self) -> ast.Module:
         """The file as Python syntax."""
         return _parse(self.text, self.path)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """Every class, function and method, nested ones too, each before those that it holds."""
+        return _definitions(self.text, self.path)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Every function and method, nested ones too."""
+        return tuple(one for one in self.definitions if not isinstance(one, ast.ClassDef))
 
     @property
     def module(self) -> str:
@@ -77,11 +89,6 @@ def product() -> tuple[Source, ...]:
     return python("src/kreassign")
 
 
-def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Every function and method, nested ones too."""
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
 def _is_ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     return not any(part in NOT_OURS or part.endswith((".egg-info", "_cache", "__pycache__")) for part in parts)
@@ -90,3 +97,19 @@ def _is_ours(path: Path) -> bool:
 @cache
 def _parse(text: str, path: str) -> ast.Module:
     return ast.parse(text, filename=path)
+
+
+# Only statements hold definitions: to look into expressions too takes ten times as long.
+HOLDERS = ("body", "handlers", "cases", "orelse", "finalbody")
+
+
+@cache
+def _definitions(text: str, path: str) -> tuple[Definition, ...]:
+    return tuple(_defined_in(_parse(text, path)))
+
+
+def _defined_in(holder: ast.AST) -> Iterator[Definition]:
+    for node in (node for name in HOLDERS for node in getattr(holder, name, ())):
+        if isinstance(node, Definition):
+            yield node
+        yield from _defined_in(node)

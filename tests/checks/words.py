@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tests.checks.source import Finding, Source, functions
+from tests.checks.source import Finding, Source
 
 # Letters with which whatever matches a pattern begins. To look for them first is ten times as quick.
 FIRST_LETTERS = re.compile(r"[a-z]+(?![a-z?*{])(?!.*\|[^()]*$)")
@@ -32,14 +32,14 @@ def used(source: Source, words: Iterable[Retired]) -> Iterator[tuple[Retired, Fi
     """Each use of a retired word, the first of each in a line."""
     text = _spoken(source.text)
     for word in words:
-        for line in _names(source).get(word.pattern, ()) if word.as_name else _lines(text, word.pattern):
+        for line in _named(source, text, word.pattern) if word.as_name else _lines(text, word.pattern):
             yield word, Finding(source.path, line, f"uses {word.pattern!r}; the word is {word.standard!r}")
 
 
 def names_of_tests(source: Source) -> Source:
     """A file of tests as nothing but its path and the names of its functions, a line each where they stand."""
     lines = [""] * len(source.lines)
-    for function in functions(source.tree):
+    for function in source.functions:
         lines[function.lineno - 1] = f"def {function.name}(): ..."
     return Source(source.path, "\n".join(lines))
 
@@ -54,6 +54,12 @@ def room(path: str) -> str:
 def _spoken(text: str) -> str:
     """The text with its names taken apart, in small letters; lines stay lines."""
     return re.sub(r"[ _\-]+", " ", HUMP.sub(" ", text)).lower()
+
+
+def _named(source: Source, text: str, pattern: str) -> Iterable[int]:
+    if pattern not in text and pattern not in source.path:  # to take a file's names out of it takes long
+        return ()
+    return _names(source).get(pattern, ())
 
 
 def _lines(text: str, pattern: str) -> list[int]:
