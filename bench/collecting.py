@@ -29,6 +29,8 @@ ROUNDS_PER_DAY = 1440
 class CountingTransport:
     """Passes on what goes to a twin, and counts it."""
 
+    takes_turns = True
+
     def __init__(self, inner: TwinTransport) -> None:
         self._inner = inner
         self.requests = self.sent_bytes = self.received_bytes = 0

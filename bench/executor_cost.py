@@ -49,6 +49,8 @@ class Cost:
 class Meter:
     """A twin's transport that counts requests, and the processor time that the twin takes; also its clock."""
 
+    takes_turns = True
+
     def __init__(self, inner: TwinTransport) -> None:
         self._inner = inner
         self.requests = 0

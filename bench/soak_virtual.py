@@ -74,6 +74,7 @@ class Day:
     left: Path
     seen: list[Hour] = field(default_factory=list)
     begun_ms: int = 0
+    takes_turns: bool = True
 
     def connect(self, address: HostAndPort, timeout_s: float) -> TwinConnection:
         """Open a connection."""

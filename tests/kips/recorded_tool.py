@@ -57,6 +57,8 @@ def _request(payload: bytes, at_ms: int) -> Request:
 class RecordingTransport:
     """The in-process transport and clock of a twin, which record what is sent and call `before` and `after` it."""
 
+    takes_turns = True
+
     def __init__(self, twin: Twin) -> None:
         self._inner = TwinTransport(twin)
         self.now_ms = self._inner.now_ms

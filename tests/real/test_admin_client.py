@@ -53,6 +53,8 @@ def test_on_zookeeper(check: Check, kafka_zookeeper: KafkaCluster, topic_name: s
 class CountingTransport:
     """The real transport, with a count of the requests that went over it, by API and version."""
 
+    takes_turns = False
+
     def __init__(self, settings: ClientSettings) -> None:
         self._transport = TcpTransport(settings)
         self.sent: list[tuple[int, int]] = []

@@ -126,6 +126,7 @@ class MangledTransport:
 
     def __init__(self, transport: Any, chance: random.Random, rate: float) -> None:
         self._transport = transport
+        self.takes_turns = transport.takes_turns
         self._chance = chance
         self.rate = rate
         self.mangled = 0

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
+from functools import partial
 from threading import Lock
 from typing import TypeVar
 
@@ -130,20 +131,12 @@ class Session:
     def fan_out(
         self, keys: Iterable[Key], ask: Callable[[Key], Answer]
     ) -> tuple[dict[Key, Answer], dict[Key, ClusterError]]:
-        """Ask about all keys in parallel; a failed key does not affect the others."""
+        """Ask about all keys, in parallel where that is quicker; a failed key does not affect the others."""
         wanted = list(dict.fromkeys(keys))
-        answers: dict[Key, Answer] = {}
-        errors: dict[Key, ClusterError] = {}
-        if not wanted:
-            return answers, errors
+        if len(wanted) <= 1 or self._transport.takes_turns:
+            return _collected({key: partial(ask, key) for key in wanted})
         with ThreadPoolExecutor(min(len(wanted), _FAN_OUT_THREADS)) as threads:
-            futures = {key: threads.submit(ask, key) for key in wanted}
-            for key, future in futures.items():
-                try:
-                    answers[key] = future.result()
-                except ClusterError as error:
-                    errors[key] = error
-        return answers, errors
+            return _collected({key: threads.submit(ask, key).result for key in wanted})
 
     def fan_out_batch(self, keys: Iterable[Key], ask: Callable[[Key], Answer]) -> Batch[Key, Answer]:
         """`fan_out` as a batch."""
@@ -326,6 +319,19 @@ class Session:
         if remaining <= 0:
             raise Unreachable("no time is left to ask the cluster")
         return remaining
+
+
+def _collected(
+    results: Mapping[Key, Callable[[], Answer]],
+) -> tuple[dict[Key, Answer], dict[Key, ClusterError]]:
+    answers: dict[Key, Answer] = {}
+    errors: dict[Key, ClusterError] = {}
+    for key, result in results.items():
+        try:
+            answers[key] = result()
+        except ClusterError as error:
+            errors[key] = error
+    return answers, errors
 
 
 def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:

@@ -66,6 +66,11 @@ class Connection(Protocol):
 class Transport(Protocol):
     """Opens connections: over TCP here, in-process in tests of the twin."""
 
+    @property
+    def takes_turns(self) -> bool:
+        """True if only one connection exchanges at a time, so that threads would but wait for each other."""
+        ...
+
     def connect(self, address: Address, timeout_s: float) -> Connection:
         """Open a connection, authenticated if the settings require it. Raises `Unreachable` or `Unauthenticated`."""
         ...
@@ -73,6 +78,8 @@ class Transport(Protocol):
 
 class TcpTransport:
     """Kafka's own transport: TCP, with TLS and SASL by the settings."""
+
+    takes_turns = False
 
     def __init__(self, settings: ClientSettings, clock: Clock | None = None) -> None:
         self._settings = settings

@@ -33,8 +33,10 @@ class HostAndPort(Protocol):
 class TwinTransport:
     """Opens connections to the nodes of a twin, and serves as its clock.
 
-    Clients ask several nodes at once by threads; here the threads take turns.
+    One connection exchanges at a time, so that time is that of the twin for all of them.
     """
+
+    takes_turns = True
 
     def __init__(self, twin: Twin, listener: Listener | None = None) -> None:
         self._twin = twin
