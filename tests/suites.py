@@ -23,17 +23,21 @@ SECTIONS = ("thorough", "exhaustive")
 class Row:
     """Tests that are left to the longer suite, with the reason; `but` are cases of theirs that are not.
 
-    `tests` are a folder, a file, or a test of a file. With `only`, cases that do not begin with it are not left either.
+    `tests` are a folder, a file, or a test of a file. With `only`, cases that do not begin with it are not left either;
+    with `partly`, those are as good, so that the test as a whole is not left.
     """
 
     why: str
     tests: tuple[str, ...]
     but: frozenset[str] = frozenset()
     only: str = ""
+    partly: bool = False
 
     def has(self, test: str) -> bool:
         """True if the id of a test, with or without its case, is one of these."""
         path, bracket, case = test.partition("[")
+        if not bracket and self.partly:
+            return False
         if bracket and (case.removesuffix("]") in self.but or not case.startswith(self.only)):
             return False
         return any(_begins(path, one) for one in self.tests)
@@ -62,7 +66,14 @@ def table(section: str) -> tuple[Row, ...]:
     """The rows of a section of the table."""
     rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))[section]
     return tuple(
-        Row(row["why"], tuple(row["tests"]), frozenset(row.get("but", ())), row.get("only", "")) for row in rows
+        Row(
+            row["why"],
+            tuple(row["tests"]),
+            frozenset(row.get("but", ())),
+            row.get("only", ""),
+            row.get("partly", False),
+        )
+        for row in rows
     )
 
 

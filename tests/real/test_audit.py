@@ -24,37 +24,65 @@ COUNT = 200
 AT_MS = 1_700_000_000_000
 
 
+# Audits of one test share a process: what Java has compiled for one serves the next.
+PROGRAM = """
+import json, sys
+from kreassign.cli.main import kreassign
+for line in sys.stdin:
+    try:
+        kreassign.main(json.loads(line), prog_name="kreassign")
+    except SystemExit as ended:
+        print(f"exit {ended.code}", flush=True)
+"""
+
+
 class Auditor:
     """`kreassign audit` for one topic of a cluster."""
 
     def __init__(self, cluster: KafkaCluster, topic: str, data: Path) -> None:
         self.cluster, self.topic, self.data = cluster, topic, data
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def read(self, label: str) -> str:
-        found = self._audit(
+        code, told = self._audit(
             "records", "--label", label, "--topics", self.topic, "--jars", spark_kafka_jars(),
             "--bootstrap-server", self.cluster.bootstrap_servers,
         )  # fmt: skip
-        assert found.returncode == 0, found.stderr
-        return found.stdout
+        assert code == 0, told
+        return told
 
     def compare(self) -> dict[int, dict[str, object]]:
         """The rows by partition."""
-        found = self._audit("compare", "before", "after", "--format", "json")
-        rows = json.loads(found.stdout)["partitions"]
-        assert found.returncode == (0 if all(row["verdict"] == "same" for row in rows) else 1)
+        code, told = self._audit("compare", "before", "after", "--format", "json")
+        rows = json.loads(told)["partitions"]
+        assert code == (0 if all(row["verdict"] == "same" for row in rows) else 1)
         return {row["partition"]: row for row in rows}
 
-    def _audit(self, *words: object) -> subprocess.CompletedProcess[str]:
-        """In a process of its own: Java reads the class path once, when it starts."""
-        program = [sys.executable, "-c", "from kreassign.cli.main import main; main()", "audit", *map(str, words)]
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate(timeout=60)
+
+    def _audit(self, *words: object) -> tuple[int, str]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         where = ["--data", str(self.data), "--master", "local[2]"]
-        return subprocess.run([*program, *where], capture_output=True, text=True, timeout=180, check=False)
+        self._process.stdin.write(json.dumps(["audit", *map(str, words), *where]) + "\n")
+        self._process.stdin.flush()
+        told = []
+        for line in self._process.stdout:
+            if line.startswith("exit "):
+                return int(line.removeprefix("exit ")), "".join(told)
+            told.append(line)
+        raise AssertionError(f"the audit ended: {told}")
 
 
 @pytest.fixture
-def auditor(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> Auditor:
-    return Auditor(kafka, topic_name, tmp_path)
+def auditor(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> Iterator[Auditor]:
+    auditor = Auditor(kafka, topic_name, tmp_path)
+    yield auditor
+    auditor.close()
 
 
 @pytest.fixture
