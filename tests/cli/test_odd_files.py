@@ -52,6 +52,7 @@ lines that say nothing are passed over as Java does. Nor are files of ids, of wh
 test of their own, as files of secrets have.
 """
 
+OF_IDS = ("not UTF-8", "zeros", "nothing", "blanks", "UTF-16", "half merged")
 IDS = ("--groups", "--transactional-ids", "--share-groups")
 SIGNED = f"{NOWHERE} --webhook https://h.example/ --webhook-secret-file {{odd}}"
 SECRETS = {
@@ -70,6 +71,15 @@ CONTENTS = {
     "half an object": b'{"version": 1, ',
     "nested deeply": b"[" * 100_000,
     "half a surrogate": b'{"version": "\\ud800"}',
+    "nothing": b"",
+    "blanks": b" \n\n",
+    "UTF-16": PLAN.encode("utf-16"),
+    "two documents": f"{PLAN}\n{PLAN}".encode(),
+    "a key twice": PLAN.replace('"version":1', '"version":1,"version":1').encode(),
+    "a partition twice": PLAN.replace("[{", '[{"topic":"t","partition":0,"replicas":[2]},{').encode(),
+    "half merged": f"{PLAN}\n<<<<<<< HEAD\n".encode(),
+    "no partition": b'{"version":1,"partitions":[]}',
+    "facts": b'{"version":1,"plan_id":"p","input_hash":"h","partitions":[]}',
 }
 
 
@@ -88,7 +98,7 @@ def test_every_parameter_that_takes_a_file_is_tried() -> None:
 
 
 @pytest.mark.parametrize("option", IDS)
-@pytest.mark.parametrize("content", [CONTENTS["not UTF-8"], CONTENTS["zeros"]], ids=["not UTF-8", "zeros"])
+@pytest.mark.parametrize("content", [CONTENTS[name] for name in OF_IDS], ids=OF_IDS)
 def test_a_file_of_ids_that_is_no_text_is_named(tmp_path: Path, option: str, content: bytes) -> None:
     (tmp_path / "ids.txt").write_bytes(content)
     write_snapshot(tmp_path / "snapshot.json", SNAPSHOT)

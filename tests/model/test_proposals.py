@@ -133,7 +133,7 @@ COMPUTING = (
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("once", "not JSON: Expecting value: line 1 column 1 (char 0)"),
+    ("once", "not JSON: line 1, column 1: a value is missing, or is not JSON"),
     ("{}", NO_ARRAY),
     ("[]", NO_ARRAY),
     ('{"proposals": {}}', NO_ARRAY),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,16 @@ from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Totals, plan_id
-from kreassign.operations.plan_files import PlanFile, read_plan, read_plan_file, write_plan
+from kreassign.operations.plan_files import (
+    PlanFile,
+    approve,
+    read_assignments,
+    read_current,
+    read_plan,
+    read_plan_file,
+    write_plan,
+)
+from kreassign.operations.verify import read_placement
 
 
 def test_a_plan_that_was_written_is_read_back(tmp_path: Path) -> None:
@@ -49,9 +59,10 @@ def test_a_plan_without_facts_expects_nothing(tmp_path: Path) -> None:
 
 
 def test_a_new_plan_leaves_no_facts_of_the_old_one(tmp_path: Path) -> None:
+    other = Plan((PartitionAssignment(TopicPartition("t", 1), (2, 1)),))
     write_plan(tmp_path / "plan.json", PLAN, FACTS)
-    write_plan(tmp_path / "plan.json", Plan())
-    assert read_plan_file(tmp_path / "plan.json") == PlanFile(Plan())
+    write_plan(tmp_path / "plan.json", other)
+    assert read_plan_file(tmp_path / "plan.json") == PlanFile(other)
 
 
 def test_facts_of_another_plan_are_refused(tmp_path: Path) -> None:
@@ -77,3 +88,42 @@ def test_proposals_of_cruise_control_are_read_as_a_plan(tmp_path: Path) -> None:
     )
     assert read_plan(path) == PLAN
     assert read_plan_file(path).expected == {TopicPartition("t", 0): (1, 2)}
+
+
+GENERATED = (
+    "Current partition replica assignment\n"
+    '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}\n\n'
+    "Proposed partition reassignment configuration\n"
+    '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2,1]}]}'
+)
+
+
+def test_an_output_of_generate_is_a_plan_with_what_it_was_made_from(tmp_path: Path) -> None:
+    path = tmp_path / "generated.txt"
+    path.write_text(GENERATED)
+    assert read_plan_file(path) == PlanFile(PLAN, {TopicPartition("t", 0): (1, 2)})
+    assert read_assignments([path]).expected == read_current(path) == {TopicPartition("t", 0): (1, 2)}
+
+
+def test_two_assignments_are_no_placement(tmp_path: Path) -> None:
+    path = tmp_path / "generated.json"
+    path.write_text(GENERATED)
+    for read in (lambda: read_plan(path, takes_two=False), lambda: read_placement([tmp_path])):
+        with pytest.raises(MalformedPlan, match=r"generated\.json: it has two assignments, .* save the JSON"):
+            read()
+
+
+def test_a_facts_file_and_an_approval_are_no_plans(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    write_plan(path, PLAN, FACTS)
+    approve(path, plan_id(PLAN), "ann", "", 1)
+    for name, words in (("plan.facts.json", "the facts file of a plan"), ("plan.approval.json", "the approval of a")):
+        with pytest.raises(MalformedPlan, match=rf"{name}: this is {words}"):
+            read_plan(tmp_path / name)
+    assert read_assignments([tmp_path]).plan == PLAN
+
+
+def test_a_facts_file_that_names_a_partition_twice_is_refused(tmp_path: Path) -> None:
+    write_plan(tmp_path / "plan.json", PLAN, replace(FACTS, partitions=FACTS.partitions * 2))
+    with pytest.raises(MalformedPlan, match=r"plan\.facts\.json: .* it has a partition twice"):
+        read_plan_file(tmp_path / "plan.json")

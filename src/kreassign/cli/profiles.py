@@ -33,7 +33,7 @@ import click
 from click.core import ParameterSource
 
 from kreassign.errors import InputError
-from kreassign.model.documents import read_toml
+from kreassign.model.documents import decoded, read_toml
 from kreassign.model.text import shortened
 
 CONFIG_ENVIRONMENT = "KREASSIGN_CONFIG"
@@ -157,8 +157,8 @@ def _as_typed(value: Any) -> Any:
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        document = read_toml(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+        document = read_toml(decoded(path.read_bytes()))
+    except (InputError, ValueError, OSError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     unknown = sorted(document.keys() - {"default", "clusters"})
     clusters = document.get("clusters", {})

@@ -1,6 +1,7 @@
-"""Read JSON and TOML strictly: key by key, each with its type. Unknown keys are refused.
+"""Read JSON and TOML strictly: one document in UTF-8, key by key, each with its type. Unknown keys are refused.
 
-JSON follows its standard: no NaN, infinities, overflowing numbers, or half surrogate pairs.
+JSON follows its standard: no NaN, infinities, overflowing numbers, or half surrogate pairs. A key may not be there
+twice, and nothing may follow the document: the rest of a bad merge or of two joined files would be ignored otherwise.
 """
 
 from __future__ import annotations
@@ -10,12 +11,63 @@ import math
 import re
 import sys
 import tomllib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, InvariantBroken
 from kreassign.model.text import LARGEST_AMOUNT, LARGEST_ID, parse_amount, shortened
+
+# The text of a file. UTF-16 and binary files are named, because their first bytes say what they are.
+
+_UTF_16 = (
+    "UTF-16, as `>` writes it in Windows PowerShell; write it in UTF-8 (`Out-File -Encoding utf8`, or "
+    "`iconv -f UTF-16 -t UTF-8`)"
+)
+_UTF_32 = "UTF-32; write it in UTF-8 (`iconv -f UTF-32 -t UTF-8`)"
+_BEGINNINGS = (
+    (BOM_UTF32_LE, _UTF_32),
+    (BOM_UTF32_BE, _UTF_32),
+    (BOM_UTF16_LE, _UTF_16),
+    (BOM_UTF16_BE, _UTF_16),
+    (b"\x1f\x8b", "a compressed file (gzip), such as a snapshot"),
+    (b"PAR1", "a Parquet file, such as a snapshot in columns"),
+    (b"SQLite format 3\0", "a database of SQLite, such as the journal of a run"),
+    (b"PK\x03\x04", "a ZIP archive"),
+)
+_CONFLICT = re.compile(r"^(?:<{7} .*|\|{7} .*|={7}|>{7} .*)\r?$", re.MULTILINE)
+
+
+def decoded(content: bytes) -> str:
+    """Decode the content of a text file in UTF-8; a byte order mark is skipped.
+
+    Raises InputError, which names another encoding or format and what to do, or the line of the first wrong byte.
+    """
+    if (known := next((what for beginning, what in _BEGINNINGS if content.startswith(beginning)), None)) is not None:
+        raise InputError(f"not a text in UTF-8: it is {known}")
+    if len(content) > 1 and (content[0] == 0) != (content[1] == 0):  # the first character is ASCII
+        raise InputError(f"not a text in UTF-8: it is {_UTF_16}")
+    try:
+        return content.removeprefix(BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"not a text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}") from error
+
+
+def conflict_in(text: str) -> str | None:
+    """The first conflict marker of Git in a text, with its line; None without."""
+    marker = _CONFLICT.search(text)
+    if marker is None:
+        return None
+    shown = shortened(marker[0].rstrip())
+    return f"line {line_at(text, marker.start())} is a conflict marker of Git ({shown}); resolve the conflict first"
+
+
+def line_at(text: str, position: int) -> int:
+    """Number of the line of a position, from 1 on."""
+    return text.count("\n", 0, position) + 1
+
 
 # Standard JSON: no NaN, infinities, overflowing numbers, or half surrogate pairs.
 #
@@ -31,19 +83,101 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_json(text: str, *, takes_nan: bool = False) -> Json:
-    """Parse a document. Raises ValueError, which names the refused number, or the position in the text.
+    """Parse a text with one document. Raises ValueError, which names the refused number, or the line in the text.
 
     With `takes_nan`, NaN and the infinities of other writers become null.
     """
     try:
         constant = _nothing if takes_nan else _refuse
-        document = json.loads(text, parse_constant=constant, parse_float=finite, parse_int=_whole)
+        document = json.loads(
+            text, parse_constant=constant, parse_float=finite, parse_int=_whole, object_pairs_hook=_once_each
+        )
         # Only escapes can produce halves, and most files have none: skip the walk through the document.
         if _HALF_ESCAPED.search(text):
             _refuse_halves(document)
+    except json.JSONDecodeError as error:
+        raise ValueError(_plain(error, text)) from error
+    except _KeyTwiceError as error:
+        raise ValueError(_key_twice(text)) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     return document
+
+
+_PLAIN = {
+    "Expecting value": "a value is missing, or is not JSON",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting ',' delimiter": "a comma or the closing bracket is missing",
+    "Unterminated string starting at": "a text has no closing quote",
+    "Invalid control character at": "a text has an unescaped control character",
+}
+"""Errors of Python's parser in plain words; each other one is about a comma or a backslash."""
+
+
+def _plain(error: json.JSONDecodeError, text: str) -> str:
+    if not text.strip():
+        return "it is empty"
+    if conflict := conflict_in(text):
+        return conflict
+    if error.msg == "Extra data":
+        rest = text[error.pos :].split("\n", 1)[0].strip()
+        what = "a second document begins" if rest[0] in "{[" else f"{shortened(rest)!r} stands after the document"
+        return f"{what} in line {error.lineno}; a file holds one document"
+    if error.pos >= len(text.rstrip()):
+        return f"it ends in line {line_at(text.rstrip(), error.pos)} before the document is complete; it was cut off"
+    what = _PLAIN.get(error.msg, "a comma is one too many" if "comma" in error.msg else "a backslash escapes nothing")
+    return f"line {error.lineno}, column {error.colno}: {what}"
+
+
+class _KeyTwiceError(Exception):
+    """An object has a key twice."""
+
+
+def _once_each(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _KeyTwiceError
+    return found
+
+
+def _key_twice(text: str) -> str:
+    seen: set[tuple[str | int, ...]] = set()
+    for path, position in places(text):
+        if path in seen:
+            key = shortened(repr(path[-1]))
+            return f"the key {key} is in one object twice, in line {line_at(text, position)} again"
+        seen.add(path)
+    raise InvariantBroken("no key is there twice")
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+
+
+def places(text: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Path and position of each value in a well-formed text, in order. Slow: for errors."""
+    path: list[Any] = []
+    opened: list[str] = []
+    is_key = False
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case "}" | "]":
+                opened.pop()
+                path.pop()
+                is_key = False
+            case ",":
+                is_key = opened[-1] == "{"
+                path[-1] = "" if is_key else path[-1] + 1
+            case ":":
+                continue
+            case word if is_key:
+                path[-1], is_key = json.loads(word, strict=False), False
+            case word:
+                yield tuple(path), token.start()
+                if word in ("{", "["):
+                    opened.append(word)
+                    is_key = word == "{"
+                    path.append("" if is_key else 0)
 
 
 def is_half(text: str) -> bool:
@@ -100,7 +234,9 @@ def read_toml(text: str) -> dict[str, Any]:
     """Parse a document. Raises ValueError with the problem, mostly with line and column."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except tomllib.TOMLDecodeError as error:
+        if conflict := conflict_in(text):
+            raise ValueError(conflict) from error
         raise
     except ValueError:
         raise ValueError("a number in it has more digits than any size, rate or time") from None

@@ -116,11 +116,14 @@ def parse_facts(text: str) -> PlanFacts:
         document = documents.read_json(text)
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
-        return _facts(document)
+        facts = _facts(document)
     except (ValueError, TypeError, AttributeError) as error:
         raise MalformedPlan(f"not the facts file of a plan: {error}") from error
     except KeyError as error:
         raise MalformedPlan(f"not the facts file of a plan: it has no {error}") from error
+    if len(facts.expected) < len(facts.partitions):
+        raise MalformedPlan("not the facts file of a plan: it has a partition twice")
+    return facts
 
 
 def _facts(document: dict[str, Json]) -> PlanFacts:

@@ -41,6 +41,7 @@ from kreassign.model import ConfigResource
 from kreassign.model.error_codes import INVALID_CONFIG, INVALID_REQUEST, has_code
 from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.operations.run import LeaseRequest, RunContext, leased, new_run_id
+from kreassign.operations.text_files import read_text
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
 
@@ -155,7 +156,7 @@ class MaintenanceStore:
         if not self._path.exists():
             return None
         try:
-            return parse_record(self._path.read_text(encoding="utf-8"))
+            return parse_record(read_text(self._path))
         except ValueError as error:
             raise InputError(f"{self._path}: it is no record of maintenance: {error}. Move it away") from error
 

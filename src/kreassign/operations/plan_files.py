@@ -1,6 +1,6 @@
-"""Plans on disk: Kafka's reassignment JSON, the facts beside it, assignments of other tools, and approvals.
+"""Plans on disk: a plan and the facts beside it, assignments of other tools, and approvals.
 
-Cruise Control's proposals are read as well. Asks no cluster.
+What counts as a plan is decided in `kreassign.model.plan_document`. Asks no cluster.
 """
 
 from __future__ import annotations
@@ -8,17 +8,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from kreassign.errors import InputError, KreassignError, MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.documents import read_json
-from kreassign.model.plan import PartitionAssignment, Plan, format_plan, parse_plan, partition_order
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan, partition_order
+from kreassign.model.plan_document import PlanDocument, parse_plan_document
 from kreassign.model.plan_facts import PlanFacts, plan_id
 from kreassign.model.plan_facts_json import format_facts, parse_facts
-from kreassign.model.proposals import ASK_AGAIN, has_proposals, is_plain_answer, parse_proposals
+from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened
+from kreassign.operations.text_files import read_text
 
 FACTS_SUFFIX = ".facts.json"
 
@@ -36,9 +39,19 @@ class PlanFile:
     facts: PlanFacts | None = None
 
 
-def read_plan(path: Path) -> Plan:
-    """Read a plan file: Kafka's JSON, or Cruise Control's proposals. Raises MalformedPlan, which names the file."""
-    return _read(path).plan
+def read_plan(path: Path, *, takes_two: bool = True) -> Plan:
+    """Read a plan file. Raises MalformedPlan, which names the file.
+
+    Of the two assignments in an output of `--generate` the proposed one is the plan. Where an assignment is meant as
+    such, not as a change, `takes_two` is False: such a file is refused.
+    """
+    return _read(path, takes_two=takes_two).plan
+
+
+def read_current(path: Path) -> dict[TopicPartition, tuple[int, ...]]:
+    """Read the replica lists that partitions are to have: those a plan was made from, where its file has them."""
+    found = _read(path)
+    return dict(found.expected or found.plan.replicas)
 
 
 def read_plan_file(path: Path) -> PlanFile:
@@ -49,7 +62,7 @@ def read_plan_file(path: Path) -> PlanFile:
     """
     found, beside = _read(path), facts_path(path)
     if not beside.exists():
-        return found
+        return PlanFile(found.plan, dict(found.expected))
     facts = read_facts(beside)
     if facts.plan_id != plan_id(found.plan):
         raise MalformedPlan(
@@ -62,10 +75,8 @@ def read_plan_file(path: Path) -> PlanFile:
 
 def read_facts(path: Path) -> PlanFacts:
     """Read a facts file. Raises MalformedPlan, which names the file."""
-    try:
-        return parse_facts(_text(path))
-    except MalformedPlan as error:
-        raise error if error.path else MalformedPlan(str(error), path=str(path)) from error
+    with _naming(path):
+        return parse_facts(read_text(path))
 
 
 def facts_path(path: Path) -> Path:
@@ -85,22 +96,21 @@ def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None) -> None:
         replace_file(beside, format_facts(facts))
 
 
-def _read(path: Path) -> PlanFile:
-    text = _text(path)
+def _read(path: Path, *, takes_two: bool = True) -> PlanDocument:
+    with _naming(path):
+        found = parse_plan_document(read_text(path))
+        if found.has_current and not takes_two:
+            raise MalformedPlan(TWO_ASSIGNMENTS)
+        return found
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn errors within the block into a MalformedPlan that names the file, once."""
     try:
-        if has_proposals(text):
-            found = parse_proposals(text)
-            return PlanFile(found.plan, found.expected)
-        return PlanFile(parse_plan(text))
+        yield
     except InputError as error:
-        raise MalformedPlan(str(error), path=str(path)) from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MalformedPlan(f"not a text in UTF-8: {error}", path=str(path)) from error
+        raise MalformedPlan(str(error).removeprefix(f"{path}: "), path=str(path)) from error
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -117,6 +127,9 @@ def replace_file(path: Path, text: str) -> None:
 
 NAMED = 5
 """Number of partitions that a sentence names."""
+TWO_ASSIGNMENTS = (
+    "it has two assignments, the current and the proposed one of `--generate`; save the JSON of the one that is meant"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +145,16 @@ class Assignments:
     unsaid: tuple[str, ...] = ()
 
 
-def read_assignments(paths: Sequence[Path]) -> Assignments:
-    """What files say together, and all `*.json` in directories. Raises InputError, which names the file."""
+def read_assignments(paths: Sequence[Path], *, takes_two: bool = True) -> Assignments:
+    """What files say together, and all `*.json` in directories; `takes_two` as in `read_plan`.
+
+    Raises InputError, which names the file.
+    """
     entries: dict[TopicPartition, tuple[PartitionAssignment, Path]] = {}
     expected: dict[TopicPartition, tuple[int, ...]] = {}
     unsaid: list[str] = []
     for path in _files(paths):
-        found = _read_assignment(path)
+        found = _read_assignment(path, takes_two=takes_two)
         expected |= found.expected
         unsaid += found.unsaid
         for entry in found.plan.assignments:
@@ -164,56 +180,31 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.is_dir():
             yield path
             continue
-        inside = sorted(one for one in path.glob("*.json") if not one.name.endswith(FACTS_SUFFIX))
+        inside = sorted(one for one in path.glob("*.json") if not one.name.endswith(BESIDE))
         if not inside:
             raise InputError(f"no file in {path} has a name that ends in .json; name the files, or another directory")
         yield from inside
 
 
-def _read_assignment(path: Path) -> Assignments:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise MalformedPlan(f"not a text in UTF-8: {error}", path=str(path)) from error
-    try:
-        return _proposed(text, path) if has_proposals(text) else _kafkas(text, path)
-    except InputError as error:
-        raise (
-            error if isinstance(error, MalformedPlan) and error.path else MalformedPlan(str(error), path=str(path))
-        ) from error
+def _read_assignment(path: Path, *, takes_two: bool) -> Assignments:
+    found = _read(path, takes_two=takes_two)
+    unsaid = () if found.proposals is None else tuple(_unsaid(found.proposals))
+    return Assignments(found.plan, path.name, dict(found.expected), unsaid)
 
 
-def _proposed(text: str, path: Path) -> Assignments:
-    found = parse_proposals(text)
-    unsaid = []
+def _unsaid(found: Proposals) -> Iterator[str]:
     if found.violated:
-        unsaid.append(f"Cruise Control says that its plan violates {', '.join(map(shortened, found.violated))}")
+        yield f"Cruise Control says that its plan violates {', '.join(map(shortened, found.violated))}"
     if found.log_dir_moves:
-        unsaid.append(
+        yield (
             f"{named(found.log_dir_moves)}: Cruise Control moves copies between log directories of a broker, but "
             "does not name them; `kreassign plan disks` plans such moves"
         )
     if found.elections:
-        unsaid.append(
+        yield (
             f"{named(found.elections)}: only the leader is to change, which `kafka-leader-election --election-type "
             "preferred` does"
         )
-    return Assignments(_once_each(found.plan), path.name, found.expected, tuple(unsaid))
-
-
-def _kafkas(text: str, path: Path) -> Assignments:
-    if is_plain_answer(text):
-        raise MalformedPlan(f"this is what Cruise Control answers to people; {ASK_AGAIN}")
-    plan = parse_plan(text)
-    if not len(plan) and '"partitions"' not in text:  # Kafka's own reader accepts such a file as an empty plan
-        raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
-    return Assignments(_once_each(plan), path.name)
-
-
-def _once_each(plan: Plan) -> Plan:
-    if twice := plan.duplicate_partitions:
-        raise MalformedPlan(f"{named(twice)}: named more than once")
-    return plan
 
 
 # Approval of plans: a file beside the plan records who approved it, and the content approved.
@@ -275,7 +266,7 @@ def approval_of(plan: Path) -> Approval | None:
     if not path.exists():
         return None
     try:
-        found = read_json(path.read_text(encoding="utf-8"))
+        found = read_json(read_text(path))
         return Approval(
             _approval_text(found["plan_id"]),
             _approval_text(found["approved_by"]),

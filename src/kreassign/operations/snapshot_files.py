@@ -14,6 +14,7 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot, format_snapshot, parse_snapshot
 from kreassign.model.text import format_amount
+from kreassign.operations.text_files import decoded_file
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, snapshot_of
 
 # Snapshot files: JSON, compressed with a name that ends in `.gz`; columns with one that ends in `.parquet`.
@@ -41,10 +42,10 @@ def read_snapshot(path: Path, *, most_bytes: int = MOST_BYTES) -> ClusterSnapsho
                 f"{path} holds more than {format_amount(most_bytes, 'B')}, which no snapshot does; take another one "
                 "with `kreassign snapshot --out FILE`"
             )
-        text = content.decode("utf-8")
+        text = decoded_file(path, content)
         del content
         return parse_snapshot(text, str(path))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read as a snapshot file: {error}") from error
     except MemoryError:
         raise InputError(

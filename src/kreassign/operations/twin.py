@@ -11,6 +11,7 @@ from kreassign.errors import InputError
 from kreassign.model.documents import read_toml
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
+from kreassign.operations.text_files import read_text
 from kreassign.twin.access import Address
 from kreassign.twin.blueprint import TYPICAL, Blueprint, Speeds, blueprint_of, small_cluster
 from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
@@ -184,15 +185,12 @@ def _folder(cluster: Described) -> Path:
 
 
 def _read_scenario(file: Path) -> Scenario:
-    try:
-        return parse_scenario(file.read_text(encoding="utf-8"), str(file))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not a text in UTF-8: {error}") from error
+    return parse_scenario(read_text(file), str(file))
 
 
 def _faults_in(path: Path) -> tuple[PlannedFault, ...]:
     try:
-        document = read_toml(path.read_text(encoding="utf-8"))
+        document = read_toml(read_text(path))
     except ValueError as reason:
         raise InputError(f"{path} is not TOML: {reason}") from None
     entries = document.get("faults")

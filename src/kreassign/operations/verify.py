@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.errors import MalformedPlan
+from kreassign.errors import InputError, MalformedPlan
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import Expectations, Facts, Finding
 from kreassign.executor.cluster.observations import verify as compare
@@ -27,6 +27,7 @@ from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.placement import Drift, Placed, drifts, format_placement, undeclared_topics
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
+from kreassign.model.text import shortened
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments, replace_file
 
@@ -115,7 +116,7 @@ class PlacementCheck:
 
 def read_placement(paths: Sequence[Path]) -> Plan:
     """What files and directories declare. Raises InputError, which names the file or the partition."""
-    declared = read_assignments(paths).plan
+    declared = read_assignments(paths, takes_two=False).plan
     for entry in declared.assignments:
         if not entry.replicas or entry.duplicate_replicas:
             why = f"names broker {entry.duplicate_replicas[0]} more than once" if entry.replicas else "names no broker"
@@ -124,10 +125,17 @@ def read_placement(paths: Sequence[Path]) -> Plan:
 
 
 def check_placement(declared: Plan, found: PlacedPartitions, topics: Iterable[str] = ()) -> PlacementCheck:
-    """Compare the cluster with a declaration; only topics that match one of the patterns `topics`, if there are any."""
-    chosen = _chooser(topics)
+    """Compare the cluster with a declaration; only topics that match one of the patterns `topics`, if there are any.
+
+    Raises InputError if no topic matches, declared or not: a comparison of nothing finds no difference.
+    """
+    patterns = tuple(topics)
+    chosen = _chooser(patterns)
     plan = Plan(tuple(entry for entry in declared.assignments if chosen(entry.topic_partition.topic)))
     here = {name: one for name, one in found.items() if chosen(name.topic)}
+    if patterns and not (len(plan) or here):
+        named = ", ".join(map(shortened, patterns))
+        raise InputError(f"no topic matches {named}, neither one that is declared nor one of the cluster")
     return PlacementCheck(plan, drifts(plan, here), undeclared_topics(plan, (name.topic for name in here)))
 
 

@@ -165,3 +165,20 @@ def test_without_a_cluster_and_a_snapshot_it_says_what_to_specify(placement: Pat
     done = CliRunner().invoke(kreassign, ["plan", "check", str(placement)])
     assert done.exit_code == 2
     assert "specify --bootstrap-server for the cluster as it is, or --snapshot FILE" in done.output
+
+
+def test_a_pattern_that_matches_nothing_is_refused(server: str, placement: Path) -> None:
+    done = check(server, placement, "--topics", "order")
+    said = "no topic matches order, neither one that is declared nor one of the cluster"
+    assert (done.exit_code, done.output) == (2, f"error: {said}\n")
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    ('{"version":1,"partitions":[]}', "it names no partition"),
+    ("{old}<<<<<<< HEAD\n{old}", "line 6 is a conflict marker of Git (<<<<<<< HEAD); resolve the conflict first"),
+    ("{old}{old}", "a second document begins in line 6; a file holds one document"),
+])  # fmt: skip
+def test_half_a_placement_is_refused(server: str, placement: Path, content: str, said: str) -> None:
+    placement.write_text(content.replace("{old}", placement.read_text()))
+    done = check(server, placement)
+    assert (done.exit_code, said in done.output) == (2, True)

@@ -316,7 +316,7 @@ def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir:
     """Restore the assignment in FILE (Kafka's JSON or Cruise Control's proposals), or that before a run."""
     if (file is None) == (run is None):
         raise InputError("specify either FILE or --run RUN_ID")
-    wanted = read_plan(file) if file else before_run(status(find_journal(state_dir, str(run))))
+    wanted = read_plan(file, takes_two=False) if file else before_run(status(find_journal(state_dir, str(run))))
     finish(options, Restore(wanted, str(file or run)))
 
 

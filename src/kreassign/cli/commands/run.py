@@ -57,7 +57,7 @@ from kreassign.model.plan import format_plan
 from kreassign.operations import run as operation
 from kreassign.operations import run_journals
 from kreassign.operations.monitoring import Monitoring, MonitoringFile, monitored, monitoring_file
-from kreassign.operations.plan_files import read_plan, read_plan_file
+from kreassign.operations.plan_files import read_current, read_plan_file
 from kreassign.operations.plan_files import require_approval as check_approval
 from kreassign.operations.rollback import (
     Rollback,
@@ -282,7 +282,7 @@ def run(
     Ctrl-C pauses, and so does closing the terminal, unless with --detach or `nohup`; a second Ctrl-C quits at once.
     Either way `kreassign resume` continues.
     """
-    expected = read_plan(expect_current).replicas if expect_current else None
+    expected = read_current(expect_current) if expect_current else None
     chosen_pace = pace.pace(SystemClock().now_ms())
     file = read_plan_file(plan)
     if require_approval:

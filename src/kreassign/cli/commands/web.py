@@ -15,6 +15,7 @@ from kreassign.cli.profiles import config_path, shared_in
 from kreassign.errors import InputError, requires
 from kreassign.model.documents import is_half
 from kreassign.operations.run_journals import NamedCluster
+from kreassign.operations.text_files import named_once, read_text
 from kreassign.web.settings import DEFAULT_PORT, Tls, Token, WebSettings
 
 WEB_VARIABLE = "KREASSIGN_WEB_TOKEN"
@@ -109,10 +110,8 @@ def _token(file: Path | None) -> Token | None:
     """The token of the file, else of the environment; None without both. Raises InputError."""
     if file is not None:
         try:
-            return Token(file.read_text(encoding="utf-8").strip())
-        except UnicodeDecodeError as error:
-            raise InputError(f"{file} is not a text in UTF-8: {error}") from error
+            return Token(read_text(file).strip())
         except InputError as error:
-            raise InputError(f"{file}: {error}") from error
+            raise named_once(file, error) from error
     found = os.environ.get(WEB_VARIABLE)
     return Token(found.strip()) if found and not is_half(found) else None

@@ -42,6 +42,7 @@ from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf
+from kreassign.operations.text_files import named_once, read_filled_text
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import Coordinated, PlanPolicy, parse_names, parse_share_groups, with_tolerance
@@ -172,17 +173,17 @@ def read_policy(goals_file: Path | None) -> PlanPolicy:
     if goals_file is None:
         return PlanPolicy()
     try:
-        return parse_policy(goals_file.read_text(encoding="utf-8"))
-    except (InputError, UnicodeDecodeError) as error:
-        raise InputError(f"{goals_file}: {error}") from error
+        return parse_policy(read_filled_text(goals_file))
+    except InputError as error:
+        raise named_once(goals_file, error) from error
 
 
 def _named(path: Path, parse: Callable[[str], Names]) -> Names:
     """Parse a file of names, one per line. Raises InputError, which names the file."""
     try:
-        return parse(path.read_text(encoding="utf-8"))
-    except (InputError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
+        return parse(read_filled_text(path))
+    except InputError as error:
+        raise named_once(path, error) from error
 
 
 def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:

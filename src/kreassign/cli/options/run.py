@@ -21,6 +21,7 @@ from kreassign.model.text import LARGEST_PORT, shortened
 from kreassign.monitoring.webhooks import Webhook, checked_secret, checked_url
 from kreassign.operations.monitoring import Monitoring
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
+from kreassign.operations.text_files import named_once, read_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -170,11 +171,9 @@ def read_monitoring(metrics_port: int | None, webhook: str | None, webhook_secre
 def _secret(file: Path | None) -> bytes:
     if file is not None:
         try:
-            return checked_secret(file.read_text(encoding="utf-8"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{file} is not a text in UTF-8: {error}") from error
+            return checked_secret(read_text(file))
         except InputError as error:
-            raise InputError(f"{file}: {error}") from error
+            raise named_once(file, error) from error
     found = os.environ.get(SIGNING_VARIABLE)
     if not found or is_half(found):
         raise InputError(

@@ -1,0 +1,174 @@
+"""Tell whether a text is a plan, and read it: the one home of that question for kreassign's own commands.
+
+A plan is Kafka's reassignment JSON, Cruise Control's proposals, or the output of `kafka-reassign-partitions
+--generate`, of which the proposed section is the plan and the current one what it was made from. Anything else that
+lies beside plans is recognised and named: a facts file has the replicas from before its plan, and would be a plan back.
+
+Strict, unlike Kafka's own reader (`plan.parse_plan`, for the drop-in tools): one document, at least one partition, none
+twice, all fields of their type. Fields that Kafka does not know are ignored, as there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kreassign.errors import InputError, MalformedPlan
+from kreassign.model.cluster import TopicPartition
+from kreassign.model.documents import line_at, places, read_json
+from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan
+from kreassign.model.proposals import ASK_AGAIN, Proposals, has_proposals, is_plain_answer, parse_proposals
+from kreassign.model.text import LARGEST_ID, shortened
+
+# A JSON value as the standard library parses it; every use checks its type first.
+Json = Any
+
+NOT_PLANS = (
+    (
+        ("plan_id", "input_hash"),
+        (
+            "this is the facts file of a plan: its replicas are those from before the plan; name the plan itself, the "
+            "file of this name without `.facts`"
+        ),
+    ),
+    (("plan_id", "approved_by"), "this is the approval of a plan; name the file without `.approval`"),
+    (("format", "cluster_id", "brokers"), "this is a snapshot of a cluster; `kreassign plan --snapshot` plans from it"),
+    (
+        ("plan",),
+        (
+            "this is what `--format json` printed: the plan is in its field `plan`; save that alone, or write a plan "
+            "with --out"
+        ),
+    ),
+    (("topics",), "no array `partitions` in it: these are the topics for `kafka-reassign-partitions --generate`"),
+)
+"""Documents that are no plans: keys by which they are known, and what to do."""
+
+_CURRENT = "Current partition replica assignment"
+_PROPOSED = "Proposed partition reassignment configuration"
+_HEADERS = re.compile(rf"^(?:{_CURRENT}|{_PROPOSED})[ \t]*\r?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDocument:
+    """A plan, the replica lists that it was made from where they are given, and the `proposals` if it is some.
+
+    `has_current` is True where the text has two assignments, the current and the proposed one.
+    """
+
+    plan: Plan
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    proposals: Proposals | None = None
+    has_current: bool = False
+
+
+def parse_plan_document(text: str) -> PlanDocument:
+    """Read a plan. Raises MalformedPlan, which names the line, or what the text is instead."""
+    sections = _sections(text)
+    if sections:
+        return _generated(sections)
+    if is_plain_answer(text):
+        raise MalformedPlan(f"this is what Cruise Control answers to people; {ASK_AGAIN}")
+    if has_proposals(text):
+        found = parse_proposals(text)
+        return PlanDocument(_once_each(found.plan, text, "proposals"), found.expected, found)
+    return PlanDocument(_kafkas(text))
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Sections of an output of `--generate` or `--execute`, by header; each keeps its lines at their numbers."""
+    headers = list(_HEADERS.finditer(text))
+    ends = [header.start() for header in headers[1:]] + [len(text)] * bool(headers)
+    return {
+        header[0].strip(): "\n" * text.count("\n", 0, header.end()) + text[header.end() : end]
+        for header, end in zip(headers, ends, strict=True)
+    }
+
+
+def _generated(sections: Mapping[str, str]) -> PlanDocument:
+    if _PROPOSED not in sections:
+        raise MalformedPlan(
+            f"this is the `{_CURRENT}` that kafka-reassign-partitions printed: a plan back to it; save its JSON alone "
+            "if that is meant"
+        )
+    plan = _kafkas(sections[_PROPOSED])
+    if _CURRENT not in sections:
+        return PlanDocument(plan)
+    return PlanDocument(plan, _kafkas(sections[_CURRENT]).replicas, has_current=True)
+
+
+def _kafkas(text: str) -> Plan:
+    try:
+        document = read_json(text)
+    except ValueError as error:
+        raise MalformedPlan(f"this is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise MalformedPlan("this is JSON, but not an object with an array `partitions`")
+    entries = document.get("partitions")
+    known = next((what for keys, what in NOT_PLANS if document.keys() >= set(keys)), None)
+    if known is not None and (not isinstance(entries, list) or "plan_id" in document):
+        raise MalformedPlan(known)
+    if not isinstance(entries, list):
+        raise MalformedPlan("no array `partitions` in it, so this is no reassignment JSON of Kafka")
+    version = document.get("version", PLAN_VERSION)
+    if version != PLAN_VERSION or isinstance(version, bool):
+        raise MalformedPlan(f"`version` is {shortened(repr(version))}; Kafka knows version {PLAN_VERSION} only")
+    if not entries:
+        raise MalformedPlan("it names no partition")
+    return _once_each(Plan(tuple(_assignments(entries, text))), text, "partitions")
+
+
+def _assignments(entries: Iterable[Json], text: str) -> Iterator[PartitionAssignment]:
+    for number, entry in enumerate(entries):
+        try:
+            yield _assignment(entry)
+        except InputError as error:
+            raise MalformedPlan(f"line {_line_of(text, 'partitions', number)}: {error}") from error
+
+
+def _assignment(entry: Json) -> PartitionAssignment:
+    if not isinstance(entry, dict):
+        raise InputError(f"{shortened(repr(entry))} is no partition; it must be an object")
+    topic, partition, replicas = (entry.get(name) for name in ("topic", "partition", "replicas"))
+    if not isinstance(topic, str) or not topic or "\0" in topic:
+        raise _unfit(entry, "topic", "the name of a topic")
+    if not _is_id(partition):
+        raise _unfit(entry, "partition", "the number of a partition")
+    if entry.keys() == {"topic", "partition"}:
+        raise InputError(f"{topic}-{partition} has no `replicas`; a list of partitions is for kafka-leader-election")
+    if not isinstance(replicas, list) or not all(map(_is_id, replicas)):
+        raise _unfit(entry, "replicas", "a list of broker ids")
+    log_dirs = entry.get("log_dirs", [ANY_LOG_DIR] * len(replicas))
+    if not isinstance(log_dirs, list) or not all(isinstance(path, str) and "\0" not in path for path in log_dirs):
+        raise _unfit(entry, "log_dirs", f"a list of directories, or of `{ANY_LOG_DIR}`")
+    if len(log_dirs) != len(replicas):
+        raise InputError(f"{topic}-{partition} has {len(replicas)} replicas, but {len(log_dirs)} `log_dirs`")
+    return PartitionAssignment(TopicPartition(topic, partition), tuple(replicas), tuple(log_dirs))
+
+
+def _unfit(entry: dict[str, Json], name: str, wanted: str) -> InputError:
+    if name not in entry:
+        return InputError(f"`{name}` is missing; it must be {wanted}")
+    return InputError(f"`{name}` is {shortened(repr(entry[name]))}; it must be {wanted}")
+
+
+def _is_id(value: Json) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_ID
+
+
+def _once_each(plan: Plan, text: str, array: str) -> Plan:
+    seen: set[TopicPartition] = set()
+    for number, entry in enumerate(plan.assignments):
+        if entry.topic_partition in seen:
+            raise MalformedPlan(
+                f"line {_line_of(text, array, number)}: {entry.topic_partition} is named more than once"
+            )
+        seen.add(entry.topic_partition)
+    return plan
+
+
+def _line_of(text: str, array: str, number: int) -> int:
+    """Line at which an entry of an array begins."""
+    return next(line_at(text, position) for path, position in places(text) if path == (array, number))

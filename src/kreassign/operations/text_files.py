@@ -1,0 +1,39 @@
+"""Text files that users name: the one place that reads them, whatever their encoding.
+
+Windows writes a byte order mark, or UTF-16: the mark is skipped, the encoding named. Asks no cluster.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.errors import InputError
+from kreassign.model.documents import conflict_in, decoded
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8. Raises InputError, which names the file, and its encoding or format."""
+    return decoded_file(path, path.read_bytes())
+
+
+def read_filled_text(path: Path) -> str:
+    """As `read_text`, for a file that must say something. Raises InputError also for conflict markers of Git."""
+    text = read_text(path)
+    if not text.strip():
+        raise InputError(f"{path}: it is empty; leave out the option, or name what is meant")
+    if conflict := conflict_in(text):
+        raise InputError(f"{path}: {conflict}")
+    return text
+
+
+def decoded_file(path: Path, content: bytes) -> str:
+    """Decode the content of a file. Raises InputError as `read_text` does."""
+    try:
+        return decoded(content)
+    except InputError as error:
+        raise named_once(path, error) from error
+
+
+def named_once(path: Path, error: InputError) -> InputError:
+    """The error with the name of its file at the beginning, unless it is there."""
+    return error if str(error).startswith(str(path)) else InputError(f"{path}: {error}")
