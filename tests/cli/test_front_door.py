@@ -86,6 +86,27 @@ def test_why_the_cluster_cannot_be_asked_is_said_after_the_journey(
     assert "security.protocol" in shown.stdout
 
 
+def test_kreassign_alone_shows_no_run_of_another_cluster(
+    address: str, own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    with Journal.create(own_state, first):
+        shown = invoke()
+        assert "run run-1" not in shown.output
+        assert "\n1 run of other clusters or unknown ones: kreassign status --all\n" in shown.stdout
+        for command in ("status", "pause", "cancel", "resume"):
+            refused = invoke(command)
+            assert refused.exit_code == 2
+            assert "there is no run of cluster " in refused.stderr
+    with connect(address) as client:
+        here = client.describe_cluster().cluster_id
+    with Journal.create(own_state, replace(first, run_id="run-0", cluster_id=here)):
+        assert "\nrun run-0: " in invoke().stdout
+        assert invoke("status").stdout.startswith("run run-0: ")
+
+
 # A plan from the cluster
 
 

@@ -32,7 +32,7 @@ from kreassign.executor.progress import MoveProgress, Progress, ProgressMeter
 from kreassign.executor.state import Machine, MoveStatus
 from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import TopicPartition
-from kreassign.operations.run_journals import find_journal
+from kreassign.operations.run_journals import NO_CLUSTER, InForce, find_journal
 from tests.approved import approve
 from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
@@ -236,20 +236,82 @@ def test_how_to_go_on_names_the_cluster_as_whoever_started_the_run_did(tmp_path:
     assert f"next: kreassign resume run-1 --bootstrap-server broker-1:9092 --state-dir {tmp_path}\n" in text
 
 
-def test_without_an_id_a_command_means_the_run_that_is_executed_or_else_the_latest(tmp_path: Path) -> None:
+ONE, TWO = InForce("cluster-1"), InForce("cluster-2")
+
+
+def test_without_an_id_a_command_means_a_run_of_the_cluster_in_force(tmp_path: Path) -> None:
     first = SUBMITTED[0]
     assert isinstance(first, RunStarted)
     for number in (2, 3):
         written(tmp_path, replace(first, run_id=f"run-{number}"))
     with Journal.create(tmp_path, first):
-        assert find_journal(tmp_path).stem == "run-1"
-        assert find_journal(tmp_path, "last").stem == "run-3"
-        with (
-            Journal.create(tmp_path, replace(first, run_id="run-4", cluster_id="cluster-2")),
-            pytest.raises(InputError, match=r"execute 2 runs: run-1 \(cluster cluster-1\), run-4 \(cluster cluster-2"),
-        ):
-            find_journal(tmp_path)
-    assert find_journal(tmp_path).stem == "run-4"
+        assert {find_journal(tmp_path, None, here).stem for here in (NO_CLUSTER, ONE)} == {"run-1"}
+        assert {find_journal(tmp_path, "last", here).stem for here in (NO_CLUSTER, ONE)} == {"run-3"}
+        written(tmp_path, replace(first, run_id="run-4", cluster_id="cluster-2"))
+        assert find_journal(tmp_path, None, ONE).stem == "run-1"
+        assert find_journal(tmp_path, "last", ONE).stem == "run-3"
+        assert find_journal(tmp_path, None, TWO).stem == find_journal(tmp_path, "last", TWO).stem == "run-4"
+        assert find_journal(tmp_path, "run-4", ONE).stem == "run-4", "which is named"
+    assert find_journal(tmp_path, None, ONE).stem == "run-3"
+
+
+@pytest.mark.parametrize(("here", "run", "said"), [
+    (NO_CLUSTER, None, "runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
+                       "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)"),
+    (NO_CLUSTER, "last", "runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
+                         "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)"),
+    (InForce("other"), None, "there is no run of cluster other in {dir}; runs of other clusters are there: run-4 "
+                             "(cluster a/b), run-1 (cluster cluster-1)"),
+    (InForce(why="it is silent"), "last", "it is silent, so which run is meant is not known; name the run. The latest "
+                                          "runs are: run-4 (cluster a/b), run-1 (cluster cluster-1)"),
+])  # fmt: skip
+def test_a_run_of_another_cluster_is_never_meant(tmp_path: Path, here: InForce, run: str | None, said: str) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    written(tmp_path, replace(first, run_id="run-4", cluster_id="a/b"))
+    with Journal.create(tmp_path, first), pytest.raises(InputError) as refused:
+        find_journal(tmp_path, run, here)
+    assert str(refused.value) == said.format(dir=tmp_path)
+
+
+COMMANDS = ("status", "watch", "pause", "throttle 1MB/s", "pace --max-moves 5", "resume", "cancel", "rollback --yes",
+            "report", "audit run last --data {dir}", "verify last", "plan restore --run last")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_the_runs_where_the_cluster_in_force_is_silent(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The only run is of another cluster, for all that is known."""
+    (tmp_path / "client.properties").write_text("security.protocol=NONE")
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "localhost:1")
+    monkeypatch.setenv("KREASSIGN_COMMAND_CONFIG", str(tmp_path / "client.properties"))
+    written(tmp_path, SUBMITTED[0])
+    code, text = invoke(*command.format(dir=tmp_path).split(), "--state-dir", tmp_path)
+    assert (code, "security.protocol" in text) == (2, True)
+    if command != "verify last":
+        said = "so which run is meant is not known; name the run. The latest runs are: run-1 (cluster cluster-1)"
+        assert text.startswith("error: the cluster at localhost:1 could not be asked (")
+        assert said in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if not one.startswith(("rollback", "verify"))])
+def test_a_command_asks_which_of_two_clusters_is_meant(tmp_path: Path, command: str) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    written(tmp_path, first)
+    written(tmp_path, replace(first, run_id="run-4", cluster_id="cluster-2"))
+    code, text = invoke(*command.format(dir=tmp_path).split(), "--state-dir", tmp_path)
+    assert (code, "run-4 (cluster cluster-2), run-1 (cluster cluster-1); name the run" in text.replace("\n", " ")) == (
+        2, True,
+    ), text  # fmt: skip
+
+
+def test_the_only_cluster_with_runs_is_meant_where_none_is_named(tmp_path: Path) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    for number in range(1, 5):
+        written(tmp_path, replace(first, run_id=f"run-{number}"))
     text = invoke("status", "--state-dir", tmp_path)[1]
     assert text.startswith("run run-4: ")
     assert text.endswith("and 3 other runs: kreassign status --all\n")

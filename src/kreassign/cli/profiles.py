@@ -107,6 +107,14 @@ def shared_in(path: Path) -> dict[str, dict[str, str]]:
     }
 
 
+def around(variable: str, option: str) -> str | None:
+    """Value of a shared option that the environment or the profile in force has, for commands without the option."""
+    profile: Profile | None = click.get_current_context().meta.get(IN_FORCE)
+    shared = {} if profile is None else profile.shared
+    value = os.environ.get(variable) or shared.get(option)
+    return None if value is None else str(_as_typed(value))
+
+
 def defaults_of(profile: Profile, name: str, command: click.Command) -> dict[str, Any]:
     """Values of a profile for a command and its sub-commands, as a `default_map` of click. Raises InputError."""
     return {name: _of(profile, command, (name,), profile.commands.get(name, {}))}

@@ -35,7 +35,7 @@ from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance,
 from kreassign.operations.report import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
-from kreassign.operations.run_journals import Forgotten, default_state_dir, find_journal
+from kreassign.operations.run_journals import Forgotten, InForce, default_state_dir, find_journal, named_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.twin import faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
@@ -202,7 +202,8 @@ def resume(
     Raises InputError, ClusterError.
     """
     context = _context(state_dir, poll_s, controllers, on_progress)
-    return runs.resume_run(cluster, find_journal(context.state_dir, run_id), context, replan=replan)
+    path = find_journal(context.state_dir, run_id, _here(cluster))
+    return runs.resume_run(cluster, path, context, replan=replan)
 
 
 def rollback(
@@ -230,7 +231,7 @@ def verify(
 ) -> Verification:
     """Whether the cluster is as a plan says, or as the run with this id was to leave it. Raises ClusterError."""
     if isinstance(subject, str):
-        journal = find_journal(state_dir or default_state_dir(), subject)
+        journal = find_journal(state_dir or default_state_dir(), subject, _here(cluster))
         return verify_run(cluster, journal, ignore_throttles=ignore_throttles)
     return verify_plan(cluster, _plan_file(subject), ignore_throttles=ignore_throttles)
 
@@ -292,12 +293,12 @@ def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | N
 
     Raises InputError when it has nothing to restore there, or a process executes it.
     """
-    return run_journals.forget_brokers(find_journal(state_dir or default_state_dir(), run_id), brokers)
+    return run_journals.forget_brokers(named_journal(state_dir or default_state_dir(), run_id), brokers)
 
 
 def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
     """Set a journal aside that cannot be read, so that new runs can begin; where it is now. Raises InputError."""
-    _, kept = run_journals.forget_journal(find_journal(state_dir or default_state_dir(), run_id))
+    _, kept = run_journals.forget_journal(named_journal(state_dir or default_state_dir(), run_id))
     return kept
 
 
@@ -339,6 +340,10 @@ def _plan_file(plan: SomePlan) -> PlanFile:
             return PlanFile(plan)
         case _:
             return read_plan_file(plan)
+
+
+def _here(cluster: AdminClient) -> InForce:
+    return InForce(cluster.describe_cluster().cluster_id)
 
 
 def _rates(throttle: Throttle) -> ThrottleRates:

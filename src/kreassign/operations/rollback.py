@@ -32,7 +32,7 @@ from kreassign.operations.run import (
     refuse_unless_free,
     start_run,
 )
-from kreassign.operations.run_journals import find_journal, is_active
+from kreassign.operations.run_journals import InForce, find_journal, is_active
 
 NO_CHANGE = PaceChange()
 SYSTEM_CLOCK = SystemClock()
@@ -65,13 +65,13 @@ def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext
 
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """Predict a rollback of the run in its present state; changes nothing."""
-    done = read_history(find_journal(context.state_dir, run_id))
+    done = read_history(_journal(client, run_id, context))
     return Rollback(done, plan_rollback(client, done, context.warn))
 
 
 def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """Cancel the run at once if it goes on or was interrupted; return the rollback then."""
-    done = _ended(client, find_journal(context.state_dir, run_id), context)
+    done = _ended(client, _journal(client, run_id, context), context)
     return Rollback(done, plan_rollback(client, done, context.warn))
 
 
@@ -96,6 +96,10 @@ def preview_rollback_run(
     return preview_run(client, started, replace(of, measure_for_s=0.0))
 
 
+def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
+    return find_journal(context.state_dir, run_id, InForce(client.describe_cluster().cluster_id))
+
+
 def is_settled(run: RunHistory) -> bool:
     """True if the run has ended and restored its throttle, so that a rollback need not end it first."""
     return run.ended_ms is not None and not run.throttle_residue
@@ -107,7 +111,7 @@ def _prepared_run(
     """The run of the rollback, checked against the cluster, and its request."""
     refuse_unless_free(client, context)
     now_ms = SYSTEM_CLOCK.now_ms()
-    first = first_event(find_journal(context.state_dir, request.run_id))
+    first = first_event(_journal(client, request.run_id, context))
     asked = _request(request, first, prepared)
     # A rollback is never refused for producer outages: the run caused the same ones.
     chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True)

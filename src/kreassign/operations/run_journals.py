@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ExecutionError, InputError, JournalDamaged, MalformedPlan
@@ -44,6 +45,7 @@ from kreassign.executor.journal import (
     Journal,
     JournalReader,
     active_run_in,
+    cluster_journals,
     find_journals,
     first_event,
     post_request,
@@ -64,7 +66,7 @@ from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
 # Paths of journals, lookup of a run, and the present operator.
 
 LAST = "last"
-"""Stands for the id of the run that began last."""
+"""Stands for the id of the run that began last on the cluster in force."""
 
 
 def default_state_dir() -> Path:
@@ -109,14 +111,40 @@ def all_journals(state_dir: Path) -> tuple[Path, ...]:
     return find_journals(state_dir)
 
 
-def find_journal(state_dir: Path, run: str | None = None) -> Path:
-    """Find the journal of a run, by its id, the path of the journal, or `last` for the latest. Raises InputError.
+# Which run is meant: the one that is named, or without a name a run of the cluster in force, and never another's.
 
-    Without a run, it is the one that a process executes, or the latest if none does; if processes execute
-    several, on several clusters, the error names them.
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The cluster that commands mean: the id with which it answered, or `why` it is not known.
+
+    Without both no cluster is named: then a run is meant without its name only if runs of one cluster alone are known.
     """
-    if run is None or run == LAST:
-        return _unnamed(state_dir, find_journals(state_dir), is_last=run == LAST)
+
+    cluster_id: str | None = None
+    why: str | None = None
+
+
+NO_CLUSTER = InForce()
+NAMED_RUNS = 5
+"""Number of runs that a sentence names."""
+
+
+def find_journal(state_dir: Path, run: str | None = None, here: InForce = NO_CLUSTER) -> Path:
+    """Find the journal of a run: by its id, by the path of the journal, or of the run that is meant without a name.
+
+    Raises InputError, also where several runs could be meant.
+    """
+    if run is not None and run != LAST:
+        return named_journal(state_dir, run)
+    candidates = runs_meant(state_dir, here, is_last=run == LAST)
+    if len(candidates) > 1:
+        raise InputError(f"{_several(candidates)}; name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")
+    return candidates[0]
+
+
+def named_journal(state_dir: Path, run: str) -> Path:
+    """Find the journal of a run by its id, or by the path of the journal. Raises InputError."""
     if is_journal(run):
         return Path(run)
     found = find_journals(state_dir, run)
@@ -124,18 +152,48 @@ def find_journal(state_dir: Path, run: str | None = None) -> Path:
         return found[0]
     if found:
         raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
-    known = ", ".join(path.stem for path in find_journals(state_dir)[-5:]) or "none"
-    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {known}")
+    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {_latest_ids(state_dir)}")
 
 
-def _unnamed(state_dir: Path, known: tuple[Path, ...], *, is_last: bool) -> Path:
+def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tuple[Path, ...]:
+    """Journals of the runs that may be meant without a name, at least one: of each cluster the active or latest run.
+
+    That is the cluster in force or, where none is named, every cluster with runs; with `is_last`, the latest runs.
+    Raises InputError if there is none, or if the cluster in force is not known: its run may be another one.
+    """
+    known = find_journals(state_dir)
     if not known:
         raise InputError(f"there is no run in {state_dir}; `kreassign run PLAN` begins one")
-    active = [] if is_last else [path for path in known if is_active(path)]
-    if len(active) > 1:
-        named = ", ".join(f"{path.stem} (cluster {path.parent.name})" for path in active)
-        raise InputError(f"processes execute {len(active)} runs: {named}; name the one that is meant")
-    return active[0] if active else known[-1]
+    if here.why is not None:
+        why = f"{here.why}, so which run is meant is not known"
+        raise InputError(f"{why}; name the run. The latest runs are: {_latest_ids(state_dir)}")
+    if here.cluster_id is not None:
+        known = cluster_journals(state_dir, here.cluster_id)
+    if not known:
+        others = f"runs of other clusters are there: {_latest_ids(state_dir)}"
+        raise InputError(f"there is no run of cluster {here.cluster_id} in {state_dir}; {others}")
+    by_cluster: dict[Path, Path] = {}
+    for path in known:
+        if is_last or path.parent not in by_cluster or not is_active(by_cluster[path.parent]):
+            by_cluster[path.parent] = path
+    newest = sorted(by_cluster.values(), key=lambda path: path.stem, reverse=True)
+    return tuple(sorted(newest, key=is_active, reverse=True))
+
+
+def cluster_of(path: Path) -> str:
+    """Id of the cluster of a run, from the path of its journal."""
+    return unquote(path.parent.name)
+
+
+def _several(candidates: Sequence[Path]) -> str:
+    named = ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in candidates[:NAMED_RUNS])
+    more = f" and {len(candidates) - NAMED_RUNS} more" if len(candidates) > NAMED_RUNS else ""
+    return f"runs of {len(candidates)} clusters are there, and no cluster is named: {named}{more}"
+
+
+def _latest_ids(state_dir: Path) -> str:
+    latest = find_journals(state_dir)[-NAMED_RUNS:]
+    return ", ".join(f"{path.stem} (cluster {cluster_of(path)})" for path in reversed(latest)) or "none"
 
 
 # The facts of a plan beside the journal of its run: reports of the run use its bound and reasons.

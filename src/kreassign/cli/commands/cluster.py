@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -10,13 +9,12 @@ from shlex import join
 
 import click
 
-from kreassign.admin import AdminClient
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
 from kreassign.cli.options.values import Place, optional_data_option
 from kreassign.cli.output import console, counted, examples, format_option, print_json, warn
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
 from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
 from kreassign.errors import InputError, KreassignError
@@ -26,7 +24,15 @@ from kreassign.model.authorization import error_text
 from kreassign.operations import run_journals
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.run_journals import all_journals, default_state_dir, find_journal, is_active, is_journal
+from kreassign.operations.run_journals import (
+    NO_CLUSTER,
+    InForce,
+    all_journals,
+    default_state_dir,
+    find_journal,
+    is_active,
+    is_journal,
+)
 from kreassign.operations.snapshot import Observation, Overview, SnapshotOutputs, overview, store_snapshot
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
@@ -45,17 +51,16 @@ JOURNEY = (
 
 def show_home_of(profile: Profile | None) -> None:
     """`show_home` for the cluster of the environment or of a profile."""
-
-    def value(variable: str, option: str) -> str | None:
-        shared = {} if profile is None else profile.shared
-        return os.environ.get(variable) or shared.get(option)
-
-    config = value("KREASSIGN_COMMAND_CONFIG", "command-config")
-    state = value(STATE_ENVIRONMENT, "state-dir")
-    cluster = ClusterOptions(value(ADDRESS_ENVIRONMENT, "bootstrap-server"), Path(config) if config else None)
     if profile is not None:
         click.get_current_context().meta[IN_FORCE] = profile
-    show_home(cluster, Path(state) if state else default_state_dir())
+    state = around(STATE_ENVIRONMENT, "state-dir")
+    show_home(cluster_around(), Path(state) if state else default_state_dir())
+
+
+def cluster_around() -> ClusterOptions:
+    """The cluster of the environment or of the profile in force, for commands without options for it."""
+    config = around("KREASSIGN_COMMAND_CONFIG", "command-config")
+    return ClusterOptions(around(ADDRESS_ENVIRONMENT, "bootstrap-server"), Path(config) if config else None)
 
 
 def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
@@ -63,11 +68,13 @@ def show_home(cluster: ClusterOptions, state_dir: Path) -> None:
     for number, (step, command, about) in enumerate(JOURNEY, start=1):
         click.echo(f"  {number}  {step:<11}{command:<34}{about}")
     click.echo()
-    found = _latest(state_dir)
     seen = _cluster(cluster)
+    found = _latest(cluster, seen, state_dir)
     if found is not None:
         history, is_executed = found
         click.echo(f"run {history.run_id}: {state_text(history, is_active=is_executed)}")
+    elif others := all_journals(state_dir):
+        click.echo(f"{counted(len(others), 'run')} of other clusters or unknown ones: kreassign status --all")
     print_next(*_next(seen, found))
     click.echo("all commands: kreassign --help")
 
@@ -100,10 +107,14 @@ def _figures(seen: Overview) -> Iterator[str]:
     yield f"{counted(seen.partitions, 'partition')} of {counted(seen.topics, 'topic')}: {states}"
 
 
-def _latest(state_dir: Path) -> tuple[RunHistory, bool] | None:
-    """The active run, or the latest, and whether a process executes it; None if there is none or it is unreadable."""
+def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> tuple[RunHistory, bool] | None:
+    """The active or latest run of the cluster in force, and whether a process executes it.
+
+    None if there is none, if it is unreadable, or if it is not known whose run is meant.
+    """
+    here = NO_CLUSTER if cluster.bootstrap_server is None else InForce(why="the cluster does not answer")
     try:
-        path = find_journal(state_dir)
+        path = find_journal(state_dir, here=here if seen is None else InForce(seen.cluster_id))
         return run_journals.status(path), is_active(path)
     except KreassignError:
         return None
@@ -114,7 +125,7 @@ def _next(seen: Overview | None, found: tuple[RunHistory, bool] | None) -> Itera
     if found is not None and found[0].ended_ms is None:
         history, is_executed = found
         if is_executed:
-            yield next_command("watch", takes=STATE)
+            yield next_command("watch", history.run_id, takes=STATE)
         else:
             yield next_command("resume", history.run_id, takes=(*CLUSTER, *STATE), of=history)
             yield next_command("cancel", history.run_id, takes=(*CLUSTER, *STATE), of=history)
@@ -250,8 +261,15 @@ def verify(
     names, and throttles: with a plan there must be none on its topics and on any broker, with a run nothing may be left
     of what it ever set. Exit code 0 if everything matches, 1 if not.
     """
+    plan = read_plan_file(Path(subject)) if _is_plan(subject) else None
+    if plan is None and subject.endswith(".json"):
+        raise InputError(f"there is no plan {subject}")
     with cluster.connect() as client:
-        found = _verified(client, subject, state_dir, ignore_throttles=ignore_throttles)
+        if plan is not None:
+            found = verify_plan(client, plan, ignore_throttles=ignore_throttles)
+        else:
+            journal = find_journal(state_dir, subject, InForce(client.describe_cluster().cluster_id))
+            found = verify_run(client, journal, ignore_throttles=ignore_throttles)
     if output_format == "json":
         print_json(_verification_document(found, cluster))
     else:
@@ -262,14 +280,6 @@ def verify(
 
 def _is_plan(subject: str) -> bool:
     return Path(subject).is_file() and not is_journal(subject)
-
-
-def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
-    if _is_plan(subject):
-        return verify_plan(client, read_plan_file(Path(subject)), ignore_throttles=ignore_throttles)
-    if subject.endswith(".json"):
-        raise InputError(f"there is no plan {subject}")
-    return verify_run(client, find_journal(state_dir, subject), ignore_throttles=ignore_throttles)
 
 
 def _print_next(found: Verification, subject: str, state_dir: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.plan import PlanOptions, circumstance_options, parse_brokers, planning_options
-from kreassign.cli.options.run_id import state_dir_option
+from kreassign.cli.options.run_id import meant_journal, state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
 from kreassign.cli.plan_alternatives import brokers_needed, fleet, pareto
@@ -40,7 +41,7 @@ from kreassign.operations.plan_tasks import (
     parse_log_dir,
     savings_of_leaders,
 )
-from kreassign.operations.run_journals import find_journal, status
+from kreassign.operations.run_journals import status
 from kreassign.planner.results import explain
 from kreassign.planner.tasks import TopicChoice
 
@@ -316,7 +317,11 @@ def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir:
     """Restore the assignment in FILE (Kafka's JSON or Cruise Control's proposals), or that before a run."""
     if (file is None) == (run is None):
         raise InputError("specify either FILE or --run RUN_ID")
-    wanted = read_plan(file, takes_two=False) if file else before_run(status(find_journal(state_dir, str(run))))
+    if file is not None:
+        wanted = read_plan(file, takes_two=False)
+    else:
+        cluster = ClusterOptions(options.bootstrap_server, options.command_config)
+        wanted = before_run(status(meant_journal(state_dir, run, cluster.in_force)))
     finish(options, Restore(wanted, str(file or run)))
 
 

@@ -11,7 +11,7 @@ import click
 
 from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.run_id import state_dir_option
+from kreassign.cli.options.run_id import meant_journal, state_dir_option
 from kreassign.cli.options.values import OUTPUT_FILE, REGEX, data_option, master_option, optional_data_option
 from kreassign.cli.output import examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
@@ -33,7 +33,7 @@ from kreassign.operations.report import (
     read_records,
     report_page,
 )
-from kreassign.operations.run_journals import find_journal, is_active
+from kreassign.operations.run_journals import is_active
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 # `kreassign report`: one page about a run or a plan.
@@ -51,7 +51,7 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
     "--run",
     "run_name",
     metavar="RUN_ID|JOURNAL",
-    help="Id of the run, its journal, or `last`.  [default: the one that is executed, or the latest]",
+    help="Id of the run, its journal, or `last`.  [default: the active or latest one of the cluster in force]",
 )
 @click.option(
     "--plan",
@@ -82,7 +82,7 @@ def report(data: Path | str | None, state_dir: Path, run_name: str | None, plan:
         click.echo(f"report of plan {plan.name}: {out}")
         print_next(next_command("approve", plan), next_command("run", plan, "--dry-run", takes=CLUSTER))
         return
-    journal = find_journal(state_dir, run_name)
+    journal = meant_journal(state_dir, run_name)
     out.write_text(report_page(journal, data, warn), encoding="utf-8")
     click.echo(f"report of run {journal.stem}: {out}")
     found = run_journals.status(journal)
@@ -152,7 +152,7 @@ def audit_run(
     Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
     if the runs did what they were to do and kept to their throttles, 1 if not.
     """
-    journals = [find_journal(state_dir, run) for run in runs]
+    journals = [meant_journal(state_dir, run) for run in runs]
     if report is not None and len(journals) > 1:
         raise InputError(f"--report is of one run, and {len(journals)} were named; audit them one by one")
     if output_format == "text":

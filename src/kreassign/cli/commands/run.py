@@ -33,7 +33,7 @@ from kreassign.cli.options.run import (
     replan_option,
     run_context_options,
 )
-from kreassign.cli.options.run_id import run_id_argument
+from kreassign.cli.options.run_id import meant_journal, run_id_argument
 from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import document, exit_code, in_flight, print_accepted, print_end, print_summary
@@ -69,7 +69,7 @@ from kreassign.operations.rollback import (
     start_rollback,
 )
 from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_interrupted_run, preview_run, resume_run
-from kreassign.operations.run_journals import find_journal, is_active
+from kreassign.operations.run_journals import is_active
 from kreassign.report.text import format_bytes
 
 # `kreassign rollback`: undo what a run did, by a second run.
@@ -110,14 +110,14 @@ def rollback(
 ) -> None:
     """Roll back run RUN_ID: restore the replicas its partitions had before it, in the order they had.
 
-    Without RUN_ID: the run that a process executes, or else the latest one (`last`).
+    Without RUN_ID: the run that a process executes on the cluster in force, or else its latest one (`last`).
     A run that is active is cancelled first. What its moves really did is undone by a run of its own: checked,
     throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
     and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
     refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
-    path = find_journal(run_context.state_dir, run_id)
-    request = RollbackRequest(run_id or path.stem, throttle, guards, pace.change(SystemClock().now_ms()), found)
+    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
+    request = RollbackRequest(str(path), throttle, guards, pace.change(SystemClock().now_ms()), found)
     is_quiet = output_format == "json"
     with (
         cluster.connect() as client,
@@ -378,12 +378,12 @@ def resume(
     monitoring: Monitoring,
     output_format: str,
 ) -> None:
-    """Resume run RUN_ID, or the only or latest one, after `kreassign pause`, Ctrl-C or a crash.
+    """Resume run RUN_ID, or that of the cluster in force, after `kreassign pause`, Ctrl-C or a crash.
 
     If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
     sends anything. A run that was begun with --replan keeps doing so.
     """
-    path = find_journal(run_context.state_dir, run_id)
+    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         if replan:
@@ -430,12 +430,12 @@ def cancel(
     monitoring: Monitoring,
     output_format: str,
 ) -> None:
-    """Cancel run RUN_ID, or the only or latest one: cancel moves in flight, start no new ones, restore the throttle.
+    """Cancel run RUN_ID, or that of the cluster in force: cancel moves in flight, restore the throttle.
 
     Copies that are not complete are discarded, as Kafka does when a reassignment is cancelled; moves that are complete
     stay. If no process executes the run any more, this one does, and needs --bootstrap-server.
     """
-    path = find_journal(run_context.state_dir, run_id)
+    path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
         flying = in_flight(run_journals.status(path))

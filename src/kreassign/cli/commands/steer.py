@@ -1,7 +1,8 @@
 """Commands without a cluster: `status`, `watch`, `pause`, `throttle`, `pace`, `forget` and `approve`.
 
 They read the journal of a run, write requests into it, or write beside a plan; another process may execute the run.
-Nothing here imports the Kafka client, so that they start quickly.
+Nothing here imports the Kafka client, so that they start quickly. Only where no run is named, the cluster in force is
+asked who it is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kreassign.cli.options.pace import (
     rate_or_auto,
     rates_text,
 )
-from kreassign.cli.options.run_id import run_id_argument, state_dir_option
+from kreassign.cli.options.run_id import meant_journal, run_id_argument, state_dir_option
 from kreassign.cli.options.values import BROKER_ID
 from kreassign.cli.output import (
     console,
@@ -60,10 +61,10 @@ from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.plan_files import read_plan_file, revoke
 from kreassign.operations.run_journals import (
     all_journals,
-    find_journal,
     forget_brokers,
     forget_journal,
     is_active,
+    named_journal,
     this_operator,
 )
 from kreassign.report.text import format_bytes, format_rate, format_time
@@ -87,7 +88,7 @@ from kreassign.report.text import format_bytes, format_rate, format_time
 def status(run_id: str | None, lists_all: bool, state_dir: Path, output_format: str) -> None:
     """Show the progress of run RUN_ID, or how it ended.
 
-    Without RUN_ID: of the run that a process executes, or else of the latest one (`last`).
+    Without RUN_ID: of the run that a process executes on the cluster in force, or else of its latest one (`last`).
     """
     if lists_all and run_id is not None:
         raise click.UsageError("specify either RUN_ID or --all")
@@ -95,7 +96,7 @@ def status(run_id: str | None, lists_all: bool, state_dir: Path, output_format: 
     if lists_all or (run_id is None and not journals):
         _list_runs(state_dir, output_format)
         return
-    _show_run(find_journal(state_dir, run_id), output_format)
+    _show_run(meant_journal(state_dir, run_id), output_format)
     if run_id is None and output_format == "text" and len(journals) > 1:
         console().print(f"and {counted(len(journals) - 1, 'other run')}: kreassign status --all")
 
@@ -155,12 +156,12 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
 def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
     """Follow run RUN_ID until it ends, pauses, or its process is gone. Ctrl-C stops watching, not the run.
 
-    Without RUN_ID: the run that a process executes, or else the latest one (`last`).
+    Without RUN_ID: the run that a process executes on the cluster in force, or else its latest one (`last`).
     As JSON it is one document per line whenever something changed; the last one is that of `kreassign status`.
     """
     if (form := form_of_documents()) is not None:
         raise click.UsageError(f"what goes on is told line by line: as text or json, not as {form}")
-    path = find_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id)
     try:
         with JsonView(console()) if output_format == "json" else view_for(console()) as view:
             for progress in run_journals.watch(path):
@@ -188,12 +189,12 @@ def watch(run_id: str | None, state_dir: Path, output_format: str) -> None:
 @state_dir_option
 @format_option
 def pause(run_id: str | None, drains: bool, state_dir: Path, output_format: str) -> None:
-    """Pause run RUN_ID, or the only or latest one: start no new moves.
+    """Pause run RUN_ID, or that of the cluster in force: start no new moves.
 
     Moves in flight continue, watched and throttled; `kreassign resume` starts moves again. To end the process of the
     run instead, send it SIGINT or SIGTERM.
     """
-    path = find_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id)
     request = run_journals.pause(path)
     found = run_journals.status(path)
     left = sum(
@@ -256,7 +257,7 @@ def throttle(
 ) -> None:
     """Limit what each broker sends and receives for the moves of run RUN_ID to RATE, or remove the limit (`none`).
 
-    Without RUN_ID: of the run that a process executes, or else of the latest one (`last`).
+    Without RUN_ID: of the run that a process executes on the cluster in force, or else of its latest one (`last`).
     With `auto`, the limit adapts to the other traffic of each broker. The values from before the run stay in its
     journal and are restored at its end.
     """
@@ -265,7 +266,7 @@ def throttle(
     auto = capacity.auto(is_wanted=limit == AUTO)
     if auto is not None and brokers:
         raise click.UsageError("`auto` applies to all brokers; leave out --broker, or specify a rate")
-    path = find_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id)
     fixed = limit if isinstance(limit, int) else None
     accepted = run_journals.set_throttle(path, fixed, brokers, auto)
     print_accepted(path, accepted, _throttled(ThrottleRates(fixed, (), auto), brokers), output_format)
@@ -298,12 +299,12 @@ def _throttled(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
 @state_dir_option
 @format_option
 def pace(run_id: str | None, pace: PaceOptions, state_dir: Path, output_format: str) -> None:
-    """Change order, hours and limits of run RUN_ID, or the only or latest one.
+    """Change order, hours and limits of run RUN_ID, or of that of the cluster in force.
 
     What is not specified stays as it is. New limits apply when the next moves start; moves in flight beyond them
     continue.
     """
-    path = find_journal(state_dir, run_id)
+    path = meant_journal(state_dir, run_id)
     change = pace.change(SystemClock().now_ms(), run_journals.status(path).pace)
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
@@ -339,9 +340,9 @@ def forget(run_id: str, brokers: tuple[int, ...], state_dir: Path, output_format
     throttles of that run stay as they are, and `kreassign doctor` names them.
     """
     if brokers:
-        _forget_brokers(find_journal(state_dir, run_id), brokers, output_format)
+        _forget_brokers(named_journal(state_dir, run_id), brokers, output_format)
     else:
-        _forget_journal(find_journal(state_dir, run_id), output_format)
+        _forget_journal(named_journal(state_dir, run_id), output_format)
 
 
 def _forget_brokers(path: Path, brokers: tuple[int, ...], output_format: str) -> None:

@@ -17,9 +17,11 @@ from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY
 from kreassign.admin.settings import Address
 from kreassign.cli.options.values import Decorator, ReadBy, checked, option_group, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
-from kreassign.errors import InputError
+from kreassign.errors import InputError, KreassignError
+from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.operations.connect import connect, connect_controllers
+from kreassign.operations.run_journals import NO_CLUSTER, InForce
 
 # Client properties of a profile, with the output of `${command:…}` inserted and Kafka's providers declared.
 #
@@ -80,6 +82,16 @@ class ClusterOptions:
                 f"no process executes run {run_id}; specify --bootstrap-server, so that this command can execute it"
             )
         return self.connect()
+
+    def in_force(self) -> InForce:
+        """Ask the cluster for its id; without an address no cluster is in force."""
+        if self.bootstrap_server is None:
+            return NO_CLUSTER
+        try:
+            with self.connect() as client:
+                return InForce(client.describe_cluster().cluster_id)
+        except KreassignError as error:
+            return InForce(why=f"the cluster at {self.bootstrap_server} could not be asked ({error_text(error)})")
 
     def connect_controllers(self) -> AbstractContextManager[AdminClient | None]:
         """A client of the controllers, None without their addresses. Sends nothing yet. Raises InputError."""

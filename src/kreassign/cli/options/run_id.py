@@ -5,6 +5,7 @@ Kept apart from the options of commands that execute runs: these need neither a 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,18 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.cli.options.values import DIRECTORY
-from kreassign.operations.run_journals import LAST, all_journals, default_state_dir
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, around
+from kreassign.operations.run_journals import (
+    LAST,
+    NO_CLUSTER,
+    InForce,
+    all_journals,
+    cluster_of,
+    default_state_dir,
+    find_journal,
+    is_active,
+    runs_meant,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +49,7 @@ def state_dir_option(command: Command) -> Command:
 
 
 def run_id_argument(command: Command) -> Command:
-    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `find_journal`, which resolves `last` and None."""
+    """Add `[RUN_ID]`: parameter `run_id: str | None`, for `meant_journal`, which resolves `last` and None."""
     return click.argument("run_id", required=False, shell_complete=_known_runs)(command)
 
 
@@ -46,3 +58,32 @@ def _known_runs(context: click.Context, _: click.Parameter, incomplete: str) -> 
     state_dir = context.params.get("state_dir") or default_state_dir()
     found = [LAST, *(path.stem for path in reversed(all_journals(Path(state_dir))))]
     return [run_id for run_id in dict.fromkeys(found) if run_id.startswith(incomplete)]
+
+
+def around_in_force() -> InForce:
+    """The cluster that the environment or the profile in force names, asked for its id."""
+    if around(ADDRESS_ENVIRONMENT, "bootstrap-server") is None:
+        return NO_CLUSTER
+    # Loads the Kafka client, which a command that names its run does without.
+    from kreassign.cli.commands.cluster import cluster_around
+
+    return cluster_around().in_force()
+
+
+def meant_journal(state_dir: Path, run_id: str | None, ask: Callable[[], InForce] = around_in_force) -> Path:
+    """The journal of the run that is named, or of the cluster in force; on a terminal, ask which of several is meant.
+
+    Raises InputError.
+    """
+    if run_id is not None and run_id != LAST:
+        return find_journal(state_dir, run_id)
+    here = ask() if all_journals(state_dir) else NO_CLUSTER
+    candidates = runs_meant(state_dir, here, is_last=run_id == LAST)
+    if len(candidates) == 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return find_journal(state_dir, run_id, here)
+    click.echo("no cluster is named, and each of these has a run:", err=True)
+    for number, path in enumerate(candidates, start=1):
+        active = ", which a process executes" if is_active(path) else ""
+        click.echo(f"  {number}  {path.stem} of cluster {cluster_of(path)}{active}", err=True)
+    chosen: int = click.prompt("which run?", type=click.IntRange(1, len(candidates)), err=True)
+    return candidates[chosen - 1]
