@@ -27,6 +27,13 @@ def test_an_illegal_plan_shows_every_violation() -> None:
     assert error.violations == ("first", "second")
 
 
+def test_a_long_list_of_violations_is_shown_in_part() -> None:
+    error = IllegalPlan(tuple(map(str, range(100_000))))
+    assert len(str(error).splitlines()) == 22
+    assert str(error).endswith("\n  - 19\n  and 99,980 more")
+    assert len(error.violations) == 100_000
+
+
 def test_an_infeasible_plan_names_its_goals() -> None:
     assert Infeasible("no room", goals=("disk",)).goals == ("disk",)
 

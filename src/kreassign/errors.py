@@ -52,11 +52,17 @@ class MalformedPlan(InputError):
         self.path = path
 
 
+SHOWN_VIOLATIONS = 20
+
+
 class IllegalPlan(InputError):
-    """A plan breaks rules that can be checked before anything is sent."""
+    """A plan breaks rules that can be checked before anything is sent. The text shows some of the `violations`."""
 
     def __init__(self, violations: tuple[str, ...]) -> None:
-        super().__init__("the plan cannot be executed:\n" + "\n".join(f"  - {line}" for line in violations))
+        lines = [f"\n  - {line}" for line in violations[:SHOWN_VIOLATIONS]]
+        if (more := len(violations) - SHOWN_VIOLATIONS) > 0:
+            lines.append(f"\n  and {more:,} more")
+        super().__init__(f"the plan cannot be executed:{''.join(lines)}")
         self.violations = violations
 
 

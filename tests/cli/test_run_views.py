@@ -256,14 +256,14 @@ def test_without_an_id_a_command_means_a_run_of_the_cluster_in_force(tmp_path: P
 
 
 @pytest.mark.parametrize(("here", "run", "said"), [
-    (NO_CLUSTER, None, "runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
-                       "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)"),
-    (NO_CLUSTER, "last", "runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
-                         "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)"),
-    (InForce("other"), None, "there is no run of cluster other in {dir}; runs of other clusters are there: run-4 "
-                             "(cluster a/b), run-1 (cluster cluster-1)"),
-    (InForce(why="it is silent"), "last", "it is silent, so which run is meant is not known; name the run. The latest "
-                                          "runs are: run-4 (cluster a/b), run-1 (cluster cluster-1)"),
+    (NO_CLUSTER, None, ("runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
+                       "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")),
+    (NO_CLUSTER, "last", ("runs of 2 clusters are there, and no cluster is named: run-1 (cluster cluster-1), run-4 "
+                         "(cluster a/b); name the run, or the cluster (KREASSIGN_BOOTSTRAP_SERVER)")),
+    (InForce("other"), None, ("there is no run of cluster other in {dir}; runs of other clusters are there: run-4 "
+                             "(cluster a/b), run-1 (cluster cluster-1)")),
+    (InForce(why="it is silent"), "last", ("it is silent, so which run is meant is not known; name the run. The latest "
+                                          "runs are: run-4 (cluster a/b), run-1 (cluster cluster-1)")),
 ])  # fmt: skip
 def test_a_run_of_another_cluster_is_never_meant(tmp_path: Path, here: InForce, run: str | None, said: str) -> None:
     first = SUBMITTED[0]

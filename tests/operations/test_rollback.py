@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def test_a_partition_without_a_leader_is_named_and_the_others_go_back(rig: TwinR
     assert back.plan.assignments == (PartitionAssignment(tp(0), HOME[0], (ANY_LOG_DIR,) * 2),)
     (left,) = back.skipped
     assert left.startswith("t-1: it has no leader, so nothing can be copied to [0]: bring back one of its replicas [1]")
+
+
+def test_the_run_that_changed_a_partition_since_is_named(rig: TwinRig) -> None:
+    done = rig.run(rig.prepared({0: (2, 0), 1: (2, 1)}, throttle=None))
+    since = rig.run(replace(rig.prepared({0: (3, 1)}, throttle=None), run_id="run-2"))
+    latest = rig.run(replace(rig.prepared({2: (3, 1)}, throttle=None), run_id="run-3"))
+    for later, why in (
+        ((latest, since), "as run run-2 left it since; roll back that run first"),
+        ((latest,), "which neither the run nor its cancelling left; look at it"),
+    ):
+        back = plan_rollback(rig.client, done, later=later)
+        assert back.skipped == (f"t-0: its replicas are [3, 1], {why}",)
+        assert [entry.topic_partition for entry in back.plan.assignments] == [tp(1)]
 
 
 def test_a_copy_whose_former_directory_has_failed_is_named_and_the_others_go_back(rig: TwinRig) -> None:

@@ -300,9 +300,10 @@ def _check_document(found: PlacementCheck, *, is_ok: bool) -> dict[str, object]:
 
 def _tell(found: PlacementCheck, *, strict: bool) -> None:
     terminal = console()
-    for drift in found.drifts[:SHOWN]:
-        terminal.print(str(drift), soft_wrap=True)
-    if (more := len(found.drifts) - SHOWN) > 0:
+    lines = tuple(map(str, found.drifts)) if found.strange is None else (found.strange,)
+    for line in lines[:SHOWN]:
+        terminal.print(line, soft_wrap=True)
+    if (more := len(lines) - SHOWN) > 0:
         terminal.print(f"and {more:,} more; -o json has all")
     if found.undeclared_topics:
         names = ", ".join(found.undeclared_topics[:SHOWN_TOPICS])

@@ -176,7 +176,7 @@ class RunStarted:
     while a cancelled run lets its moves finish, and one that `rereads_first` reads its remaining settings when it is
     resumed, before setting anything again. One that `replans` gives moves whose destination is lost other destinations,
     and one that `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are
-    refused.
+    refused. A rollback `undoes` the run of this id.
     """
 
     at_ms: int
@@ -197,6 +197,7 @@ class RunStarted:
     adopted: tuple[ConfigValue, ...] = ()
     replans: bool = False
     allows_producer_outage: bool = False
+    undoes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
-from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import plan_id
 
 # Violations: everything that forbids executing a plan.
@@ -86,6 +86,8 @@ def violations(
         here = view.cluster.cluster_id
         text = f"it was made for cluster {origin.cluster_id}, and this is cluster {here}"
         return (f"{text}: check --bootstrap-server, or make a plan for this cluster",)
+    if strange := of_another_cluster(plan.topics, {name.topic for name in view.partitions}, view.cluster.cluster_id):
+        return (strange,)
     found = [] if len(plan) else ["it names no partition"]
     found += _of_topics(plan, view, origin)
     found += _of_rates(rates, view.cluster)

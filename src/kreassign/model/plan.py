@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.model.cluster import TopicPartition, TopicPartitionReplica
 from kreassign.model.kafka_json import Json, array, decode, field, integer, json_list, json_object, string
+from kreassign.model.text import shortened
 
 ANY_LOG_DIR = "any"
 _UTF_16 = "utf-16-be"
@@ -87,6 +89,14 @@ class Plan:
         """Partitions listed more than once, in order of their first mention."""
         times = Counter(assignment.topic_partition for assignment in self.assignments)
         return tuple(partition for partition, count in times.items() if count > 1)
+
+
+def of_another_cluster(topics: Sequence[str], here: Collection[str], cluster_id: str = "") -> str | None:
+    """Say that none of a plan's topics is in a cluster, in one sentence; None if one is, or if the plan has none."""
+    if not topics or not set(topics).isdisjoint(here):
+        return None
+    what = f"its topic {shortened(topics[0])} is not" if len(topics) == 1 else f"none of its {len(topics):,} topics is"
+    return f"{what} here{f' (cluster id {cluster_id})' if cluster_id else ''}; check which cluster it was made for"
 
 
 def check_log_dirs(partition: TopicPartition, replicas: tuple[int, ...], log_dirs: tuple[str, ...]) -> None:

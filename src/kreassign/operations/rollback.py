@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
+from kreassign.errors import InputError
 from kreassign.executor.cluster.observations import replica_locations
 from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, topic_ids_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
-from kreassign.executor.journal import first_event
+from kreassign.executor.journal import find_journals, first_event
 from kreassign.executor.preflight import PlanOrigin, agreed, hindrances, prepare, read_cluster, read_others
 from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import TopicPartition
+from kreassign.model import Partition, TopicPartition
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
@@ -32,10 +33,19 @@ from kreassign.operations.run import (
     refuse_unless_free,
     start_run,
 )
-from kreassign.operations.run_journals import InForce, find_journal, is_active
+from kreassign.operations.run_journals import (
+    LAST,
+    InForce,
+    find_journal,
+    is_active,
+    refuse_other_cluster,
+    status_or_problem,
+)
 
 NO_CHANGE = PaceChange()
 SYSTEM_CLOCK = SystemClock()
+MOST_LATER = 20
+"""Number of later runs that are read to name the one that changed a partition since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +61,15 @@ class RollbackRequest:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed."""
+    """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed.
+
+    If the run to undo was itself a rollback, it `undoes` the run of this id: then moves go forward again.
+    """
 
     undone: RunHistory
     plan: RollbackPlan
     run: RunHistory | None = None
+    undoes: str | None = None
 
 
 def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
@@ -65,14 +79,27 @@ def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext
 
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """Predict a rollback of the run in its present state; changes nothing."""
-    done = read_history(_journal(client, run_id, context))
-    return Rollback(done, plan_rollback(client, done, context.warn))
+    path = _journal(client, run_id, context)
+    return _prepared(client, path, read_history(path), context)
 
 
 def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """Cancel the run at once if it goes on or was interrupted; return the rollback then."""
-    done = _ended(client, _journal(client, run_id, context), context)
-    return Rollback(done, plan_rollback(client, done, context.warn))
+    path = _journal(client, run_id, context)
+    return _prepared(client, path, _ended(client, path, context), context)
+
+
+def _prepared(client: AdminClient, path: Path, done: RunHistory, context: RunContext) -> Rollback:
+    plan = plan_rollback(client, done, context.warn, _later_runs(path))
+    return Rollback(done, plan, undoes=first_event(path).undoes)
+
+
+def _later_runs(path: Path) -> Iterator[RunHistory]:
+    """Readable runs of the same cluster that began after this one, the latest first."""
+    later = (one for one in find_journals(path.parent.parent) if one.parent == path.parent and one.stem > path.stem)
+    for one in sorted(later, reverse=True)[:MOST_LATER]:
+        if isinstance(found := status_or_problem(one), RunHistory):
+            yield found
 
 
 def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
@@ -80,7 +107,7 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     if not len(prepared.plan.plan):
         return prepared
     started, _ = _prepared_run(client, prepared, request, context)
-    return replace(prepared, run=start_run(client, started, context))
+    return replace(prepared, run=start_run(client, replace(started, undoes=prepared.undone.run_id), context))
 
 
 def preview_rollback_run(
@@ -97,7 +124,21 @@ def preview_rollback_run(
 
 
 def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
-    return find_journal(context.state_dir, run_id, InForce(client.describe_cluster().cluster_id))
+    here = client.describe_cluster().cluster_id
+    path = find_journal(context.state_dir, run_id, InForce(here))
+    refuse_other_cluster(path, here)
+    if run_id == LAST:
+        refuse_unnamed_rollback(path)
+    return path
+
+
+def refuse_unnamed_rollback(path: Path) -> None:
+    """Raise InputError if the run of this journal is a rollback: to roll that back, it has to be named."""
+    if (undoes := first_event(path).undoes) is not None:
+        raise InputError(
+            f"the latest run, {path.stem}, is itself the rollback of run {undoes}: to roll it back moves everything "
+            f"forward again. Name the run that is meant, `kreassign rollback {path.stem}` or an earlier one"
+        )
 
 
 def is_settled(run: RunHistory) -> bool:
@@ -125,9 +166,12 @@ def _prepared_run(
     return agreed(started, read_others(client, started), found), asked
 
 
-def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:
+def plan_rollback(
+    client: AdminClient, done: RunHistory, warn: Warn = warn_program, later: Iterable[RunHistory] = ()
+) -> RollbackPlan:
     """Plan the rollback for the present cluster. Warns if its journal has no topic ids.
 
+    Runs that began `later`, the latest first, are named where they left what is not touched.
     Raises ClusterError, also where a topic cannot be read: an unread topic may still exist.
     """
     names = sorted({move.topic for move in done.moves})
@@ -145,8 +189,23 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
     partitions_now, locations = partitions_of(topics), replica_locations(found)
     back = rollback_plan(done.moves, partitions_now, locations, present)
     # A partition that cannot be moved now must not prevent the others from going back.
-    present = replace(present, hindrances=dict(hindrances(back.plan, read_cluster(client, back.plan, back.expected))))
+    present = replace(
+        present,
+        hindrances=dict(hindrances(back.plan, read_cluster(client, back.plan, back.expected))),
+        changed_by=_changed_by(later, partitions_now) if back.skipped else {},
+    )
     return rollback_plan(done.moves, partitions_now, locations, present)
+
+
+def _changed_by(later: Iterable[RunHistory], now: Mapping[TopicPartition, Partition]) -> dict[TopicPartition, str]:
+    """The latest run per partition that left it as it is."""
+    found: dict[TopicPartition, str] = {}
+    for run in later:
+        for move in run.moves:
+            name = TopicPartition(move.topic, move.partition)
+            if move.submitted_ms is not None and name in now and now[name].replicas in (move.target, move.reached):
+                found.setdefault(name, run.run_id)
+    return found
 
 
 def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:

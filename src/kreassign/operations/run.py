@@ -407,7 +407,8 @@ def measured(
     advice = (str(rate_advice(started.moves, writes, started.pace.caps)),) if found else ()
     hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
     if hopeless:
-        raise IllegalPlan((*hopeless, *advice))
+        # The advice comes first: of a long list only the beginning is shown.
+        raise IllegalPlan((*advice, *hopeless))
     for sentence in (*map(str, found), *advice):
         warn(sentence)
     moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)

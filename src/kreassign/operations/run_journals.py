@@ -180,6 +180,13 @@ def runs_meant(state_dir: Path, here: InForce, *, is_last: bool = False) -> tupl
     return tuple(sorted(newest, key=is_active, reverse=True))
 
 
+def refuse_other_cluster(path: Path, cluster_id: str) -> None:
+    """Raise InputError unless the run of this journal is of this cluster; JournalDamaged if that cannot be read."""
+    of = first_event(path).cluster_id
+    if of != cluster_id:
+        raise InputError(f"run {path.stem} is of cluster {of}, and this is cluster {cluster_id}: check the address")
+
+
 def cluster_of(path: Path) -> str:
     """Id of the cluster of a run, from the path of its journal."""
     return unquote(path.parent.name)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.errors import InputError, MalformedPlan
 from kreassign.executor.cluster import requests
-from kreassign.executor.cluster.observations import Expectations, Facts, Finding
+from kreassign.executor.cluster.observations import Expectations, Facts, Finding, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
 from kreassign.executor.events import topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
@@ -24,12 +24,13 @@ from kreassign.executor.state import RunView
 from kreassign.executor.throttle_ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
 from kreassign.model import OngoingReassignment, Topic, TopicPartition, TopicPartitionReplica
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
-from kreassign.model.placement import Drift, Placed, drifts, format_placement, undeclared_topics
-from kreassign.model.plan import Plan
+from kreassign.model.placement import Drift, DriftKind, Placed, drifts, format_placement, undeclared_topics
+from kreassign.model.plan import Plan, of_another_cluster
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
 from kreassign.model.text import shortened
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.plan_files import PlanFile, read_assignments, replace_file
+from kreassign.operations.run_journals import refuse_other_cluster
 
 # Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
 
@@ -59,18 +60,37 @@ class Verification:
 
 
 def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool = False) -> Verification:
-    """Compare the cluster with a plan: no throttle may be left on its topics, nor on any broker."""
+    """Compare the cluster with a plan: no throttle may be left on its topics, nor on any broker.
+
+    Where none of its topics is there, one finding says so. Raises InputError if it was made for another cluster.
+    """
     cluster, plan, facts = client.describe_cluster(), file.plan, file.facts
+    if facts is not None and facts.cluster_id not in {None, cluster.cluster_id}:
+        made = f"the plan was made for cluster {facts.cluster_id}, and this is cluster {cluster.cluster_id}"
+        raise InputError(f"{made}: check --bootstrap-server")
     keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
     configs = tuple(ConfigValue(key, None) for key in keys)
     topic_ids = facts.topic_ids if facts is not None and facts.cluster_id == cluster.cluster_id else {}
-    return _verified(
+    found = _verified(
         client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
     )
+    missing = [one for one in found.findings if one.kind is FindingKind.MISSING]
+    here = {name.topic for name in found.facts.partitions}
+    strange = of_another_cluster(plan.topics, here, cluster.cluster_id) if len(missing) == len(plan.replicas) else None
+    if strange is None:
+        return found
+    others = (
+        one for one in found.findings if one.kind is not FindingKind.MISSING and one.kind is not FindingKind.LOG_DIR
+    )
+    return replace(found, findings=(Finding("the plan", FindingKind.MISSING, strange), *others))
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
-    """Compare the cluster with the intended result of a run: its moves made, and none of its settings left."""
+    """Compare the cluster with the intended result of a run: its moves made, and none of its settings left.
+
+    Raises InputError for a run of another cluster.
+    """
+    refuse_other_cluster(journal, client.describe_cluster().cluster_id)
     run = fold(read_events(journal))
     changed = () if ignore_throttles else _to_be_restored(client, run)
     moves = [record.wanted for record in run.records.values()]
@@ -112,6 +132,13 @@ class PlacementCheck:
     def is_ok(self) -> bool:
         """True if the cluster is as declared."""
         return not self.drifts
+
+    @property
+    def strange(self) -> str | None:
+        """That no declared topic is in the cluster, in one sentence; None if one is."""
+        missing = [one for one in self.drifts if one.kind is DriftKind.MISSING]
+        is_strange = len(missing) == len(self.drifts) == len(self.declared)
+        return of_another_cluster(self.declared.topics, ()) if is_strange else None
 
 
 def read_placement(paths: Sequence[Path]) -> Plan:

@@ -15,7 +15,7 @@ import numpy as np
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.load import LoadBasis
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import (
     MOST_UNEVEN,
     NO_PRICES,
@@ -80,6 +80,8 @@ def assignment_of(problem: Problem, plan: Plan) -> Assignment:
     A replica that stays on its broker keeps its log directory unless the plan names another. Raises IllegalPlan, which
     names every unknown partition, broker and log directory, and repeated partitions.
     """
+    if strange := of_another_cluster(plan.topics, problem.partitions.topic_names):
+        raise IllegalPlan((strange,))
     problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
     problems += [f"{entry.topic_partition}: a broker is named more than once in {list(entry.replicas)}"
                  for entry in plan.assignments if entry.duplicate_replicas]  # fmt: skip

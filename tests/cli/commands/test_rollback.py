@@ -53,6 +53,14 @@ def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_h
     again = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
     assert (again["plan"]["partitions"], again["rollback_run"]) == ([], None)
 
+    # Without an id, the latest run is the rollback: to undo that would move everything forward again.
+    for words in ((), ("last",)):
+        refused = terminal.ask_cluster("rollback", *words, *AT_ONCE)
+        assert refused.exit_code == 2
+        assert f"the latest run, {by.run_id}, is itself the rollback of run {done['run_id']}: " in refused.stderr
+    shown = terminal.ask_cluster("rollback", by.run_id, "--dry-run").stdout
+    assert f"run {by.run_id} was itself the rollback of run {done['run_id']}: this moves everything forward" in shown
+
 
 def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(terminal: Terminal) -> None:
     with connect(terminal.bootstrap) as client:

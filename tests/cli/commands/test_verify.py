@@ -8,16 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from kreassign.cli.main import kreassign
+from kreassign.executor.events import RunStarted
+from kreassign.executor.journal import Journal
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_facts import PlanFacts, Totals, plan_id
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from testbed.waiting import wait_until
 from tests.approved import approve
 from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.executor.run_events import SUBMITTED
 
+EMPTY = '{"version":1,"partitions":[]}'
 RATE = ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE
 
 
@@ -41,6 +48,37 @@ def verify(terminal: Terminal, *arguments: object) -> tuple[int, dict[str, Any]]
 
 def kinds(found: dict[str, Any]) -> list[str]:
     return [finding["kind"] for finding in found["findings"]]
+
+
+def test_verify_says_in_one_sentence_that_a_plan_is_for_another_cluster(terminal: Terminal) -> None:
+    strange = Plan(tuple(PartitionAssignment(TopicPartition(f"x{number}", 0), (3, 2)) for number in range(200)))
+    write_plan(terminal.plan, strange)
+    result = terminal.ask_cluster("verify", terminal.plan)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("the plan: none of its 200 topics is here (cluster id ")
+    assert "x7" not in result.stdout
+    write_plan(terminal.plan, strange, PlanFacts(plan_id(strange), "h", "t", Totals(0, 0, 0), cluster_id="other"))
+    result = terminal.ask_cluster("verify", terminal.plan)
+    assert (result.exit_code, "the plan was made for cluster other, and this is cluster" in result.stderr) == (2, True)
+
+
+def test_a_run_of_another_cluster_is_neither_verified_nor_rolled_back(terminal: Terminal) -> None:
+    first = SUBMITTED[0]
+    assert isinstance(first, RunStarted)
+    with Journal.create(terminal.state, first):
+        pass
+    for command in (("verify", "run-1"), ("rollback", "run-1", "--yes")):
+        result = terminal.ask_cluster(*command)
+        assert result.exit_code == 2
+        assert "run run-1 is of cluster cluster-1, and this is cluster " in result.stderr
+
+
+def test_half_a_plan_is_refused_before_the_cluster_is_asked(tmp_path: Path) -> None:
+    for content in (EMPTY, f"{EMPTY}{EMPTY}"):
+        (tmp_path / "plan.json").write_text(content)
+        words = ["verify", str(tmp_path / "plan.json"), "--bootstrap-server", "localhost:1"]
+        result = CliRunner().invoke(kreassign, words)
+        assert (result.exit_code, str(tmp_path / "plan.json") in result.stderr) == (2, True)
 
 
 def test_verify_exits_by_whether_the_cluster_matches_plan_or_run(terminal: Terminal) -> None:

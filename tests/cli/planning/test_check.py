@@ -167,6 +167,16 @@ def test_without_a_cluster_and_a_snapshot_it_says_what_to_specify(placement: Pat
     assert "specify --bootstrap-server for the cluster as it is, or --snapshot FILE" in done.output
 
 
+def test_a_placement_of_another_cluster_is_one_sentence(server: str, placement: Path) -> None:
+    document = {"partitions": [{"topic": f"gone-{number}", "partition": 0, "replicas": [1]} for number in range(300)]}
+    placement.write_text(json.dumps(document))
+    done = check(server, placement)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("none of its 300 topics is here; check which cluster it was made for\n")
+    assert "gone-7:" not in done.stdout
+    assert len(found(server, placement)[1]) == 300
+
+
 def test_a_pattern_that_matches_nothing_is_refused(server: str, placement: Path) -> None:
     done = check(server, placement, "--topics", "order")
     said = "no topic matches order, neither one that is declared nor one of the cluster"

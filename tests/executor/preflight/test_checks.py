@@ -33,7 +33,7 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
         ([to(T0, 1, 7)], "t-0: broker 7 is not there, or not up; live brokers are [0, 1, 2]"),
         ([to(T0, 1, 2), to(T0, 2, 1)], "t-0 is named more than once"),
         ([to(T1, 1, 2)], "t-1: there is no such partition"),
-        ([to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope"),
+        ([to(T0, 1), to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope"),
         (
             [PartitionAssignment(T0, (1,), ("/data/a",))],
             "t-0: broker 1 did not report its log directories, of which /data/a is named",
@@ -42,6 +42,16 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
 )
 def test_each_thing_that_is_wrong_is_a_sentence(wishes: list[PartitionAssignment], sentence: str) -> None:
     assert sentence in violations(plan(*wishes), SITUATION, ThrottleRates())
+
+
+@pytest.mark.parametrize(("topics", "said"), [
+    (("a",), "its topic a is not here (cluster id {id}); check which cluster it was made for"),
+    (tuple(f"x{number}" for number in range(1_000)),
+     "none of its 1,000 topics is here (cluster id {id}); check which cluster it was made for"),
+])  # fmt: skip
+def test_a_plan_for_another_cluster_is_one_sentence(topics: tuple[str, ...], said: str) -> None:
+    strange = plan(*(to(TopicPartition(topic, number), 7, 7) for topic in topics for number in range(3)))
+    assert violations(strange, SITUATION, ThrottleRates()) == (said.format(id=CLUSTER.cluster_id),)
 
 
 def test_a_partition_that_someone_else_is_moving_is_not_touched() -> None:

@@ -233,6 +233,8 @@ def _tell_diagnosis(found: Diagnosis, cluster: ClusterOptions) -> None:
 
 # `kreassign verify`: check that the cluster matches a plan or a run, and that no throttle is left.
 
+SHOWN_FINDINGS = 50
+
 
 @click.command(
     epilog=examples(
@@ -307,8 +309,10 @@ def _verification_document(found: Verification, cluster: ClusterOptions) -> dict
 
 
 def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
-    for finding in found.findings:
+    for finding in found.findings[:SHOWN_FINDINGS]:
         console().print(str(finding), soft_wrap=True)
+    if (more := len(found.findings) - SHOWN_FINDINGS) > 0:
+        console().print(f"and {more:,} more; --format json has all")
     for words in found.remedies:
         click.echo(f"  to restore it: {pasted(words, cluster)}")
     sizes = found.facts.sizes

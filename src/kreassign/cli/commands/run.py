@@ -66,13 +66,16 @@ from kreassign.operations.rollback import (
     is_settled,
     preview_rollback,
     preview_rollback_run,
+    refuse_unnamed_rollback,
     start_rollback,
 )
 from kreassign.operations.run import RunContext, RunPreview, RunRequest, cancel_interrupted_run, preview_run, resume_run
-from kreassign.operations.run_journals import is_active
+from kreassign.operations.run_journals import LAST, is_active
 from kreassign.report.text import format_bytes
 
 # `kreassign rollback`: undo what a run did, by a second run.
+
+SHOWN_SKIPPED = 20
 
 
 @click.command(
@@ -110,13 +113,16 @@ def rollback(
 ) -> None:
     """Roll back run RUN_ID: restore the replicas its partitions had before it, in the order they had.
 
-    Without RUN_ID: the run that a process executes on the cluster in force, or else its latest one (`last`).
+    Without RUN_ID: the run that a process executes on the cluster in force, or else its latest one (`last`), unless
+    that is itself a rollback.
     A run that is active is cancelled first. What its moves really did is undone by a run of its own: checked,
     throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
     and listed. What will be done is shown first, and it begins when you agree; without a terminal, --yes is needed.
     """
     refuse_unless_asked("the rollback", is_agreed=is_agreed or is_dry)
     path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
+    if run_id is None or run_id == LAST:
+        refuse_unnamed_rollback(path)
     request = RollbackRequest(str(path), throttle, guards, pace.change(SystemClock().now_ms()), found)
     is_quiet = output_format == "json"
     with (
@@ -211,12 +217,16 @@ def _lines(found: Rollback) -> Iterator[str]:
     undone, plan = found.undone, found.plan
     if not is_settled(undone):
         yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first"
+    if found.undoes is not None:
+        yield f"run {undone.run_id} was itself the rollback of run {found.undoes}: this moves everything forward again"
     yield (
         f"rollback of run {undone.run_id}: {len(plan.plan)} of {len(undone.moves)} partitions move back, "
         f"{plan.copy_count} copies, {format_bytes(plan.copied_bytes)}"
     )
-    for sentence in plan.skipped:
+    for sentence in plan.skipped[:SHOWN_SKIPPED]:
         yield f"  left alone: {sentence}"
+    if (more := len(plan.skipped) - SHOWN_SKIPPED) > 0:
+        yield f"  and {more:,} more; --format json has all"
 
 
 @click.command(

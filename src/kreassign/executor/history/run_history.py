@@ -349,12 +349,14 @@ def _is_settled(path: Path) -> bool:
 class Present:
     """Present state of the cluster: live brokers (None: all that are named), and known ids of topics.
 
-    `hindrances` are sentences of the checks before a run against moving single partitions back.
+    `hindrances` are sentences of the checks before a run against moving single partitions back. `changed_by` has the
+    later runs that left partitions as they are.
     """
 
     live_brokers: Collection[int] | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     hindrances: Mapping[TopicPartition, str] = field(default_factory=dict)
+    changed_by: Mapping[TopicPartition, str] = field(default_factory=dict)
 
 
 AS_EXPECTED = Present()
@@ -422,4 +424,7 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Pr
         if down and partition.replicas != move.original:
             return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
         return present.hindrances.get(TopicPartition(move.topic, move.partition))
-    return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"
+    what = f"its replicas are {list(partition.replicas)}"
+    if (later := present.changed_by.get(partition.topic_partition)) is not None:
+        return f"{what}, as run {later} left it since; roll back that run first"
+    return f"{what}, which neither the run nor its cancelling left; look at it"
