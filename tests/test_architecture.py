@@ -160,6 +160,17 @@ EFFECTS = (
         "def f(path): return path.read_text()",
     ),
     Home(
+        "texts of files",
+        ("?.read_text",),
+        (
+            "model/error_codes.py", "twin/controller/config_keys.py", "operations/monitoring.py",  # of the package
+            "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
+            "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
+        ),
+        "files that users name are read by operations/text_files.py, which names another encoding",
+        "def f(path): return path.read_text()",
+    ),
+    Home(
         "sockets",
         ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver", "wsgiref"),
         (

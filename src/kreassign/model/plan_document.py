@@ -131,7 +131,9 @@ def _assignments(entries: Iterable[Json], text: str) -> Iterator[PartitionAssign
 def _assignment(entry: Json) -> PartitionAssignment:
     if not isinstance(entry, dict):
         raise InputError(f"{shortened(repr(entry))} is no partition; it must be an object")
-    topic, partition, replicas = (entry.get(name) for name in ("topic", "partition", "replicas"))
+    topic: Json = entry.get("topic")
+    partition: Json = entry.get("partition")
+    replicas: Json = entry.get("replicas")
     if not isinstance(topic, str) or not topic or "\0" in topic:
         raise _unfit(entry, "topic", "the name of a topic")
     if not _is_id(partition):

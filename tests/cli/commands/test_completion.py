@@ -42,3 +42,11 @@ def test_commands_options_choices_and_runs_are_completed(tmp_path: Path) -> None
     written(tmp_path, *WHOLE)
     assert completed("status", "--state-dir", str(tmp_path), "r") == ["run-1"]
     assert completed("status", "--state-dir", str(tmp_path), "") == ["last", "run-1"]
+
+
+def test_files_beside_a_plan_are_not_completed(tmp_path: Path) -> None:
+    for name in ("plan.json", "plan.facts.json", "plan.approval.json", "other.txt"):
+        (tmp_path / name).touch()
+    for command in ("run", "approve", "rehearse"):
+        assert completed(command, f"{tmp_path}/pl") == [f"{tmp_path}/plan.json"]
+    assert completed("run", f"{tmp_path}/o") == [f"{tmp_path}/o"], "which the shell completes with any file"

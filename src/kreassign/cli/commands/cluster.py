@@ -51,16 +51,12 @@ JOURNEY = (
 
 def show_home_of(profile: Profile | None) -> None:
     """`show_home` for the cluster of the environment or of a profile."""
+    from kreassign.cli.options.around import cluster_around
+
     if profile is not None:
         click.get_current_context().meta[IN_FORCE] = profile
     state = around(STATE_ENVIRONMENT, "state-dir")
     show_home(cluster_around(), Path(state) if state else default_state_dir())
-
-
-def cluster_around() -> ClusterOptions:
-    """The cluster of the environment or of the profile in force, for commands without options for it."""
-    config = around("KREASSIGN_COMMAND_CONFIG", "command-config")
-    return ClusterOptions(around(ADDRESS_ENVIRONMENT, "bootstrap-server"), Path(config) if config else None)
 
 
 def show_home(cluster: ClusterOptions, state_dir: Path) -> None:

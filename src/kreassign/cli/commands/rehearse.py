@@ -11,7 +11,7 @@ from kreassign.cli.commands.twin import fault_options
 from kreassign.cli.next_command import CLUSTER, again, next_command, print_next
 from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
 from kreassign.cli.options.run import guards_option
-from kreassign.cli.options.values import OUTPUT_FILE, parse_speed
+from kreassign.cli.options.values import OUTPUT_FILE, parse_speed, plan_argument
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.cli.streams import working
@@ -34,7 +34,7 @@ from kreassign.report.text import format_bytes, format_duration
         "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s --fault crash:2@60s+10m",
     )
 )
-@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@plan_argument
 @click.option(
     "--snapshot",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -34,6 +34,7 @@ from kreassign.cli.options.run import (
     run_context_options,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument
+from kreassign.cli.options.values import plan_argument
 from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import typed_words
 from kreassign.cli.run_text import document, exit_code, in_flight, print_accepted, print_end, print_summary
@@ -238,7 +239,7 @@ def _lines(found: Rollback) -> Iterator[str]:
         "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s --yes --detach",
     )
 )
-@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@plan_argument
 @run_cluster_options
 @throttle_options("no limit")
 @click.option(

@@ -25,7 +25,7 @@ from kreassign.cli.options.pace import (
     rates_text,
 )
 from kreassign.cli.options.run_id import meant_journal, run_id_argument, state_dir_option
-from kreassign.cli.options.values import BROKER_ID
+from kreassign.cli.options.values import BROKER_ID, plan_argument
 from kreassign.cli.output import (
     console,
     counted,
@@ -378,7 +378,7 @@ def _forget_journal(path: Path, output_format: str) -> None:
         "kreassign approve plan.json --revoke",
     )
 )
-@click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@plan_argument
 @click.option("--note", default="", metavar="TEXT", help="Note to keep with the approval.  [default: none]")
 @click.option("--revoke", "is_revoked", is_flag=True, help="Take the approval back.")
 def approve(plan: Path, note: str, is_revoked: bool) -> None:

@@ -65,7 +65,7 @@ def around_in_force() -> InForce:
     if around(ADDRESS_ENVIRONMENT, "bootstrap-server") is None:
         return NO_CLUSTER
     # Loads the Kafka client, which a command that names its run does without.
-    from kreassign.cli.commands.cluster import cluster_around
+    from kreassign.cli.options.around import cluster_around
 
     return cluster_around().in_force()
 

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
 from kreassign.model.load import AsOf, LoadNumber
 from kreassign.model.text import LARGEST_ID, parse_amount, shortened, signed_number
+from kreassign.operations.plan_files import BESIDE
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 LONGEST_S = 366 * 86_400
@@ -194,9 +196,27 @@ DIRECTORY = Place(is_file=False)
 FILE_OR_DIRECTORY = Place(is_file=True, takes_both=True)
 
 
-# Pass groups of options to a command as one typed value.
+# A plan.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def plan_argument(command: Command) -> Command:
+    """Add `PLAN`: parameter `plan: Path`, a file that exists."""
+    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.argument("plan", type=kind, shell_complete=_plans)(command)
+
+
+def _plans(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Plans that begin so, without the facts and approvals beside them; where there are none, any file."""
+    prefix = incomplete[: incomplete.rfind("/") + 1]
+    names = sorted(path.name for path in Path(prefix).glob("*.json") if not path.name.endswith(BESIDE))
+    plans = [CompletionItem(prefix + name) for name in names if (prefix + name).startswith(incomplete)]
+    return plans or [CompletionItem(incomplete, type="file")]
+
+
+# Pass groups of options to a command as one typed value.
+
 Decorator = Callable[[Any], Any]
 
 
