@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.cluster.port import WRITES
 from kreassign.executor.events import (
     Event,
     LeaseLost,
@@ -19,7 +20,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy
+from kreassign.executor.lease import ClusterLease, Held, Lease, LeaseHolder, LeasePolicy, LeaseStatus
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.model import ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
@@ -27,7 +28,7 @@ from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.operations.run import LeaseRequest, leased
 from kreassign.twin.groups import Candidate, Claim
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, not_reached
+from tests.executor.odd_port import OddPort, Real, as_it_is, not_reached
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
@@ -60,7 +61,7 @@ def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseReques
     return LeaseRequest(run_id, rig.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, alice, pytest.fail)
 
 
-def run(rig: TwinRig, lease: ClusterLease, **options: int) -> RunHistory:
+def run(rig: TwinRig, lease: Lease, **options: int) -> RunHistory:
     """Execute the moves with this lease, one after the other."""
     rig.lease = lease
     return rig.run(rig.prepared(MOVES, pace=pace(moves=1), **options))
@@ -207,6 +208,74 @@ def test_a_session_that_ran_out_unnoticed_is_had_again_at_once(rig: TwinRig) -> 
     done = run(rig, lease)
     lost, again = first(rig.seen, LeaseLost), first(rig.seen[3:], LeaseTaken) + 3
     assert (done.state, again - lost) == ("done", 1)
+
+
+class CountedLease:
+    """Counts the questions, and is lost at one of them."""
+
+    def __init__(self, rig: TwinRig, lost_at: int | None = None) -> None:
+        self.rig, self.lost_at, self.asked = rig, lost_at, 0
+        self.lease = lease_of(rig, "run-1")
+        self.lease.take()
+
+    @property
+    def status(self) -> LeaseStatus | None:
+        return self.lease.status
+
+    def beat(self) -> LeaseStatus | None:
+        return self.lease.beat()
+
+    def retake(self) -> LeaseStatus | None:
+        return self.lease.retake()
+
+    def confirm(self) -> LeaseStatus | None:
+        self.asked += 1
+        if self.asked == self.lost_at:
+            take_over(self.rig)
+        return self.lease.confirm()
+
+
+def test_each_write_is_confirmed_right_before_it_is_sent(rig: TwinRig) -> None:
+    lease, odd = CountedLease(rig), OddPort(rig.client)
+    asked = [0]
+
+    def written(real: Real, *values: object, **named: object) -> object:
+        if named.get("validate_only"):
+            return real(*values, **named)
+        assert lease.asked > asked[-1], f"{len(asked)} writes, and only {lease.asked} questions"
+        asked.append(lease.asked)
+        return real(*values, **named)
+
+    for call in WRITES:
+        odd.answer_always(call, written)
+    rig.odd_port = odd.port
+    assert run(rig, lease).state == "done"
+    assert len(asked) > 6
+
+
+@pytest.mark.parametrize("question", range(2, 14))
+def test_nothing_is_written_once_the_lease_is_lost(rig: TwinRig, question: int) -> None:
+    """At whichever question, also between the calls of one change; and the run ends as it should later."""
+    lease, odd = CountedLease(rig, question), OddPort(rig.client)
+    rig.odd_port = odd.port
+
+    def refused(*_: object, **__: object) -> object:
+        raise AssertionError("written without the lease")
+
+    def forbid() -> None:
+        for call in WRITES:
+            odd.answer_always(call, refused)
+
+    def give_back() -> None:
+        for call in WRITES:
+            odd.answer_always(call, as_it_is)
+        give_up(rig)
+
+    rig.listener = lambda event, _: forbid() if isinstance(event, LeaseLost) else None
+    rig.after(120, give_back)
+    done = run(rig, lease)
+    assert (done.state, rig.replicas, rig.throttles) == ("done", {0: (0, 2), 1: (1, 3)}, {})
+    assert any(isinstance(event, LeaseLost) for event in rig.seen)
 
 
 def test_a_run_of_another_state_directory_is_refused_while_this_one_goes_on(rig: TwinRig) -> None:

@@ -29,7 +29,7 @@ from kreassign.executor.brokers import (
     some_partitions,
     unseen_on,
 )
-from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC
+from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import Batch, Partition, Topic, TopicPartition
 from kreassign.model.requests import CommittedOffset
 
@@ -635,8 +635,11 @@ class OffsetsPort(Protocol):
 
 
 def record_places(port: OffsetsPort) -> list[TopicPartition]:
-    """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`."""
-    topic = port.describe_topics([OFFSETS_TOPIC]).ok.get(OFFSETS_TOPIC)
+    """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`.
+
+    Raises ClusterError if that is not known.
+    """
+    topic = offsets_topic(port)
     return [] if topic is None else [partition.topic_partition for partition in topic.partitions]
 
 

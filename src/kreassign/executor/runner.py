@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
-from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unsupported
+from kreassign.errors import ClusterError, ExecutionError, InvariantBroken, OutcomeUnknown, Rejected, Unsupported
 from kreassign.executor import throttle_ledger
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, verify
-from kreassign.executor.cluster.port import ClusterPort, ConfigPort
+from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
 from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.events import (
     CallFailed,
@@ -183,11 +183,15 @@ class Memory(Protocol):
         ...
 
 
+class _LeaseGone(Exception):
+    """The run does not hold the lease, so nothing more is sent. No ClusterError: no change may take it for its own."""
+
+
 class Runner:
     """Executes one run.
 
     `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
-    throttle of brokers that are down. `lease` is confirmed before each change of the cluster. The `replanner` finds
+    throttle of brokers that are down. `lease` is confirmed before each call that changes the cluster. The `replanner` finds
     other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that get nothing for
     now.
     """
@@ -209,8 +213,8 @@ class Runner:
         self._in_maintenance = in_maintenance
         self._replanner = replanner
         self._machine = Machine()
-        self._port = port
-        self._controllers = controllers
+        self._port = confirmed_writes(port, self._confirm)
+        self._controllers = None if controllers is None else confirmed_writes(controllers, self._confirm)
         self._time = SteadyTime(clock)
         self._journal = journal
         self._listener = listener
@@ -315,6 +319,14 @@ class Runner:
             return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
             return CallFailed(self._time.now_ms(), error_text(error))
+        except _LeaseGone as error:
+            # What was sent before is looked up when the run goes on, as after a crash.
+            return LeaseLost(self._time.now_ms(), str(error))
+
+    def _confirm(self) -> None:
+        """Raise _LeaseGone if the run may not change the cluster now."""
+        if isinstance(status := self._lease.confirm(), Taken):
+            raise _LeaseGone(status.reason)
 
     def _ask(self, question: ClusterQuery) -> Event:
         match question:
@@ -348,10 +360,8 @@ class Runner:
         assert_never(question)
 
     def _change(self, deed: ClusterChange) -> Event:
-        """Confirm the lease, then send without further queries."""
-        status = self._lease.confirm()
-        if isinstance(status, Taken):
-            return LeaseLost(self._time.now_ms(), status.reason)
+        """Confirm the lease before an intention is journaled; each call of the change confirms it once more."""
+        self._confirm()
         match deed:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
@@ -402,7 +412,7 @@ class Runner:
             case Forgone():
                 return LeaseForgone(at_ms, status.reason)
             case None:
-                return LeaseForgone(at_ms, "nobody asks for it")
+                raise InvariantBroken("a run that has no lease to lose waits for none")
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
         answers = requests.read_moves(self._port, instruction.moves)

@@ -35,13 +35,13 @@ from kreassign.executor.history.run_history import (
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.journal import Journal, active_run, first_event, journal_path, post_request, refuse_second_run
 from kreassign.executor.lease import (
-    NO_LEASE,
     ClusterLease,
     Forgone,
     Lease,
     LeaseHolder,
     LeasePolicy,
     LeaseStatus,
+    NoLease,
     Taken,
     present_holder,
 )
@@ -67,6 +67,7 @@ from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
+from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan_facts import PlanFacts
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
@@ -107,7 +108,10 @@ SYSTEM_CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """Run and cluster for which the lease is needed, its operator, and the receiver of warnings."""
+    """Run and cluster for which the lease is needed, its operator, and the receiver of warnings.
+
+    A run that has had the lease does not go on without it.
+    """
 
     run_id: str
     cluster_id: str
@@ -115,20 +119,24 @@ class LeaseRequest:
     policy: LeasePolicy
     operator: Operator
     warn: Warn
+    was_held: bool = False
+
+
+NOT_ASKED = "--lease off does not ask for it"
 
 
 @contextmanager
 def leased(client: AdminClient, wanted: LeaseRequest, clock: Clock = SYSTEM_CLOCK) -> Iterator[Lease]:
     """Hold the lease of the cluster within a `with` statement.
 
-    Raises InputError if another run holds it, or none can be had and it is required; ClusterError if it is required
-    and the cluster does not answer.
+    Raises InputError if another run holds it, or none can be had and it is required; ClusterError if the cluster does
+    not answer.
     """
     if wanted.policy is LeasePolicy.OFF:
-        yield NO_LEASE
+        yield NoLease(Forgone(NOT_ASKED, is_usual=True))
         return
     holder = LeaseHolder(wanted.run_id, wanted.operator.user, wanted.operator.host, clock.now_ms())
-    lease = ClusterLease(client, clock, holder, wanted.policy)
+    lease = ClusterLease(client, clock, holder, wanted.policy, wanted.was_held)
     try:
         _take(client, lease, wanted)
         yield lease
@@ -163,9 +171,10 @@ def _taken(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest) -> Le
             _expel(client, holder)
             status = lease.take()
     except ClusterError as error:
-        if wanted.policy is LeasePolicy.REQUIRE:
-            raise
-        status = lease.status = Forgone(f"its coordinator does not answer: {error}")
+        raise ClusterError(
+            f"nothing was changed, for another run may hold the lease of the cluster: its coordinator does not answer "
+            f"({error_text(error)}). Give the command again once it does; `--lease off` does not ask"
+        ) from error
     return status
 
 
@@ -338,7 +347,8 @@ def resume_run(
     """
     refuse_unless_free(client, context, path.stem)
     cluster = client.describe_cluster()
-    if lacking := permissions.lacking_to_go_on(client, read_view(path), cluster.broker_ids):
+    view = read_view(path)
+    if lacking := permissions.lacking_to_go_on(client, view, cluster.broker_ids):
         left = f"run {path.stem} cannot go on, and stays as it was left:"
         raise InputError("\n  - ".join((left, *lacking)))
     start = latest_start(path)
@@ -348,7 +358,8 @@ def resume_run(
         if request is not None:
             post_request(path, request)
 
-    with journal, leased(client, _lease_request(path.stem, cluster.cluster_id, context), clock) as lease:
+    wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), was_held=view.has_had_lease)
+    with journal, leased(client, wanted, clock) as lease:
         _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,

@@ -2,7 +2,8 @@
 
 This is Kafka's classic protocol on a broker with `group.max.size=1` and `group.initial.rebalance.delay.ms=0`: a group
 has at most one member, so that no member ever waits for others to rejoin. Sessions are checked only when a request
-names their group. Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1 and 3.9.1.
+names their group. They pass in the time of the clients: on a served twin real time, however fast its own time goes.
+Source: KIP-62, KIP-345, KIP-394, and the answers of real 4.3.1 and 3.9.1.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class GroupState(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """A member of a group. Its session ends at `expires_ms` unless it sends a request before."""
+    """A member of a group. Its session ends at `expires_ms` of the clients' time unless it sends a request before."""
 
     member_id: str
     instance_id: str | None
@@ -50,12 +51,12 @@ class Member:
     client_host: str
     session_timeout_ms: int
     protocols: Mapping[str, bytes]
-    expires_ms: int
+    expires_ms: float
     assignment: bytes = b""
 
-    def is_alive(self, now_ms: int) -> None:
+    def is_alive(self, clients_ms: float) -> None:
         """Extend the session: the member just sent a request."""
-        self.expires_ms = now_ms + self.session_timeout_ms
+        self.expires_ms = clients_ms + self.session_timeout_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +155,15 @@ class Joined:
 
 
 class GroupCoordinator:
-    """All groups of a cluster: brokers share them, as they share the log in which Kafka keeps them."""
+    """All groups of a cluster: brokers share them, as they share the log in which Kafka keeps them.
+
+    `clients_ms` converts the twin's time to that of the clients.
+    """
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._groups: dict[str, Group] = {}
         self._new_id = new_id
+        self.clients_ms: Callable[[int], float] = float
 
     # --- members ----------------------------------------------------------------------------------------------
 
@@ -206,7 +211,7 @@ class GroupCoordinator:
                 candidate.client_host,
                 candidate.session_timeout_ms,
                 candidate.protocols,
-                now_ms + candidate.session_timeout_ms,
+                self.clients_ms(now_ms) + candidate.session_timeout_ms,
                 b"" if is_rebalanced else assignment,
             )
         }
@@ -224,14 +229,14 @@ class GroupCoordinator:
         if group.state is GroupState.COMPLETING_REBALANCE:
             member.assignment = assignments.get(member.member_id, b"")
             group.state = GroupState.STABLE
-        member.is_alive(now_ms)
+        member.is_alive(self.clients_ms(now_ms))
         return NONE, group
 
     def heartbeat(self, claim: Claim, now_ms: int) -> int:
         """Extend the session of a member; return an error code."""
         code, _, member = self._member(claim, now_ms)
         if member is not None:
-            member.is_alive(now_ms)
+            member.is_alive(self.clients_ms(now_ms))
         return code
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None, now_ms: int) -> int:
@@ -296,7 +301,7 @@ class GroupCoordinator:
             return code, None
         if group.state is GroupState.COMPLETING_REBALANCE:
             return REBALANCE_IN_PROGRESS, None
-        member.is_alive(now_ms)
+        member.is_alive(self.clients_ms(now_ms))
         return NONE, group
 
     def fetch(
@@ -333,8 +338,9 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if group is None:
             return None
-        for member in [one for one in group.members.values() if one.expires_ms <= now_ms]:
-            group.drop(member, member.expires_ms)
+        clients_ms = self.clients_ms(now_ms)
+        for member in [one for one in group.members.values() if one.expires_ms <= clients_ms]:
+            group.drop(member, now_ms - round(clients_ms - member.expires_ms))
         if not group.members and now_ms - group.empty_since_ms >= RETENTION_MS:
             del self._groups[group_id]
             return None

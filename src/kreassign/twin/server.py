@@ -120,6 +120,8 @@ class TwinServer:
         self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
         self._time_scale = self._time_scale_from_now()
+        # Clients keep their sessions by their own clocks.
+        twin.groups.clients_ms = lambda _: self._clock.monotonic_s() * 1000
         # Clients on sockets know the date; a twin whose time begins at 0 would report times in 1970.
         if twin.settings.start_ms == 0 and twin.began_ms == 0:
             twin.began_ms = self._clock.now_ms() - twin.now_ms

@@ -7,18 +7,23 @@ from typing import cast
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import ClusterError
 from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
-from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS, GroupPort
+from kreassign.executor.lease.lease import BEAT_S, GROUP_ID, OFFSETS_TOPIC, SESSION_MS, GroupPort, offsets_topic
+from kreassign.model import Batch, NewTopic
 from kreassign.model.error_codes import (
+    GROUP_AUTHORIZATION_FAILED,
     GROUP_MAX_SIZE_REACHED,
     INVALID_SESSION_TIMEOUT,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.twin.access import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
-from tests.executor.odd_port import OddPort, refused
+from tests.executor.odd_port import Answer, OddPort, lost_on_the_way_there, not_reached, refusal, refused
 from tests.twin.asking import twin
 
 TOPICS = {OFFSETS_TOPIC: [[0, 1], [1, 2], [2, 3]], "t": [[0, 1]]}
@@ -35,9 +40,9 @@ class Hosts:
         settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092,broker-2:9092,broker-3:9092")
         return AdminClient.connect(settings, clock=self.time, transport=self.time)
 
-    def lease(self, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) -> ClusterLease:
+    def lease(self, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO, *, was_held: bool = False) -> ClusterLease:
         holder = LeaseHolder(run_id, "alice", f"host-of-{run_id}", self.time.now_ms())
-        return ClusterLease(self.client(), self.time, holder, policy)
+        return ClusterLease(self.client(), self.time, holder, policy, was_held)
 
     def all_down(self) -> None:
         """No broker answers for the group any more."""
@@ -155,18 +160,94 @@ def test_a_coordinator_that_does_not_answer_takes_nothing_away_while_the_session
     assert isinstance(lease.retake(), Held)
 
 
-@pytest.mark.parametrize(("policy", "end"), [(LeasePolicy.AUTO, Forgone), (LeasePolicy.REQUIRE, Taken)])
-def test_a_run_waits_for_a_coordinator_as_long_as_it_is_told_to(hosts: Hosts, policy: LeasePolicy, end: type) -> None:
+@pytest.mark.parametrize("policy", [LeasePolicy.AUTO, LeasePolicy.REQUIRE])
+def test_a_run_cut_off_from_the_coordinator_waits_without_end(hosts: Hosts, policy: LeasePolicy) -> None:
     lease = hosts.lease("one", policy)
     lease.take()
-    hosts.all_down()
+    assert isinstance(lease.port, AdminClient)
+    odd = OddPort(lease.port)
+    for call in ("heartbeat", "describe_group", "join_group"):
+        odd.answer_always(call, not_reached)
+    lease.port = odd.groups
+    began_s = hosts.time.monotonic_s()
     while isinstance(lease.confirm(), Held):
-        pass
-    began_ms = hosts.time.now_ms()
-    while isinstance(found := lease.retake(), Taken) and hosts.time.now_ms() - began_ms < 3 * PATIENCE_S * 1000:
-        pass
-    assert type(found) is end
-    assert hosts.time.now_ms() - began_ms >= PATIENCE_S * 1000
+        hosts.time.sleep(1.0)
+    assert hosts.time.monotonic_s() - began_s < SESSION_MS / 1000 - 10, "what is sent now arrives within the session"
+    hosts.twin.advance(SESSION_MS)
+    other = hosts.lease("two")
+    assert isinstance(other.take(), Held)
+    for _ in range(100):
+        hosts.time.sleep(60.0)
+        other.confirm()
+        assert isinstance(found := lease.retake(), Taken)
+        assert "another run may hold it" in found.reason
+        assert found == lease.confirm()
+
+
+@pytest.mark.parametrize("answer", [not_reached, lost_on_the_way_there, refused(UNKNOWN_SERVER_ERROR)])
+@pytest.mark.parametrize("call", ["describe_topics", "join_group"])
+def test_a_silent_coordinator_permits_no_beginning(hosts: Hosts, call: str, answer: Answer) -> None:
+    lease = hosts.lease("one")
+    assert isinstance(lease.port, AdminClient)
+    odd = OddPort(lease.port)
+    odd.answer_always(call, answer)
+    lease.port = odd.groups
+    try:
+        assert not isinstance(lease.take(), Forgone | Held)
+    except ClusterError:
+        assert lease.status is None
+
+
+def no_topic(real: object, names: list[str]) -> Batch[str, object]:
+    """The answer of a broker that does not know any topic yet."""
+    del real
+    return Batch({}, {name: refusal(UNKNOWN_TOPIC_OR_PARTITION, name) for name in names})
+
+
+def test_one_broker_that_knows_no_topic_yet_is_not_believed(hosts: Hosts) -> None:
+    odd = OddPort(hosts.client())
+    odd.answer("describe_topics", no_topic)
+    assert offsets_topic(odd.groups) is not None
+    odd.answer("describe_topics", no_topic, no_topic)
+    assert offsets_topic(odd.groups) is None
+    odd.answer("describe_topics", lambda *_: Batch())
+    with pytest.raises(ClusterError, match="no broker answered"):
+        offsets_topic(odd.groups)
+
+
+@pytest.mark.parametrize(("call", "answer"), [
+    ("join_group", refused(GROUP_AUTHORIZATION_FAILED)),
+    ("join_group", refused(INVALID_SESSION_TIMEOUT)),
+    ("describe_topics", no_topic),
+])  # fmt: skip
+def test_what_was_held_is_not_forgone(hosts: Hosts, call: str, answer: Answer) -> None:
+    """In the process that had it, and in one that resumes the run."""
+    lease, resumed = hosts.lease("one"), hosts.lease("two", was_held=True)
+    lease.take()
+    lease.membership = None
+    hosts.twin.advance(SESSION_MS)
+    for one in (lease, resumed):
+        assert isinstance(one.port, AdminClient)
+        odd = OddPort(one.port)
+        odd.answer_always(call, answer)
+        one.port = odd.groups
+        found = one.retake() if one is lease else one.take()
+        assert not isinstance(found, Forgone)
+        one.release()
+        hosts.twin.advance(SESSION_MS)
+
+
+def test_a_run_that_had_no_lease_looks_for_one_again() -> None:
+    """The first consumer has created the topic, and another run has taken the lease."""
+    hosts = Hosts(twin())
+    first = hosts.lease("one")
+    assert isinstance(first.take(), Forgone)
+    hosts.client().create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2),))]).raise_if_any()
+    assert isinstance(hosts.lease("two").take(), Held)
+    hosts.time.sleep(BEAT_S)
+    found = first.confirm()
+    assert isinstance(found, Taken)
+    assert "run two" in found.reason
 
 
 def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:

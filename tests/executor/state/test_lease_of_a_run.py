@@ -7,6 +7,7 @@ import pytest
 from kreassign.executor.events import (
     CallFailed,
     Event,
+    HoldRequested,
     LeaseForgone,
     LeaseLost,
     LeaseRefused,
@@ -36,7 +37,6 @@ ALL = "all rates, both lists"
     ([LOSS, LeaseRefused(6_000, "not yet"), TimePassed(5_999 + ASK_EVERY_MS)], "wait", "not yet"),
     ([LOSS, LeaseRefused(6_000, "not yet"), TimePassed(6_000 + ASK_EVERY_MS)], "take the lease", "not yet"),
     ([LOSS, TAKEN], f"set {ALL}", HELD),
-    ([LOSS, FORGONE], f"set {ALL}", NONE),
     # Whoever asks when nothing was lost is only told.
     ([TAKEN], "", HELD),
     ([FORGONE], "", NONE),
@@ -46,14 +46,14 @@ def test_a_run_that_lost_its_lease_asks_for_it_every_ten_seconds(events: list[Ev
     assert (run.decided, run.view.lease) == (decided, lease)
 
 
-@pytest.mark.parametrize(("event", "noted"), [
-    (TAKEN, ()),
-    (FORGONE, ("the run went on without the lease of the cluster: an operator allowed it",)),
-])  # fmt: skip
-def test_a_loss_is_told_until_the_run_goes_on(event: Event, noted: tuple[str, ...]) -> None:
+def test_a_loss_is_told_until_the_run_has_the_lease_again() -> None:
     run = Played(*LOST)
     assert run.problems == (TOLD,)
-    assert run.on(event).problems == (*noted, f"over, from 00:00:05 to 00:00:07 UTC: {TOLD}")
+    assert run.on(TAKEN).problems == (f"over, from 00:00:05 to 00:00:07 UTC: {TOLD}",)
+
+
+def test_an_operators_pause_outlives_the_loss_of_the_lease() -> None:
+    assert Played(*SUBMITTED, HoldRequested(4_000, 1), LOSS, TAKEN).view.is_held
 
 
 def test_a_run_without_its_lease_that_is_stopped_writes_nothing_back() -> None:
@@ -72,15 +72,12 @@ GONE, OTHER = ConfigValue(LEADER_0, None), ConfigValue(FOLLOWERS, "7:7")
     (ThrottleChecked(8_000), ()),
     (CallFailed(8_000, "no answer"), ()),
 ])  # fmt: skip
-@pytest.mark.parametrize("event", [TAKEN, FORGONE], ids=["had again", "forgone"])
-def test_a_throttle_that_another_run_restored_is_told_and_set_again(
-    event: Event, answer: Event, problems: tuple[str, ...]
-) -> None:
-    run = Played(guarded()).go("wait").on(LOSS, event)
+def test_a_throttle_that_another_run_restored_is_told_and_set_again(answer: Event, problems: tuple[str, ...]) -> None:
+    run = Played(guarded()).go("wait").on(LOSS, TAKEN)
     assert run.decided == f"check {ALL}"
     run.on(answer)
     assert run.decided == f"set {ALL}"
-    told = [problem for problem in run.problems if "over, from" not in problem and "went on without" not in problem]
+    told = [problem for problem in run.problems if "over, from" not in problem]
     assert tuple(told) == problems
     assert run.view.was_throttle_kept
 

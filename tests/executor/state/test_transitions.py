@@ -17,7 +17,7 @@ from kreassign.executor.instructions import ClusterChange, Instruction
 from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
 from kreassign.executor.state.machine import handle
-from kreassign.executor.state.phases import AwaitingLease, Cancelled, Done, New, RunState
+from kreassign.executor.state.phases import AwaitingLease, Cancelled, Done, New, RunState, Verifying
 from kreassign.executor.state.run import Key, Run
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
@@ -236,15 +236,19 @@ FIRST_STATES = set[type]().union(
 """Where a process begins, which asks for the lease first of all."""
 
 
-@pytest.mark.parametrize("event", [events.LeaseTaken, events.LeaseForgone])
-def test_the_lease_is_asked_for_first_and_again_once_it_was_lost(event: type[Event]) -> None:
-    assert _states_with(event) == FIRST_STATES | {AwaitingLease}
+def test_the_lease_is_asked_for_first_and_again_once_it_was_lost() -> None:
+    assert _states_with(events.LeaseTaken) == FIRST_STATES | {AwaitingLease}
+
+
+def test_a_lease_is_forgone_only_at_the_beginning() -> None:
+    assert _states_with(events.LeaseForgone) == FIRST_STATES
 
 
 def test_a_lost_lease_is_found_where_a_run_begins_waits_or_changes(explorer: Explorer) -> None:
     going_on = {state: kinds for state, kinds in explorer.instructed.items() if state.phase not in AT_REST}
     acts = {state for state, kinds in going_on.items() if kinds & {instructions.Wait, *ClusterChange.__args__}}
-    assert _states_with(events.LeaseLost) == (acts | FIRST_STATES) - {AwaitingLease}
+    # A run that verifies its result changes nothing more.
+    assert _states_with(events.LeaseLost) == (acts | FIRST_STATES) - {AwaitingLease, Verifying}
 
 
 @pytest.mark.parametrize("event", [events.RunResumed, events.BrokersForgotten])

@@ -13,6 +13,7 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
+from kreassign.model.requests import GroupCandidate
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -268,6 +269,7 @@ def test_a_move_takes_time() -> None:
 
 
 def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
+    """The session of a member passes in the time of the client meanwhile."""
     asked = Twin(cluster({"orders": [[0, 1], [1, 2]]}, size_bytes=200_000_000))
     started_ms = asked.now_ms
     lists = [ConfigChange.set(name, "*") for name in (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)]
@@ -275,8 +277,10 @@ def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
     with serving(asked, speed=None) as server, admin_of(server) as admin:
         changes = {ConfigResource.topic("orders"): lists} | {ConfigResource.broker(one): rates for one in range(4)}
         admin.incremental_alter_configs(changes).raise_if_any()
+        member = admin.join_group(GroupCandidate("group", "one", "test", "one", b"", 60_000))
         admin.alter_partition_reassignments({TopicPartition("orders", 0): (2, 3)}).raise_if_any()
         wait_until(lambda: not admin.list_partition_reassignments(), what="no moves")
+        admin.heartbeat(member)
         assert not server.server.failures
     assert asked.now_ms - started_ms > 1_800_000
 

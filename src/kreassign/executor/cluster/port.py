@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from kreassign.model import (
     Batch,
@@ -116,3 +116,34 @@ class ClusterPort(Protocol):
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Progress of each copy; partitions in `known` are not described again."""
         ...
+
+
+# Calls that change a cluster, each confirmed right before it is sent.
+
+WRITES = frozenset({
+    "alter_partition_reassignments", "alter_replica_log_dirs", "commit_offsets", "elect_leaders",
+    "incremental_alter_configs", "unregister_broker",
+})  # fmt: skip
+"""Names of the calls that change a cluster, for runs and for changes to single brokers."""
+
+AnyPort = TypeVar("AnyPort")
+
+
+class _Confirmed:
+    def __init__(self, port: object, confirm: Callable[[], object]) -> None:
+        self._port, self._confirm = port, confirm
+
+    def __getattr__(self, name: str) -> Any:
+        return self._confirmed(getattr(self._port, name)) if name in WRITES else getattr(self._port, name)
+
+    def _confirmed(self, call: Callable[..., object]) -> Callable[..., object]:
+        def confirmed(*values: object, **named: object) -> object:
+            self._confirm()
+            return call(*values, **named)
+
+        return confirmed
+
+
+def confirmed_writes(port: AnyPort, confirm: Callable[[], object]) -> AnyPort:
+    """The same calls, of which each that changes the cluster asks `confirm` first, which raises if it may not."""
+    return cast(AnyPort, _Confirmed(port, confirm))

@@ -9,6 +9,7 @@ from kreassign.executor.lease.lease import (
     LeaseHolder,
     LeasePolicy,
     LeaseStatus,
+    NoLease,
     Taken,
     present_holder,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "LeaseHolder",
     "LeasePolicy",
     "LeaseStatus",
+    "NoLease",
     "Taken",
     "present_holder",
 ]

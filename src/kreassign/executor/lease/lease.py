@@ -7,11 +7,14 @@ How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lea
   nothing;
 - a member that is silent for `SESSION_MS` is removed, so a holder that is gone does not block for ever;
 - a former member is recognised by its member id and generation before it changes anything: `confirm` queries the
-  coordinator right before each change;
+  coordinator right before each call that changes the cluster (`confirmed_writes`);
 - it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at
   once, and a former process of the same run is fenced.
 
-If the coordinator does not answer, the lease holds while the session lasts: no other run can have joined by then.
+If the coordinator does not answer, the lease holds while the session lasts, less the time that a change may take: no
+other run can have joined by then. After that nothing is changed until the coordinator answers, for however long:
+silence says nothing about other runs. Only a cluster that cannot keep a lease is done without one, and only by a run
+that never had it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Rejected, Unsupported
+from kreassign.errors import ClusterError, Unsupported
 from kreassign.model import Batch, Topic
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
@@ -33,6 +36,7 @@ from kreassign.model.error_codes import (
     GROUP_MAX_SIZE_REACHED,
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
+    INVALID_SESSION_TIMEOUT,
     REBALANCE_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_MEMBER_ID,
@@ -47,7 +51,7 @@ from kreassign.model.requests import Group, GroupCandidate, GroupMember, Members
 class LeasePolicy(StrEnum):
     """When a run needs the lease."""
 
-    AUTO = "auto"  # if the cluster can keep a lease without a side effect; never while another run holds it
+    AUTO = "auto"  # unless the cluster cannot keep a lease without a side effect; a run that has had it needs it
     REQUIRE = "require"  # without it nothing is changed
     OFF = "off"  # the cluster is not asked
 
@@ -110,12 +114,16 @@ def holder_of(member: GroupMember) -> LeaseHolder:
 # Group calls that the lease needs. `AdminClient` fits them by its shape.
 
 
-class GroupPort(Protocol):
-    """Group calls, with the meaning that `AdminClient` gives them."""
+class OffsetsTopicPort(Protocol):
+    """The call that shows whether a cluster keeps groups."""
 
     def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
         """Topics with their partitions."""
         ...
+
+
+class GroupPort(OffsetsTopicPort, Protocol):
+    """Group calls, with the meaning that `AdminClient` gives them."""
 
     def describe_group(self, group_id: str, *, timeout_ms: int | None) -> Group:
         """A group with its members."""
@@ -141,7 +149,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 SESSION_MS = 60_000
 """Longest silence of a holder: longer than a pause of its machine; others wait as long for a holder that is gone."""
 
-BEAT_S = 10.0
+BEAT_S = SESSION_MS / 6_000
 """Interval of heartbeats while the holder changes nothing."""
 
 CALL_TIMEOUT_MS = 10_000
@@ -150,8 +158,14 @@ CALL_TIMEOUT_MS = 10_000
 JOIN_TIMEOUT_MS = 30_000
 """Timeout of a join: joining an empty group takes group.initial.rebalance.delay.ms, 3 s by default."""
 
-PATIENCE_S = 60.0
-"""How long a run with the policy `auto` waits for a coordinator before it goes on without a lease."""
+CHANGE_MS = 20_000
+"""Longest time from the confirmation of a change to its arrival at the cluster."""
+
+_SURE_S = (SESSION_MS - CHANGE_MS) / 1000
+"""How long a silent coordinator takes nothing away: what is sent by then arrives before the session ends."""
+
+_CANNOT_KEEP_ONE = (GROUP_AUTHORIZATION_FAILED, INVALID_SESSION_TIMEOUT)
+"""Refusals by a cluster that keeps no lease for this run: a permission is missing, or no session may be as long."""
 
 _NO_LONGER_A_MEMBER = (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS)
 
@@ -180,7 +194,8 @@ class Lease(Protocol):
 class NoLease:
     """Lease that is never queried (policy `off`; rehearsals)."""
 
-    status: LeaseStatus | None = None
+    def __init__(self, status: LeaseStatus | None = None) -> None:
+        self.status = status
 
     def beat(self) -> LeaseStatus | None:
         """Do nothing."""
@@ -206,10 +221,11 @@ class ClusterLease:
     clock: Clock
     holder: LeaseHolder
     policy: LeasePolicy = LeasePolicy.AUTO
+    was_held: bool = False
+    """True once the run has had the lease, also in an earlier process: from then on it does not go on without."""
     status: LeaseStatus | None = None
     membership: Membership | None = None
     _heard_s: float = 0.0
-    _silent_since_s: float | None = None
 
     def take(self) -> LeaseStatus:
         """Take the lease, also in place of a former process of the same run.
@@ -217,7 +233,7 @@ class ClusterLease:
         Raises ClusterError when the cluster does not answer.
         """
         try:
-            missing = self._missing_topic() if self.policy is LeasePolicy.AUTO else None
+            missing = self._missing_topic() if self._may_be_forgone else None
             self.status = missing or self._join()
             if isinstance(self.status, Taken) and self._freed_own_place():
                 self.status = self._join()
@@ -233,7 +249,7 @@ class ClusterLease:
             group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
             self.status = _taken_by(group) if group.members else self._join()
         except ClusterError as error:
-            self.status = self._after_silence(error)
+            self.status = _silent(error)
         return self.status
 
     def beat(self) -> LeaseStatus | None:
@@ -245,7 +261,7 @@ class ClusterLease:
     def confirm(self) -> LeaseStatus | None:
         """Ask the coordinator whether the run still holds the lease."""
         if self.membership is None:
-            return self.status
+            return self._look_again()
         asked_s = self.clock.monotonic_s()
         try:
             self.port.heartbeat(self.membership, timeout_ms=CALL_TIMEOUT_MS)
@@ -253,12 +269,23 @@ class ClusterLease:
             if has_code(error, *_NO_LONGER_A_MEMBER):
                 self.membership = None
                 self.status = Taken(f"the lease of the cluster was lost: {error}")
-            elif self.clock.monotonic_s() - self._heard_s >= SESSION_MS / 1000:
-                # Another run may have joined meanwhile.
-                self.status = Taken(f"the coordinator of the lease does not answer: {error}")
+            elif self.clock.monotonic_s() - self._heard_s >= _SURE_S:
+                # Another run may join before a change arrives.
+                self.status = _silent(error)
         else:
-            self._heard_s, self._silent_since_s = asked_s, None
+            self._heard_s = asked_s
             self.status = Held(self.membership.generation)
+        return self.status
+
+    def _look_again(self) -> LeaseStatus | None:
+        """Take the lease once a cluster can keep one that could not: another run may take it then."""
+        now_s = self.clock.monotonic_s()
+        if isinstance(self.status, Forgone) and self.status.is_usual and now_s - self._heard_s >= BEAT_S:
+            self._heard_s = now_s
+            try:
+                self.take()
+            except ClusterError as error:
+                self.status = _silent(error)
         return self.status
 
     def release(self) -> None:
@@ -282,20 +309,18 @@ class ClusterLease:
             self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         except ClusterError as error:
             return self._not_joined(error)
-        self._heard_s, self._silent_since_s = asked_s, None
+        self._heard_s, self.was_held = asked_s, True
         return Held(self.membership.generation)
 
     def _not_joined(self, error: ClusterError) -> LeaseStatus:
-        """Convert a failed join to a status. Errors unrelated to the lease are raised again.
+        """Convert a failed join to a status. Errors that do not say whether there is a lease are raised again.
 
         Where `group.max.size` is 1, Kafka reports the full group before the missing common protocol.
         """
         if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
             return self._held_by_another(error)
-        if has_code(error, GROUP_AUTHORIZATION_FAILED):
+        if has_code(error, *_CANNOT_KEEP_ONE):
             return self._without(error_text(error))
-        if isinstance(error, Rejected) and not error.retriable:
-            return self._without(f"the coordinator refuses it: {error}")
         raise error
 
     def _freed_own_place(self) -> bool:
@@ -322,31 +347,45 @@ class ClusterLease:
 
     def _missing_topic(self) -> Forgone | None:
         """Reason to forgo the lease because looking for a coordinator would create a topic; None if it would not."""
-        error = self.port.describe_topics([OFFSETS_TOPIC]).failed.get(OFFSETS_TOPIC)
-        if error is None:
-            return None
-        if has_code(error, TOPIC_AUTHORIZATION_FAILED):
-            return Forgone(error_text(error))
-        if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
-            created = "`--lease require` creates it, as the first consumer does"
-            return Forgone(f"the cluster has no topic {OFFSETS_TOPIC} yet; {created}", is_usual=True)
-        return None
+        try:
+            if offsets_topic(self.port) is not None:
+                return None
+        except ClusterError as error:
+            if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+                return Forgone(error_text(error))
+            raise
+        created = "`--lease require` creates it, as the first consumer does"
+        return Forgone(f"the cluster has no topic {OFFSETS_TOPIC} yet; {created}", is_usual=True)
+
+    @property
+    def _may_be_forgone(self) -> bool:
+        return self.policy is LeasePolicy.AUTO and not self.was_held
 
     def _without(self, reason: str) -> LeaseStatus:
-        return Forgone(reason) if self.policy is LeasePolicy.AUTO else Taken(f"no lease can be had: {reason}")
+        if self._may_be_forgone:
+            return Forgone(reason)
+        had = ", and this run has had it" if self.was_held else ""
+        return Taken(f"no lease can be had{had}: {reason}")
 
-    def _after_silence(self, error: ClusterError) -> LeaseStatus:
-        now_s = self.clock.monotonic_s()
-        self._silent_since_s = now_s if self._silent_since_s is None else self._silent_since_s
-        if self.policy is LeasePolicy.AUTO and now_s - self._silent_since_s >= PATIENCE_S:
-            self.membership = None
-            return Forgone(f"its coordinator has not answered for {PATIENCE_S:g} s: {error}")
-        return Taken(f"the coordinator of the lease does not answer: {error}")
+
+def offsets_topic(port: OffsetsTopicPort) -> Topic | None:
+    """The topic that keeps groups and offsets; None if the cluster has none. Raises ClusterError if that is not known.
+
+    A broker that has just started may not know a topic yet, so its absence is believed when it is told twice.
+    """
+    for _ in range(2):
+        answer = port.describe_topics([OFFSETS_TOPIC])
+        if (topic := answer.ok.get(OFFSETS_TOPIC)) is not None:
+            return topic
+        error = answer.failed.get(OFFSETS_TOPIC)
+        if error is None or not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+            raise error or ClusterError(f"no broker answered about the topic {OFFSETS_TOPIC}")
+    return None
 
 
 def present_holder(port: GroupPort) -> LeaseHolder | None:
     """Current holder of the lease, read without a side effect; None if it is free. Raises ClusterError."""
-    if OFFSETS_TOPIC not in port.describe_topics([OFFSETS_TOPIC]).ok:
+    if offsets_topic(port) is None:
         return None
     group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
     return holder_of(group.members[0]) if group.members else None
@@ -356,3 +395,7 @@ def _taken_by(group: Group) -> Taken:
     if not group.members:
         return Taken("another run held the lease of the cluster until just now; try again")
     return Taken(f"{holder_of(group.members[0])} holds the lease of the cluster")
+
+
+def _silent(error: ClusterError) -> Taken:
+    return Taken(f"the coordinator of the lease does not answer, so another run may hold it: {error}")

@@ -41,7 +41,6 @@ from kreassign.executor.state.phases import (
     SettingLists,
     Submitting,
     Throttling,
-    Verifying,
     Waiting,
     WritingBack,
 )
@@ -131,7 +130,7 @@ REQUEST_ROWS: Rows = {
 }
 
 
-# The lease: a run without it changes nothing, and asks until it holds the lease again.
+# The lease: a run that has lost it changes nothing, and asks until it holds the lease again, for however long.
 #
 # Changes made by others meanwhile are unknown, so a run that gets the lease back begins like a resumed run: it observes
 # its moves before it sends anything. Only its throttle is set again unasked: a run that held the lease in between had
@@ -144,19 +143,23 @@ ASK_EVERY_MS = 10_000
 """Interval at which a run that has lost the lease asks for it."""
 
 
-def _note_lease(run: Run, state: RunState, event: LeaseTaken | LeaseForgone) -> Next:
-    run.control.lease = _lease_text(event)
+def _note_lease(run: Run, event: LeaseTaken) -> None:
+    run.control.has_had_lease = True
+    run.control.lease = f"held since generation {event.generation} of the group"
+
+
+def _begin_with_lease(run: Run, state: RunState, event: LeaseTaken) -> Next:
+    _note_lease(run, event)
     return Next(state)
 
 
-def _lease_text(event: LeaseTaken | LeaseForgone) -> str:
-    if isinstance(event, LeaseTaken):
-        return f"held since generation {event.generation} of the group"
-    return f"none: {event.reason}"
+def _begin_without_lease(run: Run, state: RunState, event: LeaseForgone) -> Next:
+    run.control.lease = f"none: {event.reason}"
+    return Next(state)
 
 
 def _lose_lease(run: Run, _: RunState, event: LeaseLost) -> Next:
-    run.control.lease = event.reason
+    run.control.lease, run.control.has_had_lease = event.reason, True
     run.tell(LEASE_LOST, event.at_ms, f"{event.reason}; nothing is changed until it is had again")
     return Next(AwaitingLease(event.at_ms), (TakeLease(),))
 
@@ -171,15 +174,8 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
 
 
 def _go_on_with_lease(run: Run, _: AwaitingLease, event: LeaseTaken) -> Next:
-    run.control.lease = _lease_text(event)
+    _note_lease(run, event)
     run.tell(LEASE_LOST, event.at_ms)
-    return preparing.resume(run, event.at_ms, others_may_restore=True)
-
-
-def _go_on_without_lease(run: Run, _: AwaitingLease, event: LeaseForgone) -> Next:
-    run.control.lease = _lease_text(event)
-    run.tell(LEASE_LOST, event.at_ms)
-    run.note(f"the run went on without the lease of the cluster: {event.reason}")
     return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
@@ -191,16 +187,19 @@ def _pause_without_lease(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
 _RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
 """States where a process begins, which asks for the lease first of all."""
 
-_WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack, Verifying)
-"""Other states in which a run waits, or changes the cluster; the rest only query, which needs no lease."""
+_WAITING_OR_CHANGING = (SettingLists, Submitting, Cancelling, Waiting, WritingBack)
+"""Other states in which a run waits, or changes the cluster; the rest only query, which needs no lease.
+
+A run that verifies its result changes nothing more, so that losing the lease keeps it from no end.
+"""
 
 
 LEASE_ROWS: Rows = {
-    **{(state, event): row(_note_lease, state) for state in _RESUMED for event in (LeaseTaken, LeaseForgone)},
+    **{(state, LeaseTaken): row(_begin_with_lease, state) for state in _RESUMED},
+    **{(state, LeaseForgone): row(_begin_without_lease, state) for state in _RESUMED},
     **{(state, LeaseLost): row(_lose_lease, AwaitingLease) for state in (*_RESUMED, *_WAITING_OR_CHANGING)},
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_lease_refused, AwaitingLease),
     (AwaitingLease, LeaseTaken): row(_go_on_with_lease, *_RESUMED),
-    (AwaitingLease, LeaseForgone): row(_go_on_without_lease, *_RESUMED),
     (AwaitingLease, StopRequested): row(_pause_without_lease, Paused),
 }

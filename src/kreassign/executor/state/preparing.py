@@ -103,7 +103,8 @@ def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
         throttle.unseen = set(throttle.pending)
     else:
         throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
-    run.control.is_held = False
+    # An operator's pause outlives the loss of the lease; another process begins without.
+    run.control.is_held = run.control.is_held and others_may_restore
     # Findings and unrestored settings of an earlier end are checked again.
     run.problems.unrestored = run.problems.findings = ()
     run.tell(finishing.RESTORING, at_ms)

@@ -250,6 +250,8 @@ class Control:
     """Number of the last request from another process that was accepted."""
     lease: str = ""
     """State of the lease of its cluster, in words; "" without one."""
+    has_had_lease: bool = False
+    """True once the run has had the lease: from then on it changes nothing without."""
 
 
 @dataclass(slots=True)

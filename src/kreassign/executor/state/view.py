@@ -277,6 +277,11 @@ class RunView:
         return self._run.control.lease
 
     @property
+    def has_had_lease(self) -> bool:
+        """True once the run has had the lease of its cluster."""
+        return self._run.control.has_had_lease
+
+    @property
     def is_held(self) -> bool:
         """True while an operator lets no move start."""
         return self._run.control.is_held
