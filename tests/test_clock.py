@@ -33,6 +33,13 @@ def test_system_time_is_the_machines() -> None:
     assert clock.monotonic_s() - first >= 0.002
 
 
+def test_monotonic_time_runs_on_while_the_machine_sleeps() -> None:
+    """No test lets its machine sleep, so that the clock that counts it is compared."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    before, now, after = time.clock_gettime(clock), SystemClock().monotonic_s(), time.clock_gettime(clock)
+    assert before <= now <= after
+
+
 class SetClock(VirtualClock):
     """A clock that people set."""
 

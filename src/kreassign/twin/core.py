@@ -35,7 +35,7 @@ from kreassign.twin.replication.replication import Replication
 from kreassign.twin.replication.state import EventQueue, ReplicaEvent
 from kreassign.twin.version import DEFAULT, KafkaVersion
 
-# The clocks of a client's machine in the twin's own time. They may be wrong, or stand still.
+# The clocks of a client's machine in the twin's own time. Its wall clock may be wrong; it may be suspended.
 
 
 class ClientClock:
@@ -43,7 +43,6 @@ class ClientClock:
 
     def __init__(self) -> None:
         self._stepped_ms = 0
-        self._missed_ms = 0
         self._suspended_ms = 0
 
     def step(self, by_ms: int) -> None:
@@ -57,16 +56,11 @@ class ClientClock:
     def take_suspension(self) -> int:
         """Return and clear the pending suspension in milliseconds; the caller lets that much time pass."""
         suspended_ms, self._suspended_ms = self._suspended_ms, 0
-        self._missed_ms += suspended_ms
         return suspended_ms
 
     def wall_ms(self, twin_ms: int) -> int:
         """The time of the wall clock, in milliseconds."""
         return twin_ms + self._stepped_ms
-
-    def monotonic_s(self, twin_ms: int) -> float:
-        """The time of the monotonic clock, which does not count suspensions."""
-        return (twin_ms - self._missed_ms) / 1000
 
 
 # The state of the twin, its changes, and its time.

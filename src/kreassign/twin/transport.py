@@ -62,8 +62,8 @@ class TwinTransport:
         return self._twin.client_clock.wall_ms(self._twin.now_ms)
 
     def monotonic_s(self) -> float:
-        """The twin's time in seconds, without suspensions of the client."""
-        return self._twin.client_clock.monotonic_s(self._twin.now_ms)
+        """The twin's time in seconds, which runs on while the client is suspended."""
+        return self._twin.now_ms / 1000
 
     def sleep(self, seconds: float) -> None:
         """Let so many seconds of the twin's time pass, without waiting in real time."""

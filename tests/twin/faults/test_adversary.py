@@ -302,11 +302,11 @@ def test_the_wall_clock_of_a_client_jumps_and_time_goes_on_as_before() -> None:
     assert seen == [(9_000, 9.0), (18_000 - 3_600_000, 18.0), (27_000, 27.0)]
 
 
-def test_a_suspended_client_misses_what_happens_and_its_monotonic_clock_does_not_know() -> None:
+def test_a_suspended_client_misses_what_happens_and_its_clocks_go_on() -> None:
     twin = broken("suspend:2m@5s")
     transport = throttled(twin)
     transport.sleep(10.0)
-    assert (twin.now_ms, transport.now_ms(), transport.monotonic_s()) == (130_000, 130_000, 10.0)
+    assert (twin.now_ms, transport.now_ms(), transport.monotonic_s()) == (130_000, 130_000, 130.0)
 
 
 # By hand

@@ -401,7 +401,7 @@ class StepClock:
 class Suspend:
     """Suspend the client's machine, like a virtual machine that is migrated, while the cluster goes on.
 
-    Its wall clock is right afterwards; its monotonic clock has not counted the time, as on Linux.
+    Its clocks are right afterwards: also the monotonic one counts the time, as CLOCK_BOOTTIME does on Linux.
     """
 
     for_ms: int
