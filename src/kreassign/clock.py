@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-
 # CLOCK_MONOTONIC stands still while Linux sleeps, CLOCK_BOOTTIME (Linux 2.6.39) does not. On macOS, which has only the
 # former, it counts sleep.
 _THROUGH_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

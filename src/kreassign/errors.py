@@ -17,7 +17,9 @@
     │   └── Rejected          Kafka answered with an error; .code .name .retriable
     ├── ExecutionError        a run cannot continue                                 exit 5
     │   ├── Drifted           the cluster is not as the plan expects
-    │   └── JournalDamaged    the journal cannot be trusted
+    │   └── JournalUnreadable what a run did is not known; .problem .remedy
+    │       ├── JournalDamaged    the journal cannot be trusted
+    │       └── JournalLocked     another process has locked the journal
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
     InvariantBroken           a bug in kreassign; an AssertionError, never caught
                           (except when a journal is read, which another version may have written)
@@ -177,8 +179,21 @@ class Drifted(ExecutionError):
     """The cluster is not in the state that the plan expects."""
 
 
-class JournalDamaged(ExecutionError):
+class JournalUnreadable(ExecutionError):
+    """What a run did is not known: `problem` says why, and `remedy` what to do; "" where the problem says that."""
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        super().__init__(f"{problem}. {remedy}" if remedy else problem)
+        self.problem = problem
+        self.remedy = remedy
+
+
+class JournalDamaged(JournalUnreadable):
     """A journal is incomplete, unreadable or of another cluster."""
+
+
+class JournalLocked(JournalUnreadable):
+    """Another process has locked a journal: nothing is known to be wrong with it."""
 
 
 class DataError(KreassignError):

@@ -59,7 +59,7 @@ FOUND = {
     "cordoned": replace(HERE, log_dirs={1: (LogDir("/a", None, 9, 9, True, ()),)}),
     "maintenance": replace(HERE, maintenance=MaintenanceRecord(1, {1: Entered(0, "ann", is_cordoned=False)})),
     "run": replace(HERE, interrupted_runs=("run-1",)),
-    "journal": replace(HERE, unreadable_journals=(UnreadableJournal(Path("/s/run-1.sqlite"), "damaged"),)),
+    "journal": replace(HERE, unreadable_journals=(UnreadableJournal(Path("/s/run-1.sqlite"), "damaged", "forget it"),)),
     "throttle": replace(HERE, throttles=(RATE,)),
     "permission": replace(HERE, allowed=AllowedOperations(frozenset(), {})),
     "unread": replace(HERE, unread=("topic t: not authorized",)),

@@ -63,7 +63,7 @@ def _rechained(connection: sqlite3.Connection) -> None:
         "SELECT sequence, kind, body FROM events ORDER BY sequence"
     ).fetchall():
         try:
-            digest = chained(digest, kind, unstored(body))
+            digest = chained(digest, kind, body)
         except (ValueError, MemoryError):
             return
         connection.execute("UPDATE events SET digest = ? WHERE sequence = ?", (digest, sequence))

@@ -1,15 +1,20 @@
-"""What is told of the hours of a run before it begins."""
+"""What is told of the hours of a run before it begins, and of its journal while others have locked it."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from kreassign.errors import IllegalPlan
+from kreassign.clock import VirtualClock
+from kreassign.errors import IllegalPlan, JournalLocked
 from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.journal import Journal
 from kreassign.executor.scheduling import Pace, Schedule, Window
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
-from kreassign.operations.run import warn_of_outlook
+from kreassign.operations.run import LockWatch, warn_of_outlook
+from tests.executor.twin_runs import TwinRig
 
 RATE = 12
 """Of which eleven are reached."""
@@ -42,3 +47,21 @@ def test_a_plan_of_which_nothing_fits_is_refused() -> None:
 def test_a_move_that_fits_into_no_window_is_refused() -> None:
     with pytest.raises(IllegalPlan, match=r"no time to come is long enough for 1 moves \(t-1\)"):
         warn_of_outlook(started(Schedule((Window(0, 1),)), 600, 661))
+
+
+def test_a_locked_journal_is_told_once_and_its_end(tmp_path: Path) -> None:
+    rig, clock, told = TwinRig(tmp_path, [[0, 1]]), VirtualClock(), list[str]()
+    begun = rig.prepared({0: (2, 1)})
+    lock = JournalLocked("it cannot be written: process 7 has locked it", "Let it end")
+    with Journal.create(rig.state_dir, begun) as journal:
+        watch = LockWatch(rig.new_runner(journal), told.append, clock)
+        for seconds, is_told in ((0, False), (4, False), (1, True), (60, True)):
+            clock.sleep(seconds)
+            watch.follow(lock)
+            assert bool(told) is is_told
+        watch.follow(None)
+        watch.follow(lock)
+        watch.follow(None)
+    assert len(told) == 2, "a short lock is not told"
+    assert "holds: it cannot be written: process 7 has locked it. Let it end. Until then it starts nothing" in told[0]
+    assert "can be written again, after 65 s" in told[1]

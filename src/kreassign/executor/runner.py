@@ -16,7 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
-from kreassign.errors import ClusterError, ExecutionError, InvariantBroken, OutcomeUnknown, Rejected, Unsupported
+from kreassign.errors import (
+    ClusterError,
+    ExecutionError,
+    InvariantBroken,
+    JournalLocked,
+    OutcomeUnknown,
+    Rejected,
+    Unsupported,
+)
 from kreassign.executor import throttle_ledger
 from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
@@ -183,7 +191,7 @@ class Memory(Protocol):
         ...
 
 
-class _LeaseGone(Exception):
+class _NoLeaseError(Exception):
     """The run does not hold the lease, so nothing more is sent. No ClusterError: no change may take it for its own."""
 
 
@@ -191,9 +199,9 @@ class Runner:
     """Executes one run.
 
     `listener` gets every new event after the run has processed it; not those read back. `controllers` take the
-    throttle of brokers that are down. `lease` is confirmed before each call that changes the cluster. The `replanner` finds
-    other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that get nothing for
-    now.
+    throttle of brokers that are down. `lease` is confirmed before each call that changes the cluster. The `replanner`
+    finds other destinations for lost ones, in a run that replans. `in_maintenance` returns the brokers that get nothing
+    for now.
     """
 
     def __init__(
@@ -232,6 +240,15 @@ class Runner:
     def request_stop(self) -> None:
         """Request a clean pause at the next step. Safe to call from a signal handler."""
         self._is_stop_requested = True
+
+    def wait_for_journal(self, lock: JournalLocked) -> None:
+        """Keep the lease while another process has locked the journal: called each second.
+
+        Raises JournalLocked once a pause is requested, which cannot be written down: the run stays as it is.
+        """
+        if self._is_stop_requested:
+            raise lock
+        self._lease.beat()
 
     def start(self, started: Event) -> RunHistory:
         """Execute a run whose journal holds only this first event. Returns when it is at rest."""
@@ -279,8 +296,8 @@ class Runner:
             todo = deque(self._happened(self._lease_event(status, LeaseLost))) or todo
         while todo:
             if self._is_stop_requested and self._machine.accepts(StopRequested):
-                self._is_stop_requested = False
                 todo = deque(self._happened(StopRequested(self._time.now_ms())))
+                self._is_stop_requested = False
                 continue
             self._note_clock()
             todo = self._take_requests(todo)
@@ -319,14 +336,14 @@ class Runner:
             return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
             return CallFailed(self._time.now_ms(), error_text(error))
-        except _LeaseGone as error:
+        except _NoLeaseError as error:
             # What was sent before is looked up when the run goes on, as after a crash.
             return LeaseLost(self._time.now_ms(), str(error))
 
     def _confirm(self) -> None:
-        """Raise _LeaseGone if the run may not change the cluster now."""
+        """Raise _NoLeaseError if the run may not change the cluster now."""
         if isinstance(status := self._lease.confirm(), Taken):
-            raise _LeaseGone(status.reason)
+            raise _NoLeaseError(status.reason)
 
     def _ask(self, question: ClusterQuery) -> Event:
         match question:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import IllegalPlan, InputError, JournalDamaged, Rejected
+from kreassign.errors import IllegalPlan, InputError, JournalUnreadable, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     Await,
@@ -428,7 +428,7 @@ def interrupted_drains(state_dir: Path, cluster_id: str, brokers: Collection[int
 def _drains(state_dir: Path, cluster_id: str, brokers: Collection[int]) -> Iterator[str]:
     """Runs with a readable journal in which every move takes a replica off one of the brokers."""
     for path in cluster_journals(state_dir, cluster_id):
-        with suppress(JournalDamaged):
+        with suppress(JournalUnreadable):
             moves = first_event(path).moves
             if moves and all(set(move.reassignment.removing).intersection(brokers) for move in moves):
                 yield path.stem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, InputError, JournalDamaged
+from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import unseen_topics
 from kreassign.executor.cluster.requests import without_records
@@ -175,7 +175,7 @@ def _unfinished(state_dir: Path, cluster_id: str, left: Iterable[str]) -> tuple[
     views = []
     for path in cluster_journals(state_dir, cluster_id):
         if path.stem in wanted:
-            with suppress(JournalDamaged):
+            with suppress(JournalUnreadable):
                 views.append(read_view(path))
     return tuple(views)
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, IllegalPlan, InputError, Rejected
+from kreassign.errors import ClusterError, IllegalPlan, InputError, JournalLocked, Rejected
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.requests import topic_ids_of
@@ -493,6 +493,38 @@ class _Listener:
         return True
 
 
+TOLD_AFTER_S = 5.0
+"""A lock of another command of kreassign is over by then, and not told."""
+
+
+@dataclass(slots=True)
+class LockWatch:
+    """Says once that another process has locked the journal of a run, and once that it has not any more."""
+
+    runner: Runner
+    warn: Warn
+    clock: Clock
+    _since_s: float | None = None
+    _is_told: bool = False
+
+    def follow(self, lock: JournalLocked | None) -> None:
+        """Take in that the journal is locked, or (None) that it is not any more. Raises JournalLocked on a pause."""
+        run_id, now_s = self.runner.run.run_id, self.clock.monotonic_s()
+        if lock is None:
+            if self._is_told and self._since_s is not None:
+                self.warn(f"the journal of run {run_id} can be written again, after {now_s - self._since_s:.0f} s")
+            self._since_s, self._is_told = None, False
+            return
+        self._since_s = now_s if self._since_s is None else self._since_s
+        if not self._is_told and now_s - self._since_s >= TOLD_AFTER_S:
+            self._is_told = True
+            self.warn(
+                f"run {run_id} holds: {lock}. Until then it starts nothing; its moves in flight go on, throttled but "
+                "not guarded"
+            )
+        self.runner.wait_for_journal(lock)
+
+
 def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
     from kreassign.operations.plan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
 
@@ -520,6 +552,7 @@ def _execute(
         in_maintenance=none_in_maintenance if context.lease is LeasePolicy.OFF else InMaintenance(client),
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
+    journal.on_lock = LockWatch(runner, context.warn, clock).follow
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:
         drive(runner)
     return history(runner.run)

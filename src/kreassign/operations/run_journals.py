@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ExecutionError, InputError, JournalDamaged, MalformedPlan
+from kreassign.errors import ExecutionError, InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.events import (
     BrokersForgotten,
     CancelRequested,
@@ -48,6 +48,7 @@ from kreassign.executor.journal import (
     cluster_journals,
     find_journals,
     first_event,
+    foreign_lock,
     post_request,
     set_aside,
     stopped_process_in,
@@ -372,9 +373,13 @@ def seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> P
     if not is_executed:
         left = replace(progress, outlook=())
         return left if progress.phase in AT_REST else left.without_end(_no_end_reason(path))
-    if (process := stopped_process_in(path.parent)) is None:
+    if (process := stopped_process_in(path.parent)) is not None:
+        stop = _stopped(process)
+    elif (lock := foreign_lock(path)) is not None:
+        stop = f"{lock}, so that it can start nothing; end or continue that process"
+    else:
         return progress
-    stop = f"{_stopped(process)}; until then its moves in flight go on, throttled but not guarded"
+    stop = f"{stop}; until then its moves in flight go on, throttled but not guarded"
     return replace(progress, outlook=(stop, *progress.outlook)).without_end(stop)
 
 
@@ -401,7 +406,7 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 
 
 def status(path: Path) -> RunHistory:
-    """What became of a run so far. Raises JournalDamaged."""
+    """What became of a run so far. Raises JournalUnreadable."""
     # Check before reading: a process that ends in between has journaled its end.
     return read_history(path, is_left=not is_active(path))
 
@@ -410,12 +415,12 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
     """As `status`, or the journal as unreadable."""
     try:
         return status(path)
-    except JournalDamaged as error:
-        return UnreadableJournal(path, str(error))
+    except JournalUnreadable as error:
+        return UnreadableJournal.of(path, error)
 
 
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
-    """As `status`, with the progress of its moves. Raises JournalDamaged."""
+    """As `status`, with the progress of its moves. Raises JournalUnreadable."""
     is_executed = is_active(path)
     run, meter = read_progress(path)
     progress = seen_from_outside(path, meter.progress(), is_executed=is_executed)
@@ -619,7 +624,7 @@ def forget_brokers(path: Path, brokers: Collection[int], clock: Clock = SYSTEM_C
     """Let the interrupted run of this journal restore nothing any more on brokers that are lost for good.
 
     Nothing is sent; the journal says who did so. Raises InputError when the run has nothing to restore there, or a
-    process executes a run of its cluster, JournalDamaged when the journal cannot be read.
+    process executes a run of its cluster, JournalUnreadable when the journal cannot be read.
     """
     start = latest_start(path)
     journal, events = Journal.resume(path, first_event(path).cluster_id, start.position)
@@ -653,4 +658,6 @@ def forget_journal(path: Path) -> tuple[UnreadableJournal, Path]:
             f"the journal of run {path.stem} can be read; go on with it (`kreassign resume {path.stem}`) or end it "
             f"(`kreassign cancel {path.stem}`), or name a broker that is lost for good (--broker)"
         )
+    if found.is_locked:
+        raise found.error
     return found, set_aside(path)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.errors import JournalLocked
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.history.findings import Moving
 from kreassign.executor.history.run_history import UnreadableJournal
+from kreassign.executor.journal import damaged
 from kreassign.executor.lease import LeaseHolder
 from kreassign.executor.maintenance import Entered, MaintenanceRecord
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
@@ -128,8 +130,12 @@ def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
 
 
 def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:
-    journal = UnreadableJournal(Path("/state/c/run-1.sqlite"), "/state/c/run-1.sqlite is damaged at event 3")
+    path = Path("/state/c/run-1.sqlite")
+    journal = UnreadableJournal.of(path, damaged(path, "is damaged at event 3"))
     (issue,) = diagnose(ClusterReadings(LIVE, (one(),), unreadable_journals=(journal,)))
     assert (issue.kind, issue.subject) == ("journal", "run run-1")
     assert "/state/c/run-1.sqlite is damaged at event 3" in issue.seen
     assert "kreassign forget /state/c/run-1.sqlite" in issue.remedy
+    locked = UnreadableJournal.of(path, JournalLocked("process 7 has locked it", "Let it end"))
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), unreadable_journals=(locked,)))
+    assert (issue.remedy, issue.commands) == ("Let it end", ())

@@ -22,8 +22,11 @@ from kreassign.errors import ExecutionError, InputError, JournalDamaged
 from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
 from kreassign.executor.history.run_history import (
     UnreadableJournal,
+    latest_start,
     left_behind,
     read_history,
+    read_progress,
+    read_view,
     refuse_if_interrupted_runs,
 )
 from kreassign.executor.journal import (
@@ -39,6 +42,9 @@ from kreassign.executor.journal import (
     stored_snapshots,
 )
 from kreassign.executor.journal.file import chained, decompressed, first_event, unstored
+from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.state import Machine
+from kreassign.operations.run_journals import RunFollower, RunList, status, status_and_progress, status_or_problem
 from tests.executor.deaths import Died, Dying
 from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, started
@@ -82,6 +88,56 @@ def test_a_damaged_file_is_refused_by_its_name_whatever_is_asked_of_it(
         with pytest.raises(JournalDamaged, match=path.name):
             question()
     assert active_run(tmp_path, "cluster-1") is None, "a refusal lets the lock go"
+
+
+def with_a_snapshot_at_its_end(folder: Path) -> Path:
+    """A journal of which a reader needs no event but for the snapshot."""
+    path = written(folder, WHOLE[0])
+    machine = Machine()
+    machine.replay(WHOLE[0])
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        for event in WHOLE[1:]:
+            journal.append(event)
+            machine.replay(event)
+        meter = ProgressMeter(machine.view)
+        journal.keep_snapshot(machine.snapshot(meter.state()))
+    assert latest_start(path).position.sequence == len(WHOLE)
+    return path
+
+
+def changed_row(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE events SET body = body || ' ' WHERE sequence = 2")
+
+
+def lost_row(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM events WHERE sequence = 3")
+
+
+def zeros_in_a_page(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:16384] + bytes(16384) + content[2 * 16384 :])
+
+
+@pytest.mark.parametrize("damage", [changed_row, lost_row, zeros_in_a_page])
+def test_damage_that_a_snapshot_passes_over_is_told_by_all(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    """Whether the run is shown, followed, listed, resumed, cancelled or rolled back: one sentence, and what to do."""
+    path = with_a_snapshot_at_its_end(tmp_path)
+    damage(path)
+    said = set()
+    for question in (read_history, read_view, read_progress, latest_start, status, status_and_progress, RunFollower):
+        with pytest.raises(JournalDamaged) as raised:
+            question(path)
+        said.add(str(raised.value))
+    (sentence,) = said
+    assert str(path) in sentence
+    assert f"kreassign forget {path}" in sentence
+    listed = status_or_problem(path)
+    assert isinstance(listed, UnreadableJournal)
+    assert f"{listed}. {listed.remedy}" == sentence
+    (summary,) = RunList((tmp_path,)).newest(5)
+    assert (summary.state, summary.problem) == ("unreadable", sentence)
 
 
 @pytest.mark.parametrize("bytes_tried", [100, pytest.param(300, marks=pytest.mark.thorough)])
@@ -236,7 +292,7 @@ def forged(path: Path, sequence: int, body: str | bytes) -> None:
         connection.execute("UPDATE events SET body = ? WHERE sequence = ?", (body, sequence))
         digest = ""
         for number, kind, stored in connection.execute("SELECT sequence, kind, body FROM events").fetchall():
-            digest = chained(digest, kind, unstored(stored))
+            digest = chained(digest, kind, stored)
             connection.execute("UPDATE events SET digest = ? WHERE sequence = ?", (digest, number))
 
 

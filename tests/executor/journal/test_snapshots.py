@@ -142,14 +142,6 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path: Path, damage: str) -> None:
     Journal.resume(path, "cluster-1", latest_start(path).position)[0].close()
 
 
-def test_what_is_damaged_before_a_snapshot_does_not_keep_the_run_from_going_on(tmp_path: Path) -> None:
-    path, _ = with_snapshots(tmp_path, 9)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE events SET body = '{}' WHERE sequence = 3")
-        connection.commit()
-    assert read_history(path) == history(fold(WHOLE))
-
-
 def test_a_snapshot_with_classes_that_have_other_fields_now_is_not_used() -> None:
     machine = Machine()
     machine.replay(WHOLE[0])

@@ -244,7 +244,7 @@ def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
     for journal in readings.unreadable_journals:
         forget = ("kreassign", "forget", str(journal.path))
         seen = f"its journal cannot be read: {journal}"
-        yield Issue("journal", f"run {journal.run_id}", seen, journal.remedy, (forget,))
+        yield Issue("journal", f"run {journal.run_id}", seen, journal.remedy, () if journal.is_locked else (forget,))
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:

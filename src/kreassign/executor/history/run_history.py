@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.errors import InputError, JournalDamaged
+from kreassign.errors import InputError, JournalDamaged, JournalLocked, JournalUnreadable
 from kreassign.executor.cluster.observations import OTHER_TOPIC, ReplicaLocations, is_another
 from kreassign.executor.events import Event, LogDirTarget, Operator, RunStarted, Verified
 from kreassign.executor.journal import (
@@ -22,7 +21,9 @@ from kreassign.executor.journal import (
     Position,
     StoredSnapshot,
     active_run,
+    check_journal,
     cluster_journals,
+    damaged,
     last_event,
     stored_snapshots,
 )
@@ -53,7 +54,11 @@ class Start(NamedTuple):
 
 
 def latest_start(path: Path) -> Start:
-    """Return the latest usable snapshot, else the beginning. Raises JournalDamaged, InputError."""
+    """Return the latest usable snapshot, else the beginning. Raises JournalUnreadable, InputError.
+
+    The whole journal is checked first: whoever reads a run begins here, so that all say the same of a damaged one.
+    """
+    check_journal(path)
     usable = (start for one in stored_snapshots(path) if (start := _usable(one)) is not None)
     return next(usable, None) or _beginning()
 
@@ -73,7 +78,7 @@ def _followed(path: Path, *, with_meter: bool) -> Start:
     start = latest_start(path)
     events = JournalReader(path, start.position).new_events()
     if start.position == Position() and not (events and isinstance(events[0], RunStarted)):
-        raise JournalDamaged(f"{path} has no beginning: its first events are lost")
+        raise damaged(path, "has no beginning: its first events are lost")
     for event in events:
         start.machine.replay(event)
         if with_meter:
@@ -264,10 +269,18 @@ def _move(record: MoveRecord) -> MoveHistory:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableJournal:
-    """A journal that cannot be read, and why."""
+    """A journal that cannot be read: why, and what to do. `is_locked` if another process keeps it from being read."""
 
     path: Path
     problem: str
+    remedy: str
+    is_locked: bool = False
+
+    @classmethod
+    def of(cls, path: Path, error: JournalUnreadable) -> UnreadableJournal:
+        """The journal that this error is about."""
+        remedy = error.remedy or damaged(path, error.problem).remedy
+        return cls(path, error.problem, remedy, isinstance(error, JournalLocked))
 
     @property
     def run_id(self) -> str:
@@ -275,12 +288,10 @@ class UnreadableJournal:
         return self.path.stem
 
     @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        return (
-            "What its run left behind is not known: look with `kreassign doctor`, and with `kreassign verify` and the "
-            f"plan; then set it aside with `kreassign forget {quote(str(self.path))}`"
-        )
+    def error(self) -> JournalUnreadable:
+        """Error of a command that needs to know what the run did."""
+        kind = JournalLocked if self.is_locked else JournalDamaged
+        return kind(f"a run on this cluster has a journal that cannot be read: {self}", self.remedy)
 
     def __str__(self) -> str:
         return self.problem if str(self.path) in self.problem else f"{self.path}: {self.problem}"
@@ -301,8 +312,8 @@ def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
     """History of the run in a journal, or the journal as unreadable."""
     try:
         return read_history(path)
-    except JournalDamaged as error:
-        return UnreadableJournal(path, str(error))
+    except JournalUnreadable as error:
+        return UnreadableJournal.of(path, error)
 
 
 def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
@@ -314,7 +325,7 @@ def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | N
         if found.run_id == run_id:
             continue
         if isinstance(found, UnreadableJournal):
-            raise JournalDamaged(f"a run on this cluster has a journal that cannot be read: {found}. {found.remedy}")
+            raise found.error
         moving = sum(move.status in IN_FLIGHT for move in found.moves)
         if moving or found.throttle_residue:
             raise InputError(
@@ -329,7 +340,7 @@ def _is_settled(path: Path) -> bool:
     """True if its last event is a verification without findings: so in most journals, and quick to check."""
     try:
         event = last_event(path)
-    except JournalDamaged:
+    except JournalUnreadable:
         return False
     return isinstance(event, Verified) and not event.findings
 

@@ -5,6 +5,8 @@ from kreassign.executor.journal.file import (
     JournalReader,
     Position,
     StoredSnapshot,
+    check_journal,
+    damaged,
     first_event,
     last_event,
     read_events,
@@ -21,6 +23,7 @@ from kreassign.executor.journal.folder import (
     refuse_second_run,
     stopped_process_in,
 )
+from kreassign.executor.journal.locks import foreign_lock
 from kreassign.executor.journal.writer import Journal, post_request, set_aside
 
 __all__ = [
@@ -33,9 +36,12 @@ __all__ = [
     "StoredSnapshot",
     "active_run",
     "active_run_in",
+    "check_journal",
     "cluster_journals",
+    "damaged",
     "find_journals",
     "first_event",
+    "foreign_lock",
     "journal_path",
     "last_event",
     "post_request",

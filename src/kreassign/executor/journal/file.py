@@ -1,6 +1,6 @@
 """Read a journal as a SQLite file: events as JSON in rows, chained by digests, and snapshots of the run.
 
-Application id 0x6B726561 ("krea"), user version 6, WAL mode, so that other processes can read while the run writes.
+Application id 0x6B726561 ("krea"), user version 7, WAL mode, so that other processes can read while the run writes.
 A file that is not a journal, has gaps or a broken chain is refused with JournalDamaged: going on from incomplete
 records could repeat or skip changes. A journal of another version is refused.
 
@@ -11,7 +11,7 @@ records could repeat or skip changes. A journal of another version is refused.
         at_ms    INTEGER NOT NULL,      -- when it happened, ms since the epoch
         kind     TEXT NOT NULL,         -- class of events.py; the first is RunStarted, and only the first
         body     NOT NULL,              -- its fields as JSON: TEXT, or a BLOB compressed by zlib where it is long
-        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and JSON: a changed row breaks the chain
+        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
     )
     CREATE TABLE requests (
         number INTEGER PRIMARY KEY,     -- 1, 2, 3 …
@@ -42,11 +42,13 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from kreassign.errors import InputError, InvariantBroken, JournalDamaged
 from kreassign.executor.events import Event, MovesObserved, RunStarted
+from kreassign.executor.journal.locks import is_lock, locked
 from kreassign.model.text import format_amount, printable, shortened
 
 # Convert events to JSON text and back, by the types of their fields. Pure.
@@ -129,11 +131,14 @@ def _hints(wanted: type) -> dict[str, Any]:
 
 
 APPLICATION_ID = 0x6B726561
-VERSION = 6
+VERSION = 7
 """Version of the tables and events of a journal."""
 
 MOST_BYTES = 500_000_000
 """Most bytes in one row. A plan takes some hundred bytes per move, so this is more than a million moves."""
+LOCK_PATIENCE_S = 5.0
+"""How long a lock of another process is waited for where nothing is lost by giving up."""
+
 COMPRESSED_FROM = 1_000
 """Rows of this many characters are compressed: those with many moves, or all log directories."""
 
@@ -195,32 +200,44 @@ def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
     return content.decode()
 
 
-def chained(before: str, kind: str, body: str) -> str:
-    """Digest of a row, chained to that of the row before."""
-    return hashlib.sha256(f"{before}\n{kind}\n{body}".encode(errors="surrogatepass")).hexdigest()
+def chained(before: str, kind: str, body: str | bytes) -> str:
+    """Digest of a row, chained to that of the row before. Of the body as it is stored, which is quick to check."""
+    data = body if isinstance(body, bytes) else body.encode(errors="surrogatepass")
+    return hashlib.sha256(f"{before}\n{kind}\n".encode(errors="surrogatepass") + data).hexdigest()
 
 
 @contextmanager
 def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
-    """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable."""
+    """Connect to a journal. Raises InputError without one, JournalDamaged when it is no journal, or unreadable.
+
+    Raises JournalLocked if another process keeps it locked for `LOCK_PATIENCE_S`.
+    """
     if not path.is_file():
         raise InputError(f"there is no journal {path}")
+    doing = "read" if mode == "ro" else "written"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)) as connection:
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE_S)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             if application != APPLICATION_ID:
-                raise JournalDamaged(f"{path} is not a journal of kreassign, or its beginning is damaged")
+                raise damaged(path, "is not a journal of kreassign, or its beginning is damaged")
             _refuse_other_version(path, connection)
             _refuse_cut(path, connection)
             yield connection
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error, "read" if mode == "ro" else "written") from error
+        if is_lock(error):
+            raise locked(path, doing) from error
+        # SQLite quotes undecodable values of any length.
+        raise damaged(path, f"cannot be {doing}: {shortened(printable(str(error)))}") from error
 
 
-def unreadable(path: Path, why: object, doing: str = "read") -> JournalDamaged:
-    """Error for a journal that cannot be read, or written."""
-    # SQLite quotes undecodable values of any length.
-    return JournalDamaged(f"{path} cannot be {doing}: {shortened(printable(str(why)))}")
+def damaged(path: Path, problem: str) -> JournalDamaged:
+    """Error for a journal that cannot be trusted, with what to do about it."""
+    return JournalDamaged(
+        f"{path} {problem}",
+        "What its run left behind is not known: look with `kreassign doctor`, and with `kreassign verify` and the "
+        f"plan; then set it aside with `kreassign forget {quote(str(path))}`",
+    )
 
 
 def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
@@ -232,15 +249,16 @@ def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size > 0
     if path.stat().st_size % page_bytes and not has_log:
-        raise JournalDamaged(f"{path} is cut off: its last page is incomplete")
+        raise damaged(path, "is cut off: its last page is incomplete")
 
 
 def _refuse_other_version(path: Path, connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != VERSION:
-        raise JournalDamaged(
-            f"{path} has journal version {version}, written by another version of kreassign; this one reads version "
-            f"{VERSION}. End the run with the one that wrote it"
+        raise damaged(
+            path,
+            f"has journal version {version}, written by another version of kreassign; this one reads version "
+            f"{VERSION}. End the run with the one that wrote it",
         )
 
 
@@ -375,23 +393,41 @@ class JournalReader:
 
     def _checked(self, rows: Iterable[Row]) -> Iterator[Event]:
         for sequence, _, kind, body, digest in rows:
-            if sequence != self._sequence + 1 or digest != self._expected(kind, body):
-                raise JournalDamaged(
-                    f"{self._path} is damaged at event {self._sequence + 1}: rows are missing or were changed"
-                )
+            if sequence != self._sequence + 1 or digest != chained(self._digest, kind, body):
+                raise _broken_chain(self._path, self._sequence + 1)
             try:
                 events = _events(kind, body)
             except ValueError as error:
-                raise JournalDamaged(f"{self._path} cannot be understood at event {sequence}: {error}") from error
+                raise damaged(self._path, f"cannot be understood at event {sequence}: {error}") from error
             self._sequence, self._digest = sequence, digest
             yield from events
 
-    def _expected(self, kind: str, body: str | bytes) -> str | None:
-        """Digest that this row should have; None if its body is unreadable."""
-        try:
-            return chained(self._digest, kind, unstored(body))
-        except ValueError:
-            return None
+
+def _broken_chain(path: Path, sequence: int) -> JournalDamaged:
+    return damaged(path, f"is damaged at event {sequence}: rows are missing or were changed")
+
+
+def check_journal(path: Path) -> None:
+    """Raise JournalDamaged unless the whole file is intact: its pages, and the chain of its events.
+
+    A snapshot of the run lets readers pass over most events, but not over damage among them: what one command refuses,
+    no other takes for whole.
+    """
+    with opened(path) as connection:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(path, f"is damaged: {shortened(printable(str(found)))}")
+        last, expected = 0, ""
+        for sequence, _, kind, body, digest in connection.execute(SELECT, (0,)):
+            if sequence != last + 1 or digest != chained(expected, kind, body):
+                raise _broken_chain(path, last + 1)
+            last, expected = sequence, digest
+    if not last:
+        raise _no_beginning(path)
+
+
+def _no_beginning(path: Path) -> JournalDamaged:
+    return damaged(path, "has no beginning: its first events are lost")
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
@@ -403,7 +439,7 @@ def read_events(path: Path) -> tuple[Event, ...]:
 
 def _start(path: Path, event: Event | None) -> RunStarted:
     if not isinstance(event, RunStarted):
-        raise JournalDamaged(f"{path} has no beginning: its first events are lost")
+        raise _no_beginning(path)
     return event
 
 
@@ -423,7 +459,7 @@ def _at_its_word(path: Path, query: str, where: str) -> Event | None:
     try:
         return None if row is None else _events(*row)[-1]
     except (ValueError, TypeError, LookupError) as error:
-        raise JournalDamaged(f"{path} cannot be understood at its {where}: {error}") from error
+        raise damaged(path, f"cannot be understood at its {where}: {error}") from error
 
 
 def _events(kind: str, body: str | bytes) -> tuple[Event, ...]:

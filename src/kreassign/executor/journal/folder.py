@@ -155,12 +155,21 @@ def stopped_process_in(folder: Path) -> int | None:
     holder = folder / HOLDER
     try:
         process = Path("/proc") / holder.read_text(encoding="ascii").split("\n")[1]
-        state = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
         # From another machine, or much later, the process id may be that of any process.
         is_holder = any(found.readlink() == holder.resolve() for found in (process / "fd").iterdir())
-    except (OSError, IndexError):
+        number = int(process.name)
+    except (OSError, IndexError, ValueError):
         return None
-    return int(process.name) if state in _STOPPED and is_holder else None
+    return number if is_holder and is_stopped(number) else None
+
+
+def is_stopped(process: int) -> bool:
+    """True if the process is stopped; False also if that is unknown."""
+    try:
+        stat = (Path("/proc") / str(process) / "stat").read_text(encoding="utf-8", errors="replace")
+        return stat.rpartition(")")[2].split()[0] in _STOPPED
+    except (OSError, IndexError):
+        return False
 
 
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kreassign.errors import ExecutionError, InputError, JournalDamaged
+from kreassign.errors import ExecutionError, InputError, JournalDamaged, JournalLocked
 from kreassign.executor.events import (
     CancelIntended,
     Event,
@@ -33,6 +33,7 @@ from kreassign.executor.journal.file import (
     JournalReader,
     Position,
     chained,
+    damaged,
     event_from_json,
     event_to_json,
     first_event,
@@ -42,7 +43,6 @@ from kreassign.executor.journal.file import (
     polls_to_json,
     store_snapshot,
     stored,
-    unreadable,
 )
 from kreassign.executor.journal.folder import (
     ASIDE,
@@ -53,18 +53,34 @@ from kreassign.executor.journal.folder import (
     make_folder,
     rename_file,
 )
+from kreassign.executor.journal.locks import is_lock, locked
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
 _BINDING = (ThrottleIntended, SubmissionIntended, CancelIntended, *Request.__args__)
 """Events that leave work to do which the cluster does not show."""
 
+LOOK_EVERY_S = 1.0
+"""How often a run that waits for a locked journal looks at anything else."""
+
+OnLock = Callable[[JournalLocked | None], None]
+"""Called each second while another process has locked the journal, and with None once it has not."""
+
 _BESIDE = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database."""
 
 
+def _give_up(lock: JournalLocked | None) -> None:
+    if lock is not None:
+        raise lock
+
+
 class Journal:
-    """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement."""
+    """A journal open for writing. Only one process can have one per cluster; use it in a `with` statement.
+
+    What another process has locked is waited for: `on_lock` is called meanwhile, and by default raises JournalLocked.
+    Nothing follows from an event before it is written, so that a run holds while it waits.
+    """
 
     def __init__(self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0) -> None:
         self.path = path
@@ -72,7 +88,8 @@ class Journal:
         self._lock = lock
         self._position = position
         self._polls: list[MovesObserved] = []
-        self._connection = sqlite3.connect(path, isolation_level=None)
+        self.on_lock: OnLock = _give_up
+        self._connection = sqlite3.connect(path, isolation_level=None, timeout=LOOK_EVERY_S)
         self._connection.execute("PRAGMA synchronous = FULL")
 
     @property
@@ -119,28 +136,34 @@ class Journal:
         if isinstance(event, MovesObserved) and is_uneventful(event):
             self._polls.append(event)
             return
-        with self._refusing():
-            self._write_polls()
-            self._write(event.at_ms, kind_of(event), event_to_json(event))
-            if isinstance(event, _BINDING):
+        self._patiently(self._write_polls)
+        self._patiently(lambda: self._write(event.at_ms, kind_of(event), event_to_json(event)))
+        if isinstance(event, _BINDING):
+            # Readers and locks of others keep rows in the log for now, where they are as durable.
+            with self._refusing(), _despite_locks():
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def keep_snapshot(self, text: str) -> None:
-        """Store a snapshot of the run after all appended events. Raises JournalDamaged when it cannot be written."""
-        with self._refusing():
-            self._write_polls()
+        """Store a snapshot of the run after all appended events, unless others have locked the journal.
+
+        Raises JournalDamaged when it cannot be written.
+        """
+        self._patiently(self._write_polls)
+        with self._refusing(), _despite_locks():
             store_snapshot(self._connection, self._position, text)
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """Requests with higher numbers, oldest first. Raises JournalDamaged.
+        """Requests with higher numbers, oldest first; none while others have locked the journal. Raises JournalDamaged.
 
         Only those made to this process: earlier requesters were told that the run did not respond, and may have changed
         their mind since.
         """
+        rows: list[tuple[str, str]] = []
         try:
-            rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
+            with _despite_locks():
+                rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
         except sqlite3.Error as error:
-            raise unreadable(self.path, error) from error
+            raise damaged(self.path, f"cannot be read: {error}") from error
         return tuple(_request(self.path, kind, body) for kind, body in rows)
 
     def close(self) -> None:
@@ -159,9 +182,27 @@ class Journal:
             self._polls.clear()
 
     def _write(self, at_ms: int, kind: str, body: str) -> None:
-        sequence, digest = self._position.sequence + 1, chained(self._position.digest, kind, body)
-        self._connection.execute(INSERT, (sequence, at_ms, kind, stored(body), digest))
+        row = stored(body)
+        sequence, digest = self._position.sequence + 1, chained(self._position.digest, kind, row)
+        self._connection.execute(INSERT, (sequence, at_ms, kind, row, digest))
         self._position = Position(sequence, digest)
+
+    def _patiently(self, write: Callable[[], None]) -> None:
+        """Write once nobody else has locked the journal, however long that takes."""
+        is_waiting = False
+        while True:
+            with self._refusing():
+                try:
+                    write()
+                except sqlite3.Error as error:
+                    if not is_lock(error):
+                        raise
+                else:
+                    break
+            is_waiting = True
+            self.on_lock(locked(self.path, "written"))
+        if is_waiting:
+            self.on_lock(None)
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -184,7 +225,8 @@ class Journal:
 def post_request(path: Path, make: Callable[[int], Request]) -> Request:
     """Post a request to the run that writes this journal: `make` gets its number and returns the request.
 
-    It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, InputError.
+    It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, JournalLocked,
+    InputError.
     """
     with opened(path, mode="rw") as connection:
         connection.isolation_level = None
@@ -215,7 +257,7 @@ def set_aside(path: Path) -> Path:
 
 def _last_request(path: Path) -> int:
     """Number of the latest request; 0 if there is none."""
-    with closing(sqlite3.connect(path)) as connection:
+    with opened(path) as connection:
         (last,) = connection.execute(_LAST_REQUEST).fetchone()
     return int(last)
 
@@ -226,13 +268,13 @@ def _begin(path: Path, started: RunStarted) -> str:
     The file is renamed when complete, so that half a journal is never read.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
-    kind, body = kind_of(started), event_to_json(started)
-    digest = chained("", kind, body)
+    kind, row = kind_of(started), stored(event_to_json(started))
+    digest = chained("", kind, row)
     try:
         make_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as connection:
             connection.executescript(CREATE + CREATE_SNAPSHOTS)
-            connection.execute(INSERT, (1, started.at_ms, kind, stored(body), digest))
+            connection.execute(INSERT, (1, started.at_ms, kind, row, digest))
             connection.commit()
         rename_file(unfinished, path)
     except BaseException:
@@ -248,6 +290,16 @@ def _refuse_other_cluster(path: Path, cluster_id: str) -> None:
         raise JournalDamaged(
             f"{path} is of cluster {started.cluster_id}, but this is cluster {cluster_id}; connect to the former"
         )
+
+
+@contextmanager
+def _despite_locks() -> Iterator[None]:
+    """Leave undone what can wait while another process has locked the journal."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if not is_lock(error):
+            raise
 
 
 @contextmanager
@@ -274,7 +326,7 @@ def _request(path: Path, kind: str, body: str) -> Request:
     try:
         found = event_from_json(kind, body)
     except ValueError as error:
-        raise JournalDamaged(f"{path} holds a request that cannot be understood: {error}") from error
+        raise damaged(path, f"holds a request that cannot be understood: {error}") from error
     if not isinstance(found, Request):
-        raise JournalDamaged(f"{path} holds a {kind} among its requests")
+        raise damaged(path, f"holds a {kind} among its requests")
     return found

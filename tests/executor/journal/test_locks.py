@@ -1,0 +1,144 @@
+"""Another process has locked the journal of a run: it is waited for and named, and nothing is called damaged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import JournalLocked
+from kreassign.executor.events import HoldRequested
+from kreassign.executor.history.run_history import (
+    UnreadableJournal,
+    left_behind,
+    read_or_name,
+    refuse_if_interrupted_runs,
+)
+from kreassign.executor.journal import Journal, file, foreign_lock, post_request, read_events
+from kreassign.executor.journal.locks import lock_holders, write_locks
+from kreassign.executor.runner import Runner
+from kreassign.operations.run_journals import forget_journal
+from tests.executor.journal.test_journal import written
+from tests.executor.run_events import WHOLE
+from tests.executor.twin_runs import RATE, TwinRig
+
+LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+if sys.argv[2] == "all":
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked_by_another(path: Path, how: str = "writes") -> Iterator[subprocess.Popen[bytes]]:
+    """A process that writes and does not end, as a stopped command or an open shell."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCK, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"locked\n"
+        try:
+            yield other
+        finally:
+            other.kill()
+
+
+def test_a_run_waits_for_a_journal_that_others_write(tmp_path: Path) -> None:
+    """For as long as it takes, and loses no event; a stopped process is told as such."""
+    path, told = written(tmp_path, WHOLE[0]), []
+    with Journal.resume(path, "cluster-1")[0] as journal, locked_by_another(path) as other:
+        os.kill(other.pid, signal.SIGSTOP)
+
+        def on_lock(lock: JournalLocked | None) -> None:
+            told.append(lock)
+            if len(told) == 2:
+                other.kill()
+                other.wait()
+
+        journal.on_lock = on_lock
+        for event in WHOLE[1:]:
+            journal.append(event)
+    assert read_events(path) == WHOLE
+    assert told[-1] is None
+    assert f"process {other.pid} (" in str(told[0])
+    assert f"stopped) has locked it. Let it go on (`kill -CONT {other.pid}`)" in str(told[0])
+
+
+def test_what_can_wait_is_left_undone_under_a_lock(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE[0])
+    with Journal.resume(path, "cluster-1")[0] as journal, locked_by_another(path):
+        journal.keep_snapshot("{}")
+        assert journal.requests_after(0) == ()
+
+
+def test_a_lock_is_no_damage_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "LOCK_PATIENCE_S", 0.0)
+    path = written(tmp_path, *WHOLE[:3])
+    with locked_by_another(path, "all") as other:
+        assert lock_holders(path) == (other.pid,)
+        found = read_or_name(path)
+        assert isinstance(found, UnreadableJournal)
+        assert (found.is_locked, "forget" in found.remedy) == (True, False)
+        assert [one.run_id for one in left_behind(tmp_path, "cluster-1")] == ["run-1"]
+        for question in (
+            lambda: refuse_if_interrupted_runs(tmp_path, "cluster-1"),
+            lambda: forget_journal(path),
+            lambda: post_request(path, lambda number: HoldRequested(5, number)),
+            lambda: read_events(path),
+        ):
+            with pytest.raises(JournalLocked, match=f"process {other.pid}"):
+                question()
+    assert path.exists()
+
+
+def test_others_are_told_who_keeps_a_run_from_its_journal(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE[0])
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        with closing(sqlite3.connect(path, isolation_level=None)) as ours:
+            ours.execute("BEGIN IMMEDIATE")
+            assert foreign_lock(path) is None, "the run may write its own journal"
+            ours.execute("ROLLBACK")
+        with locked_by_another(path) as other:
+            assert (foreign_lock(path) or "").startswith(f"its journal is locked by process {other.pid} (")
+        assert journal.position.sequence == 1
+
+
+LISTED = """\
+1: POSIX  ADVISORY  WRITE 7 08:01:55 120 120
+2: POSIX  ADVISORY  READ  8 08:01:55 123 123
+3: FLOCK  ADVISORY  WRITE 9 08:01:55 0 EOF
+4: POSIX  ADVISORY  WRITE 10 08:01:56 120 120
+5: -> POSIX  ADVISORY  WRITE 11 08:01:55 120 120
+6: POSIX  ADVISORY  WRITE 0 08:01:55 120 120
+7: POSIX  ADVISORY  WRITE 7 08:01:57 1 2
+8:
+"""
+
+
+@pytest.mark.parametrize(("inodes", "holders"), [((55,), (7,)), ((55, 57, 56), (7, 10)), ((5,), ()), ((), ())])
+def test_only_processes_that_write_this_file_hold_it(inodes: tuple[int, ...], holders: tuple[int, ...]) -> None:
+    assert write_locks(LISTED.splitlines(), inodes) == holders
+
+
+def test_a_pause_is_possible_while_the_journal_is_locked(tmp_path: Path) -> None:
+    """It cannot be written down, so the run is left as a killed one is, and goes on to its end later."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    begun = rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE)
+    with Journal.create(rig.state_dir, begun) as journal, locked_by_another(journal.path):
+        runner: Runner = rig.new_runner(journal)
+        runner.request_stop()
+        journal.on_lock = lambda lock: lock and runner.wait_for_journal(lock)
+        with pytest.raises(JournalLocked):
+            runner.start(begun)
+    assert rig.resume().state == "done"
