@@ -184,6 +184,31 @@ def test_elsewhere_even_reading_needs_the_token_or_a_session_that_began_with_it(
         assert site.ask("/runs/run-1", cookie=session).status == 401
 
 
+FORWARDED = (
+    {"forwarded": "for=192.0.2.7"}, {"x_forwarded_for": "192.0.2.7"}, {"X_Forwarded_Host": "ops.example"},
+    {"x_forwarded_proto": "https"}, {"via": "1.1 proxy"}, {"x_real_ip": "192.0.2.7"}, {"host": "ops.example"},
+    {"x_original_host": "ops.example"}, {"cf_connecting_ip": "192.0.2.7"}, {"x_forwarded_for": ""},
+)  # fmt: skip
+"""What a proxy adds on this machine, which forwards requests of anybody to the page."""
+
+
+@pytest.mark.parametrize("token", [None, Token(TOKEN)], ids=["no token", "token"])
+def test_what_a_proxy_forwards_is_not_read_without_the_token(place: Place, token: Token | None) -> None:
+    settings = WebSettings(place.state_dir, port=0, names=("ops.example",), plans=place.plans, token=token)
+    paths = {*every_path(settings)} - {f"{PREFIX}{path}" for path in CHANGES} - WITHOUT_TOKEN
+    with serving_page(settings) as site:
+        assert site.ask("/runs/run-1").status == 200
+        for headers in FORWARDED:
+            for path in sorted(paths) if headers == FORWARDED[0] else ("/runs/run-1", READ[0]):
+                refused = site.ask(path, **headers)
+                assert refused.status == 401, (path, headers)
+                assert "run-1" not in refused.text
+                held = site.ask(path, authorization=f"Bearer {TOKEN}", **headers).status
+                assert (held == 401) is (token is None), (path, headers)
+        led = site.ask("/runs/run-1", accept="text/html", via="1.1 proxy")
+        assert (led.status, "--token-file" in led.text) == ((401, True) if token is None else (303, False))
+
+
 def test_sessions_end_by_themselves_and_do_not_become_too_many() -> None:
     clock = VirtualClock()
     sessions = Sessions(clock)

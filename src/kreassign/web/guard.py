@@ -1,8 +1,9 @@
 """Access control: checks before and after every request.
 
 - The header Host must name this page, or the request is refused: a foreign name may lead a browser to 127.0.0.1.
-- Reading needs the token if other machines can reach the page: in `Authorization: Bearer`, or by a session that a
-  browser began with it. The session is a cookie that scripts cannot read and other sites cannot send.
+- Reading needs the token if other machines can reach the page, and for a request that came by way of a proxy, which
+  may stand for anybody: in `Authorization: Bearer`, or by a session that a browser began with it. The session is a
+  cookie that scripts cannot read and other sites cannot send.
 - Changes need `Authorization: Bearer`, each time. Unlike cookies, browsers never add it by themselves, so no other page
   can make them do it (CSRF). The origin that browsers report is checked as well.
 - Every answer forbids foreign scripts and styles, requests to other hosts, and display in frames.
@@ -18,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from kreassign.model.text import LARGEST_PORT, parse_whole
-from kreassign.web.settings import HttpError, Sessions, WebSettings
+from kreassign.web.settings import LOCAL_NAMES, HttpError, Sessions, WebSettings
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -68,14 +69,32 @@ def guarded(app: App, settings: WebSettings) -> App:
     return answer
 
 
+_ON_THE_WAY = ("x-forwarded", "x-real-", "x-original-", "x-client-", "x-cluster-client-", "x-envoy-", "x-amzn-", "cf-")
+"""Beginnings of the names of headers that proxies and load balancers add."""
+
+_BY_A_PROXY = frozenset({"forwarded", "via", "true-client-ip", "client-ip", "proxy-authorization", "max-forwards"})
+"""Headers of RFC 7239 and RFC 9110, and of content networks, that only a proxy adds."""
+
+
+def is_forwarded(headers: Headers) -> bool:
+    """True unless the request came from this machine itself, by what its headers say: any sign of a proxy counts."""
+    if any(name in _BY_A_PROXY or name.startswith(_ON_THE_WAY) for name in map(str.lower, headers.keys())):
+        return True
+    return any(_name_of(host) not in LOCAL_NAMES for host in headers.getlist("host"))
+
+
 def _is_our_name(headers: Headers, settings: WebSettings) -> bool:
     given = headers.getlist("host")
     if len(given) != 1:
         return False
-    host = given[0].lower()
+    return _name_of(given[0]) in settings.hosts
+
+
+def _name_of(host: str) -> str:
+    """The name in a header Host, without its port."""
     # An IPv6 address contains colons, within brackets.
-    name, colon, port = host.rpartition(":")
-    return (name if colon and _is_port(port) else host) in settings.hosts
+    name, colon, port = host.lower().rpartition(":")
+    return name if colon and _is_port(port) else host.lower()
 
 
 def _is_port(text: str) -> bool:
@@ -93,7 +112,21 @@ class Access:
 
     def may_read(self, request: Request) -> bool:
         """True if the request may read anything besides the login page."""
-        return not self._settings.needs_token_to_read or self._has_token(request) or self._has_session(request)
+        is_open = not self._settings.needs_token_to_read and not is_forwarded(request.headers)
+        return is_open or self._has_token(request) or self._has_session(request)
+
+    def check_read(self, request: Request) -> None:
+        """Raise HttpError unless the request may read."""
+        if self.may_read(request):
+            return
+        if self._settings.token is None:
+            raise HttpError(
+                401,
+                "no token",
+                "this came by way of a proxy, so that others than this machine may read it: that needs a token. Start "
+                "the page with --token-file, or the environment variable KREASSIGN_WEB_TOKEN",
+            )
+        raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
 
     def check_control(self, request: Request) -> None:
         """Raise HttpError unless the request may change something."""

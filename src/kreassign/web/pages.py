@@ -210,10 +210,10 @@ class Pages:
         """Require permission to read; redirect other browsers to the login page."""
 
         async def read(request: Request) -> Response:
-            if not self._access.may_read(request):
-                if "text/html" in request.headers.get("accept", ""):
-                    return RedirectResponse("/login", 303)
-                raise HttpError(401, "no token", "from here everything needs `Authorization: Bearer TOKEN`")
+            can_log_in = self._settings.token is not None and "text/html" in request.headers.get("accept", "")
+            if can_log_in and not self._access.may_read(request):
+                return RedirectResponse("/login", 303)
+            self._access.check_read(request)
             found: Response = await answer(request)
             return found
 

@@ -38,8 +38,7 @@ def make_app(settings: WebSettings, clock: Clock = SYSTEM_CLOCK, streams: Stream
     pages = Pages(settings, served, access, sessions, streams)
 
     async def stream(request: Request) -> Response:
-        if not access.may_read(request):
-            raise HttpError(401, "no token", "from here everything needs the header `Authorization: Bearer TOKEN`")
+        access.check_read(request)
         return await streams.answer(request.path_params["run_id"], served.follower, _document)
 
     async def answer_problem(request: Request, error: Exception) -> Response:

@@ -22,7 +22,7 @@ DEFAULT_PORT = 8085
 SHORTEST_TOKEN = 24
 """In characters: too many to guess, if the token is random."""
 
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Token:
@@ -86,7 +86,7 @@ class WebSettings:
                 f"on {self.host} others can reach the page: that needs TLS (--certificate and --key) and a token "
                 "(--token-file, or the environment variable KREASSIGN_WEB_TOKEN)"
             )
-        local = _LOCAL_NAMES if self.is_local else (_host_of_url(self.host),)
+        local = LOCAL_NAMES if self.is_local else (_host_of_url(self.host),)
         object.__setattr__(self, "hosts", frozenset(map(str.lower, (*local, *self.names))))
 
     @property
