@@ -16,6 +16,7 @@ from kreassign.executor.scheduling import RESERVE
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
+from kreassign.model.replication_factor import required_in_sync
 
 # The guards, and the reaction to a breach of each.
 
@@ -186,7 +187,8 @@ def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) ->
     return tuple(
         one.topic_partition
         for one in partitions
-        if one.leader != NO_LEADER and len(one.isr) < min(minima.get(one.topic_partition.topic, 1), len(one.replicas))
+        if one.leader != NO_LEADER
+        and len(one.isr) < required_in_sync(minima.get(one.topic_partition.topic, 1), len(one.replicas))
     )
 
 

@@ -31,6 +31,7 @@ from kreassign.executor.brokers import (
 )
 from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
 from kreassign.model import Batch, Partition, Topic, TopicPartition
+from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.requests import CommittedOffset
 
 # The record of maintenance: brokers, and the original order of the replica lists that they led.
@@ -256,8 +257,8 @@ class MaintenanceFacts:
         return tuple(one for one in self.concerned if one.topic_partition not in kept)
 
     def needed(self, partition: Partition) -> int:
-        """Number of replicas that must be in sync; Kafka requires at most the length of the list."""
-        return max(1, min(self.min_isr[partition.topic_partition.topic], len(partition.replicas)))
+        """Number of replicas that must be in sync."""
+        return required_in_sync(self.min_isr[partition.topic_partition.topic], len(partition.replicas))
 
 
 # --- enter ----------------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from kreassign.model.error_codes import (
 )
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import plan_id
+from kreassign.model.replication_factor import required_in_sync
 
 # Violations: everything that forbids executing a plan.
 
@@ -431,7 +432,9 @@ def producer_outages(
         name.topic
         for name, (partition, most) in growing.items()
         if name.topic in least
-        and min(least[name.topic], len(partition.replicas)) <= len(partition.isr) < min(least[name.topic], most)
+        and required_in_sync(least[name.topic], len(partition.replicas))
+        <= len(partition.isr)
+        < required_in_sync(least[name.topic], most)
     )
     slow = "; under the throttle that takes longer" if rates.is_limited else ""
     denied = [topic for topic, error in minima.failed.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]

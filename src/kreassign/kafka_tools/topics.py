@@ -49,7 +49,7 @@ from kreassign.model.topic_changes import (
     TopicsView,
     decide_reassignments,
     decide_replication_factors,
-    min_in_sync_undercut,
+    unwise_removals,
 )
 
 # Lines of `--describe`.
@@ -232,8 +232,8 @@ def by_assignment(
         for entry, replicas in zip(topic.partitions, assignment, strict=True)
     }
     decided = decide_reassignments(view, wanted.items())
-    undercut = {} if is_forced else min_in_sync_undercut(view, wanted)
-    _raise_refusals({**decided, **undercut})
+    unwise = unwise_removals(view, wanted, may_undercut_min_in_sync=is_forced)
+    _raise_refusals({**decided, **unwise})
     return _changes(view, wanted)
 
 

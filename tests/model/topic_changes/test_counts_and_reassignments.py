@@ -12,9 +12,9 @@ from kreassign.model.topic_changes import (
     Refusal,
     decide_partition_counts,
     decide_reassignments,
-    min_in_sync_undercut,
     unfit_assignment,
     unfit_count,
+    unwise_removals,
 )
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
@@ -79,15 +79,24 @@ def test_a_legal_target_is_what_was_asked_for() -> None:
 
 def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
     seen = view(partition(0, (0,)), partition(1, (1, 2, 3)), min_in_sync=2)
-    assert min_in_sync_undercut(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
+    assert unwise_removals(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
         FOO_1: Refusal(INVALID_REPLICATION_FACTOR, "Replication factor 1 is below min.insync.replicas=2 of topic foo.")
     }
-    assert min_in_sync_undercut(seen, {FOO_1: (4, 5)}) == {}
+    assert unwise_removals(seen, {FOO_1: (4, 5)}) == {}
 
 
-def test_a_topic_whose_least_in_sync_nobody_knows_may_shrink_to_one_replica() -> None:
+def test_a_topic_with_an_unread_min_insync_replicas_shrinks_with_force_only() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
-    assert min_in_sync_undercut(seen, {FOO_0: (4,)}) == {}
+    text = "Whether replication factor 1 is below min.insync.replicas of topic foo could not be read."
+    assert unwise_removals(seen, {FOO_0: (0,)}) == {FOO_0: Refusal(38, text)}
+    assert unwise_removals(seen, {FOO_0: (0,)}, may_undercut_min_in_sync=True) == {}
+
+
+def test_a_list_that_keeps_a_lagging_replica_instead_of_one_in_sync_is_refused() -> None:
+    seen = view(partition(0, (0, 1, 2), isr=(0, 2)))
+    refusal = unwise_removals(seen, {FOO_0: (0, 1)}, may_undercut_min_in_sync=True)[FOO_0]
+    assert refusal.message.startswith("broker 2, in sync, would go, and broker 1, which is not, would stay")
+    assert unwise_removals(seen, {FOO_0: (0, 2)}) == {}
 
 
 def test_each_partition_has_an_outcome_of_its_own() -> None:
@@ -121,5 +130,5 @@ def test_a_list_of_replicas_names_registered_brokers_once(replicas: tuple[int, .
 def test_of_a_list_that_undercuts_the_present_number_of_replicas_counts_too() -> None:
     seen = view(partition(0, (0, 1)), min_in_sync=3)
     text = "Replication factor 1 is below min.insync.replicas=3 of topic foo."
-    assert min_in_sync_undercut(seen, {FOO_0: (4,)}) == {FOO_0: Refusal(38, text)}
-    assert min_in_sync_undercut(seen, {FOO_0: (4, 5)}) == {}
+    assert unwise_removals(seen, {FOO_0: (4,)}) == {FOO_0: Refusal(38, text)}
+    assert unwise_removals(seen, {FOO_0: (4, 5)}) == {}

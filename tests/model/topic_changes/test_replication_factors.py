@@ -162,9 +162,19 @@ def test_only_a_topic_that_loses_replicas_can_undercut_the_least_in_sync() -> No
     assert decide_replication_factors(uneven, [(FOO, 2)]) == {FOO: Refusal(38, text)}
 
 
-def test_a_topic_whose_least_in_sync_nobody_knows_may_have_one_replica() -> None:
+def test_a_topic_with_an_unread_min_insync_replicas_shrinks_with_force_only() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
-    assert decide_replication_factors(seen, [(FOO, 1)]) == {FOO: {FOO_0: (0,)}}
+    text = "Whether replication factor 1 is below min.insync.replicas of topic foo could not be read."
+    assert decide_replication_factors(seen, [(FOO, 1)]) == {FOO: Refusal(38, text)}
+    forced = decide_replication_factors(seen, [(FOO, 1)], may_undercut_min_in_sync=True)
+    assert forced == {FOO: {FOO_0: (0,)}}
+    assert decide_replication_factors(seen, [(FOO, 4)]) == {FOO: {FOO_0: (0, 1, 2, 3)}}
+
+
+def test_nothing_goes_where_no_replica_is_known_to_be_in_sync() -> None:
+    lost = view(partition(0, (0, 1, 2), isr=(), leader=-1))
+    text = "foo-0: no replica is known to be in sync, so none can go."
+    assert decide_replication_factors(lost, [(FOO, 2)]) == {FOO: Refusal(38, text)}
 
 
 def test_brokers_without_a_rack_share_none() -> None:

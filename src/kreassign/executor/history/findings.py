@@ -19,6 +19,7 @@ from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
+from kreassign.model.replication_factor import undercut
 from kreassign.model.text import format_amount
 
 # One issue, and the names of its partitions.
@@ -93,7 +94,7 @@ def placement_issues(readings: PlacementReadings) -> Iterator[Issue]:
     """Placement issues, the worst first."""
     yield from _brokers(readings)
     yield from _under_min_isr(readings)
-    yield from _unwritable(readings)
+    yield from _undercut(readings)
     yield from _factors(readings)
     yield from _racks(readings)
 
@@ -135,18 +136,15 @@ def _under_min_isr(readings: PlacementReadings) -> Iterator[Issue]:
     yield from of_many("min-isr", names, seen, remedy, (plan_command("repair"),))
 
 
-def _unwritable(readings: PlacementReadings) -> Iterator[Issue]:
-    factors = _usual_factors(readings.partitions)
+def _undercut(readings: PlacementReadings) -> Iterator[Issue]:
+    lowest: dict[str, int] = {}
+    for one in _at_rest(readings):
+        topic = one.topic_partition.topic
+        lowest[topic] = min(len(one.replicas), lowest.get(topic, len(one.replicas)))
     for topic, least in sorted(readings.min_isr.items()):
-        if topic in factors and least > factors[topic]:
-            yield Issue(
-                "min-isr",
-                f"topic {topic}",
-                f"min.insync.replicas is {least}, and its partitions have {factors[topic]} replicas: producers with "
-                "acks=all can never write",
-                "Give it more replicas",
-                (plan_command("replication-factor", str(least), "--topic", topic),),
-            )
+        if topic in lowest and (seen := undercut(lowest[topic], least)) is not None:
+            more = plan_command("replication-factor", str(least), "--topic", topic)
+            yield Issue("min-isr", f"topic {topic}", seen, "Give it more replicas", (more,))
 
 
 def _factors(readings: PlacementReadings) -> Iterator[Issue]:

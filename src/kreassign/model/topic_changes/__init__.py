@@ -13,10 +13,10 @@ from kreassign.model.topic_changes.decisions import (
     decide_partition_counts,
     decide_reassignments,
     decide_replication_factors,
-    min_in_sync_undercut,
     topics_view,
     unfit_assignment,
     unfit_count,
+    unwise_removals,
 )
 
 __all__ = [
@@ -26,8 +26,8 @@ __all__ = [
     "decide_partition_counts",
     "decide_reassignments",
     "decide_replication_factors",
-    "min_in_sync_undercut",
     "topics_view",
     "unfit_assignment",
     "unfit_count",
+    "unwise_removals",
 ]

@@ -20,6 +20,7 @@ from kreassign.model.error_codes import (
     REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
 )
+from kreassign.model.replication_factor import dispensable, known_in_sync, lost_in_sync, undercut
 
 # The view of a cluster behind the decisions.
 
@@ -43,7 +44,7 @@ class BrokerView:
 class TopicsView:
     """Brokers by id, topics by name, bytes of one copy by partition (0 if unknown), and moving partitions.
 
-    `min_in_sync` is `min.insync.replicas` by topic, 1 if unknown.
+    `min_in_sync` is `min.insync.replicas` by topic, without those that could not be read.
     """
 
     brokers: Mapping[int, BrokerView]
@@ -135,8 +136,13 @@ def unknown_partition_message(topic: str, partition: int) -> str:
 
 
 def below_min_in_sync_message(topic: str, factor: int, least: int) -> str:
-    """The replication factor is below what producers with acks=all need."""
+    """The replication factor is below `min.insync.replicas`."""
     return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}."
+
+
+def unknown_min_in_sync_message(topic: str, factor: int) -> str:
+    """`min.insync.replicas` could not be read."""
+    return f"Whether replication factor {factor} is below min.insync.replicas of topic {topic} could not be read."
 
 
 DUPLICATE_TOPIC = "Duplicate topic name."
@@ -167,9 +173,8 @@ def _decide_count(view: TopicsView, name: str, count: int, times: int) -> int | 
 # AlterReplicationFactors (KIP-179): the replicas that a topic gains or loses.
 #
 # New replicas go to the rack with the fewest of the partition, there to the broker with the fewest bytes, then
-# replicas, then the lowest id; placements of this call count. Removed replicas are never the leader; those
-# out of sync go first, then those in the rack with the most of the partition, then those on the fullest
-# broker. The order of the remaining replicas is kept.
+# replicas, then the lowest id; placements of this call count. Of the `dispensable` replicas that in the rack with the
+# most of the partition goes first, then that on the fullest broker. The order of the remaining replicas is kept.
 
 Targets = dict[TopicPartition, tuple[int, ...]]
 
@@ -179,7 +184,7 @@ def decide_replication_factors(
 ) -> dict[str, Targets | Refusal]:
     """The new replica lists of each topic, changed partitions only, or a refusal.
 
-    A factor below `min.insync.replicas` would stop producers, so it is refused unless `may_undercut_min_in_sync`.
+    A factor that falls below `min.insync.replicas`, or may do so, is refused unless `may_undercut_min_in_sync`.
     """
     asked = list(wanted)
     times = Counter(topic for topic, _factor in asked)
@@ -207,10 +212,13 @@ def _refusal(view: TopicsView, name: str, factor: int, times: int, *, may_underc
 
 
 def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: bool) -> Refusal | None:
-    least = view.min_in_sync.get(topic.name, 1)
-    shrinks = any(len(partition.replicas) > factor for partition in topic.partitions)
-    if shrinks and factor < least and not may_undercut:
-        return Refusal(INVALID_REPLICATION_FACTOR, below_min_in_sync_message(topic.name, factor, least))
+    shrinking = [partition for partition in topic.partitions if len(partition.replicas) > factor]
+    if shrinking and not may_undercut and (text := _undercut(view, topic.name, factor)) is not None:
+        return Refusal(INVALID_REPLICATION_FACTOR, text)
+    for partition in shrinking:
+        if not known_in_sync(partition):
+            text = f"{partition.topic_partition}: no replica is known to be in sync, so none can go."
+            return Refusal(INVALID_REPLICATION_FACTOR, text)
     usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
     for partition in topic.partitions:
         possible = len(usable.union(partition.replicas))
@@ -222,6 +230,14 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
             )
             return Refusal(INVALID_REPLICATION_FACTOR, text)
     return None
+
+
+def _undercut(view: TopicsView, topic: str, factor: int) -> str | None:
+    """Why the factor is below `min.insync.replicas`, or may be; None if it is not."""
+    least = view.min_in_sync.get(topic)
+    if least is None:
+        return unknown_min_in_sync_message(topic, factor)
+    return below_min_in_sync_message(topic, factor, least) if undercut(factor, least) else None
 
 
 def _targets(loads: _Loads, topic: Topic, factor: int) -> Targets:
@@ -257,10 +273,8 @@ class _Loads:
         replicas = partition.replicas
         while len(replicas) > factor:
             racks = self._racks(replicas)
-            free = [broker for broker in replicas if broker != partition.leader]
             leaving = max(
-                free,
-                key=lambda one: (one not in partition.isr, racks[self._rack(one)], self._weight(one), one),
+                dispensable(partition, replicas), key=lambda one: (racks[self._rack(one)], self._weight(one), one)
             )
             self._book(partition, leaving, -1)
             replicas = tuple(broker for broker in replicas if broker != leaving)
@@ -300,14 +314,20 @@ def decide_reassignments(
     }
 
 
-def min_in_sync_undercut(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]) -> dict[TopicPartition, Refusal]:
-    """Partitions that would shrink below `min.insync.replicas`, which stops producers. Kafka permits that."""
+def unwise_removals(
+    view: TopicsView, wanted: Mapping[TopicPartition, Replicas], *, may_undercut_min_in_sync: bool = False
+) -> dict[TopicPartition, Refusal]:
+    """Partitions that would shrink below `min.insync.replicas`, or lose a replica in sync for one that is not.
+
+    Kafka permits both. A partition that does not exist is left to `decide_reassignments`.
+    """
     found: dict[TopicPartition, Refusal] = {}
     for key, replicas in wanted.items():
-        least = view.min_in_sync.get(key.topic, 1)
-        present = len(view.topics[key.topic].partitions[key.partition].replicas)
-        if len(replicas) < min(least, present):
-            text = below_min_in_sync_message(key.topic, len(replicas), least)
+        partition = view.topics[key.topic].partitions[key.partition]
+        if len(replicas) >= len(partition.replicas):
+            continue
+        text = None if may_undercut_min_in_sync else _undercut(view, key.topic, len(replicas))
+        if (text := text or lost_in_sync(partition, replicas)) is not None:
             found[key] = Refusal(INVALID_REPLICATION_FACTOR, text)
     return found
 

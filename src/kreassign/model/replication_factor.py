@@ -1,0 +1,187 @@
+"""Replication factors that change: what is told, what needs consent, and which replicas may go. Pure.
+
+- **A replica in sync never goes while one that lags stays.** A reassignment that only removes completes at once on
+  KRaft up to 3.7, whatever is in sync (KAFKA-15665); later versions wait until all that stay are. So after a change at
+  least as many replicas are in sync as before, or all that the factor leaves; new copies count: Kafka waits for them.
+- **A falling factor needs consent**, and so does a changed one below `min.insync.replicas`, or one of which that could
+  not be read (KIP-860). A rising one is told.
+- **Brokers cap `min.insync.replicas` by the number of replicas** (3.9.1, 4.3.1). A lower factor refuses no producer by
+  itself: it lowers what acks=all means.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from kreassign.model.cluster import NO_LEADER, Partition, TopicPartition, listed_ids
+from kreassign.model.plan import partition_order
+
+# Replicas in sync, and which replica goes.
+
+
+class Standing(IntEnum):
+    """Claim of a replica to stay when the factor falls: the lowest goes first."""
+
+    LAGGING = 0
+    IN_SYNC = 1
+    LEADER = 2
+
+
+def known_in_sync(partition: Partition) -> frozenset[int]:
+    """Replicas known to have every acknowledged record; empty if none is known.
+
+    Without any in the ISR, eligible leaders count (KIP-966).
+    """
+    leader = () if partition.leader == NO_LEADER else (partition.leader,)
+    return frozenset((*partition.isr, *leader) or partition.eligible_leaders or ())
+
+
+def standing(partition: Partition, broker: int) -> Standing:
+    """Claim of one replica to stay."""
+    if broker == partition.leader:
+        return Standing.LEADER
+    return Standing.IN_SYNC if broker in known_in_sync(partition) else Standing.LAGGING
+
+
+def dispensable(partition: Partition, replicas: Sequence[int]) -> tuple[int, ...]:
+    """Those of the replicas of which one goes first: all with the least claim to stay."""
+    least = min(standing(partition, broker) for broker in replicas)
+    return tuple(broker for broker in replicas if standing(partition, broker) is least)
+
+
+def lost_in_sync(partition: Partition, target: Sequence[int]) -> str | None:
+    """Why this target would leave fewer replicas in sync than it could; None if it does not."""
+    removed, in_sync = set(partition.replicas).difference(target), known_in_sync(partition)
+    if not removed:
+        return None
+    if not in_sync:
+        return (
+            f"none of its replicas {listed_ids(partition.replicas)} is known to be in sync, and {listed_ids(removed)} "
+            "would go: bring back the broker that led it last"
+        )
+    kept = in_sync.intersection(target)
+    arriving = set(target).difference(partition.replicas)
+    if len(kept) + len(arriving) >= min(len(in_sync), len(target)):
+        return None
+    lagging = sorted(set(target).difference(kept, arriving))
+    going = listed_ids(sorted(in_sync & removed))
+    return (
+        f"broker {going}, in sync, would go, and broker {listed_ids(lagging)}, which is not, would stay: wait until it "
+        "is in sync, or remove that one"
+    )
+
+
+# The factor against min.insync.replicas.
+
+
+def required_in_sync(least: int, replicas: int) -> int:
+    """Number of replicas that must be in sync for acks=all: `min.insync.replicas`, at most all."""
+    return max(1, min(least, replicas))
+
+
+def undercut(factor: int, least: int) -> str | None:
+    """What a factor below `min.insync.replicas` means; None if it is not below."""
+    if factor >= least:
+        return None
+    have = f"min.insync.replicas {least} is more than the replication factor {factor}"
+    if factor == 1:
+        return f"{have}: brokers ask for 1 replica then, so a single copy acknowledges acks=all"
+    return f"{have}: brokers ask for {factor} replicas then, so acks=all is refused while one is out of sync"
+
+
+# Factors that a plan changes.
+
+NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FactorChange:
+    """A partition whose number of replicas changes."""
+
+    topic_partition: TopicPartition
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactorChanges:
+    """Changed factors, in the order of partitions; `min_isr` is by topic where known, `unread` why it is not."""
+
+    changes: tuple[FactorChange, ...] = ()
+    min_isr: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Topics of the partitions, each once, sorted."""
+        return tuple(sorted({one.topic_partition.topic for one in self.changes}))
+
+    @property
+    def falls(self) -> bool:
+        """True if any factor falls."""
+        return any(one.after < one.before for one in self.changes)
+
+    @property
+    def is_undercut(self) -> bool:
+        """True if any changed factor is below `min.insync.replicas`."""
+        return any(True for _ in self._undercuts())
+
+    @property
+    def needs_consent(self) -> bool:
+        """True if a factor falls, or is not known to reach `min.insync.replicas`."""
+        return self.falls or self.is_undercut or any(topic not in self.min_isr for topic in self.topics)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What changes: first what falls, then what is below `min.insync.replicas` or not known, last what rises."""
+        groups: dict[tuple[int, int], list[TopicPartition]] = defaultdict(list)
+        for one in self.changes:
+            groups[one.before, one.after].append(one.topic_partition)
+        ordered = sorted(groups.items())
+        return (
+            *(_group("falls", *pair, names) for pair, names in ordered if pair[1] < pair[0]),
+            *self._undercuts(),
+            *(
+                f"topic {topic}: whether the factor is below min.insync.replicas is not known: "
+                f"{self.unread.get(topic, 'it was not read')}"
+                for topic in self.topics
+                if topic not in self.min_isr
+            ),
+            *(_group("rises", *pair, names) for pair, names in ordered if pair[1] > pair[0]),
+        )
+
+    def _undercuts(self) -> Iterator[str]:
+        lowest: dict[str, int] = {}
+        for one in self.changes:
+            topic = one.topic_partition.topic
+            lowest[topic] = min(one.after, lowest.get(topic, one.after))
+        for topic, factor in sorted(lowest.items()):
+            if (why := undercut(factor, self.min_isr.get(topic, 1))) is not None:
+                yield f"topic {topic}: {why}"
+
+
+NO_FACTOR_CHANGES = FactorChanges()
+
+
+def factor_changes(
+    targets: Mapping[TopicPartition, Sequence[int]], present: Mapping[TopicPartition, Sequence[int]]
+) -> tuple[FactorChange, ...]:
+    """Partitions of `targets` with another number of replicas than at present; unknown ones are left out."""
+    return tuple(
+        FactorChange(name, len(present[name]), len(targets[name]))
+        for name in sorted(targets, key=partition_order)
+        if name in present and len(present[name]) != len(targets[name])
+    )
+
+
+def _group(way: str, before: int, after: int, names: Sequence[TopicPartition]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    shown = ", ".join(map(str, names[:NAMED]))
+    return f"replication factor of {_counted(len(names), 'partition')} {way} from {before} to {after}: {shown}{more}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
