@@ -47,6 +47,7 @@ def factor(problem: Problem) -> Problem:
         replicas=partitions.replicas[kept],
         log_dirs=partitions.log_dirs[kept],
         is_lost=partitions.is_lost[kept],
+        in_sync=None if partitions.in_sync is None else partitions.in_sync[kept],
     )
     return replace(problem, partitions=lists)
 

@@ -187,6 +187,7 @@ def _replicas(columns: SeenReplicas) -> ReplicaColumns:
         write_bytes_per_s=columns.write_bytes_per_s,
         paths=columns.paths,
         log_dirs=columns.log_dirs,
+        in_sync=columns.in_sync,
     )
 
 

@@ -86,4 +86,5 @@ def _replicas(columns: PlanColumns) -> ReplicaColumns:
         read_bytes_per_s=columns.read_bytes_per_s,
         leader_cpu=columns.leader_cpu,
         follower_cpu=columns.follower_cpu,
+        in_sync=columns.in_sync,
     )

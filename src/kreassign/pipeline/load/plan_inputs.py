@@ -43,7 +43,7 @@ class PlanColumns:
     `log_dirs` are indices into `paths`, -1 where the directory is unknown. `leader_cpu` and `follower_cpu` are the
     shares of its broker's CPU that a replica takes in each role, if the broker measured its CPU. `reasons` are indices
     into `reason_names`: why the rate is doubtful, -1 if it is not. One reason is that the mean replaces an unknown
-    requested load.
+    requested load. `in_sync` marks replicas in the ISR of the snapshot; None unless it is known of all.
     """
 
     cluster_id: str
@@ -64,6 +64,7 @@ class PlanColumns:
     reasons: npt.NDArray[np.int32]
     paths: tuple[str, ...]
     log_dirs: npt.NDArray[np.int32]
+    in_sync: npt.NDArray[np.bool_] | None = None
 
     @property
     def is_cpu_measured(self) -> bool:
@@ -86,7 +87,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
     names = (*_COLUMNS, *STATISTICS.get(statistic, {}).values())
     found = read_columns(where, PLAN_INPUTS, names, only={"cluster_id": chosen})
     topics, (snapshot_id, *_) = _dictionary(found["topic"]), _dictionary(found["snapshot_id"]).names
-    paths, log_dirs = _log_dirs(where, snapshot_id, topics, found)
+    paths, log_dirs, in_sync = _of_snapshot(where, snapshot_id, topics, found)
     special = _special(where, chosen, statistic, topics, found)
     sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
     reason_names, reasons = _reasons(_dictionary(found["verdict"]), statistic, rates)
@@ -109,6 +110,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
         reasons=reasons,
         paths=paths,
         log_dirs=log_dirs,
+        in_sync=in_sync,
     )
 
 
@@ -175,20 +177,21 @@ def _chosen(where: Where, wanted: str | None) -> str:
     return wanted or clusters[0]
 
 
-def _log_dirs(
+def _of_snapshot(
     where: Where, snapshot_id: str, topics: Dictionary, found: dict[str, ColumnArray]
-) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Log directory of each replica, by its key among the replicas of the snapshot."""
-    nowhere = np.full(len(topics.codes), -1, np.int32)
+) -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDArray[np.bool_] | None]:
+    """Log directory of each replica, and whether it is in sync, by its key among the replicas of the snapshot."""
+    unknown = (), np.full(len(topics.codes), -1, np.int32), None
     if not has_table(where, REPLICAS):
-        return (), nowhere
-    told = read_columns(where, REPLICAS, (*_KEY, "log_dir"), only={"snapshot_id": snapshot_id})
+        return unknown
+    told = read_columns(where, REPLICAS, (*_KEY, "log_dir", "is_in_sync"), only={"snapshot_id": snapshot_id})
     paths = _dictionary(told["log_dir"])
     if not len(paths.codes):
-        return (), nowhere
+        return unknown
     keys = _key(_codes(topics, _dictionary(told["topic"])), told)
     places = _places(keys, _key(topics.codes.astype(np.int64), found))
-    return paths.names, np.append(paths.codes, np.int32(-1))[places].astype(np.int32)
+    in_sync = None if (places < 0).any() else np.asarray(told["is_in_sync"], np.bool_)[places]
+    return paths.names, np.append(paths.codes, np.int32(-1))[places].astype(np.int32), in_sync
 
 
 def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.NDArray[np.int64]:

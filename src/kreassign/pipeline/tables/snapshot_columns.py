@@ -118,6 +118,7 @@ class SeenReplicas:
     """Snapshot with one entry per replica, (S,), as the planner reads it; sizes and rates are those of the partition.
 
     `topics` are indices into the sorted `topic_names`. Unknown sizes and rates are NaN, unknown directories `UNKNOWN`.
+    Leaders are `in_sync`, and so is what the ISR names.
     """
 
     topic_names: tuple[str, ...]
@@ -130,6 +131,7 @@ class SeenReplicas:
     write_bytes_per_s: Rates
     paths: tuple[str, ...]
     log_dirs: Ids
+    in_sync: npt.NDArray[np.bool_]
 
 
 def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
@@ -151,7 +153,12 @@ def seen_replicas(columns: SnapshotColumns) -> SeenReplicas:
         write_bytes_per_s=columns.write_bytes_per_s[owners],
         paths=columns.paths,
         log_dirs=columns.log_dirs,
+        in_sync=(lists.values == columns.leaders[owners]) | np.isin(_replica_keys(lists), _replica_keys(columns.isr)),
     )
+
+
+def _replica_keys(lists: Lists) -> Amounts:
+    return lists.owners.astype(np.int64) << 32 | lists.values
 
 
 def ends_of(counts: npt.NDArray[np.integer]) -> Ids:

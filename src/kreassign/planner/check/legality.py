@@ -101,6 +101,22 @@ def _receivers(case: Case) -> Iterator[str]:
             yield f"{case.replica(int(place))} gets a copy but {why}"
 
 
+def _in_sync(case: Case) -> Iterator[str]:
+    """Where the factor falls, as many replicas are in sync afterwards as before, or all that there are."""
+    now, changes = case.problem.partitions, case.changes
+    usable = case.problem.brokers.is_live[now.replicas] & ~now.is_lost & ~now.lags
+    kept = ~changes.added & usable[changes.present]
+    after = np.bincount(changes.owners[kept | changes.added], minlength=len(now))
+    before, factors = np.bincount(now.owners[usable], minlength=len(now)), np.diff(case.assignment.offsets)
+    for partition in np.flatnonzero((factors < now.factors) & (after < np.minimum(before, factors))):
+        span = slice(now.offsets[partition], now.offsets[partition + 1])
+        gone = case.problem.brokers.ids[now.replicas[span][changes.removed[span] & usable[span]]].tolist()
+        yield (
+            f"{now.name(int(partition))} would lose its replicas in sync on brokers {gone} and keep others that are "
+            "not: wait until those are in sync, or remove them"
+        )
+
+
 def _broker_sets(case: Case) -> Iterator[str]:
     wanted = case.problem.partitions.broker_sets[case.changes.owners]
     actual = case.problem.brokers.broker_sets[case.assignment.replicas]
@@ -209,6 +225,8 @@ def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
     problem, assignment, now = case.problem, case.assignment, case.problem.partitions
     before = slice(now.offsets[partition], now.offsets[partition + 1])
     stayable = case.changes.removed[before] & problem.brokers.staying[now.replicas[before]] & ~now.is_lost[before]
+    if len(now.list_of(partition)) > now.wanted_factors[partition]:  # a copy may replace a replica that lags
+        stayable &= ~now.lags[before]
     if (dirs := problem.log_dirs) is not None:  # a replica that leaves its directory anyway may leave its broker too
         own = now.log_dirs[before]
         stayable &= ~((own != NOWHERE) & dirs.must_empty[own])
@@ -422,7 +440,7 @@ def _present(case: Case) -> Assignment:
 
 
 RULES: tuple[Rule, ...] = (
-    _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
+    _distinct, _receivers, _in_sync, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
     _least_leaders, _budget, _order_kept, _only_forced,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)

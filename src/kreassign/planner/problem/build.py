@@ -69,6 +69,7 @@ class PartitionFacts:
     `wanted_factor` is the target replication factor, None for the present one. `may_move` False keeps replicas, order
     and leader; they still count as load of their brokers. `lost_on` names live brokers of the list whose copy was lost
     with a log directory: such a broker cannot get another replica of the partition before the directory is repaired.
+    `isr` are the replicas in sync; None if that is not known, here or of any other partition.
     """
 
     topic_partition: TopicPartition
@@ -83,6 +84,7 @@ class PartitionFacts:
     may_move: bool = True
     broker_set: str | None = None
     lost_on: tuple[int, ...] = ()
+    isr: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         loads = (self.size_bytes, self.write_bytes_per_s, self.read_bytes_per_s, self.leader_cpu, self.follower_cpu)
@@ -169,7 +171,15 @@ def _partitions(
         may_move=np.array([load.may_move for load in loads], bool),
         broker_sets=_ints(sets[load.broker_set] for load in loads),
         is_lost=np.array([broker in load.lost_on for load in loads for broker in load.replicas], bool),
+        in_sync=_in_sync(loads),
     )
+
+
+def _in_sync(loads: Sequence[PartitionFacts]) -> BoolArray | None:
+    known = [(load.replicas, load.isr) for load in loads if load.isr is not None]
+    if len(known) < len(loads):
+        return None
+    return np.array([broker in isr for replicas, isr in known for broker in replicas], bool)
 
 
 def _replicas(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts]) -> IntArray:
@@ -257,7 +267,8 @@ class ReplicaColumns:
     `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
     partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
     the read rate of consumers, NaN where not measured; None if never measured. `leader_cpu` and `follower_cpu` are
-    likewise the part of a broker's CPU that a replica takes in each role.
+    likewise the part of a broker's CPU that a replica takes in each role. `in_sync` marks replicas in sync; None if
+    that is not known.
     """
 
     topic_names: Sequence[str]
@@ -273,6 +284,7 @@ class ReplicaColumns:
     read_bytes_per_s: FloatArray | None = None
     leader_cpu: FloatArray | None = None
     follower_cpu: FloatArray | None = None
+    in_sync: BoolArray | None = None
 
     @property
     def assumed_reads(self) -> int:
@@ -380,6 +392,7 @@ def _partitions_of_columns(
         may_move=~columns.is_reassigning[first] & ~np.isnan(size),
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(len(order), bool),
+        in_sync=None if columns.in_sync is None else columns.in_sync[order],
     )
     _refuse_doubles(found, empty.brokers)
     return found

@@ -104,7 +104,8 @@ class Partitions:
     The replicas of partition p are `replicas[offsets[p]:offsets[p + 1]]`, as indices into the brokers, in the order of
     the replica list: the first one is the preferred leader. `log_dirs` (S) are indices into the log directories or
     NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE.
-    `is_lost` (S) marks copies that are gone from a live broker. Loads are per copy; see `PartitionFacts`.
+    `is_lost` (S) marks copies that are gone from a live broker, `in_sync` (S) those in sync; None if that is not known.
+    Loads are per copy; see `PartitionFacts`.
     `follower_reads` (P) is what each follower sends to consumers; None if only leaders do. `coordinated` (P) is the
     number of groups and transactional ids that the leader coordinates, None if not given.
     """
@@ -126,9 +127,12 @@ class Partitions:
     is_lost: BoolArray
     follower_reads: FloatArray | None = None
     coordinated: FloatArray | None = None
+    in_sync: BoolArray | None = None
 
     def __post_init__(self) -> None:
         expected = dict.fromkeys(_PER_PARTITION, len(self.topics)) | dict.fromkeys(_PER_REPLICA, len(self.replicas))
+        if self.in_sync is not None:
+            expected["in_sync"] = len(self.replicas)
         for name, length in expected.items():
             if (given := len(getattr(self, name))) != length:
                 raise InputError(f"partitions: {name} has {given} values, expected {length}")
@@ -158,9 +162,14 @@ class Partitions:
         """Index of the partition of each replica, shape (S,)."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.factors)
 
+    @property
+    def lags(self) -> BoolArray:
+        """Mask of replicas known to be out of sync, (S,)."""
+        return np.zeros(len(self.replicas), bool) if self.in_sync is None else ~self.in_sync
+
     def within_reach(self, is_live: BoolArray) -> BoolArray:
         """Mask of the partitions with at least one copy to replicate from, shape (P,)."""
-        usable = is_live[self.replicas] & ~self.is_lost
+        usable = is_live[self.replicas] & ~self.is_lost & ~self.lags
         return np.bincount(self.owners[usable], minlength=len(self)) > 0
 
     def name(self, partition: int) -> TopicPartition:

@@ -232,6 +232,18 @@ def _lost_on(problem: Problem, initial_brokers: IndexArray, offsets: IndexArray)
     return lost_on
 
 
+def lagging(problem: Problem, encoding: Encoding) -> BoolArray:
+    """Mask of replicas that go first when the factor falls (`Standing.LAGGING`), (S,); none where that is not known.
+
+    A copy on a broker that is down lags, whatever the ISR of a moment ago says.
+    """
+    partitions = problem.partitions
+    lags = partitions.lags | partitions.is_lost | ~problem.brokers.is_live[partitions.replicas]
+    found = np.zeros(len(encoding.owners), bool)
+    found[_present_slots(problem, encoding.offsets)[lags]] = True
+    return found
+
+
 def _present_slots(problem: Problem, offsets: IndexArray) -> IndexArray:
     factors = problem.partitions.factors
     within = np.arange(len(problem.partitions.replicas)) - np.repeat(problem.partitions.offsets[:-1], factors)

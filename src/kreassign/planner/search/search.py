@@ -29,7 +29,17 @@ from kreassign.planner.problem.problem import (
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.compiler import as_pays
 from kreassign.planner.search.compiled.kernels import FIXED, NO_RANK, REMOVED, UNPLACED, Encoding, State
-from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
+from kreassign.planner.search.encoding import (
+    Search,
+    adopt,
+    decode,
+    encode,
+    half_widths,
+    lagging,
+    misplaced,
+    refresh,
+    scales,
+)
 from kreassign.planner.search.feasibility import (
     exchange_attempts,
     go_back,
@@ -314,7 +324,11 @@ def _unplace(search: Search) -> None:
     if len(leaving):
         loops.place_pass(encoding, state, leaving, np.full_like(leaving, UNPLACED))
     if (problem.partitions.wanted_factors < problem.partitions.factors).any():
-        loops.shrink_pass(encoding, state, problem.partitions.wanted_factors.astype(np.int64))
+        lags = lagging(problem, encoding)
+        loops.shrink_pass(encoding, state, problem.partitions.wanted_factors.astype(np.int64), lags)
+        # What goes because it lags does not come back in place of a replica in sync, although that copies nothing.
+        gone = lags & (state.places == REMOVED)
+        encoding.lost_on[gone] = encoding.initial_brokers[gone]
 
 
 def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> None:

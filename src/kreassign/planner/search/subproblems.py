@@ -90,7 +90,7 @@ def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
     factors = partitions.factors[indices]
     slots = _spans(partitions.offsets[indices].astype(np.int64), factors.astype(np.int64))
     whole = {"topic_names", "offsets"}
-    per_replica = {"replicas", "log_dirs", "is_lost"}
+    per_replica = {"replicas", "log_dirs", "is_lost", "in_sync"}
     chosen = {
         one.name: getattr(partitions, one.name)[slots if one.name in per_replica else indices]
         for one in fields(Partitions)

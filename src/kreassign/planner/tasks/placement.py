@@ -116,6 +116,7 @@ def with_new_partitions(problem: Problem, assignment: Assignment, before: Proble
     there = replace(
         partitions, offsets=assignment.offsets, replicas=assignment.replicas, log_dirs=assignment.log_dirs,
         may_move=may_move, is_lost=_where(stays, before.partitions.is_lost),
+        in_sync=None if (known := before.partitions.in_sync) is None else ~_where(stays, ~known),
     )  # fmt: skip
     gone = before.gone and replace(before.gone, replicas=_where(stays, before.gone.replicas))
     return replace(before, partitions=there, gone=gone)
@@ -214,6 +215,7 @@ def _inserted(
         replicas=np.insert(partitions.replicas, slot, [broker] * count),
         log_dirs=np.insert(partitions.log_dirs, slot, [NOWHERE] * count),
         is_lost=np.insert(partitions.is_lost, slot, [False] * count),
+        in_sync=None if (synced := partitions.in_sync) is None else np.insert(synced, slot, [True] * count),
         coordinated=None if (known := partitions.coordinated) is None else np.insert(known, at, [0.0] * count),
         follower_reads=None if (own := partitions.follower_reads) is None else np.insert(own, at, reads),
         **{name: np.insert(one := getattr(partitions, name), at, np.broadcast_to(value, count).astype(one.dtype))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.planner.arrays import IndexArray
+from kreassign.planner.arrays import BoolArray, IndexArray
 from kreassign.planner.search.compiled.compiler import compiled, compiled_part
 from kreassign.planner.search.compiled.kernels import (
     FIXED,
@@ -170,36 +170,36 @@ def adopt_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: Ind
 
 
 @compiled
-def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray) -> None:
-    """Remove replicas down to the wanted numbers, not counting removed ones."""
+def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray, lags: BoolArray) -> None:
+    """Remove replicas down to the wanted numbers, not counting removed ones; those that lag first."""
     for partition in range(wanted.shape[0]):
         count = 0
         for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
             count += int(encoding.initial_brokers[slot] >= 0 and state.places[slot] != REMOVED)
         for _ in range(wanted[partition], count):
-            slot = most_dispensable(encoding, state, partition)
+            slot = most_dispensable(encoding, state, partition, lags)
             if state.leaders[partition] == slot and not hand_over(encoding, state, partition):
-                heir = other_placed(encoding, state, slot)
+                heir = heir_of(encoding, state, slot)
                 if heir == slot or state.budget_left[LEADER_CHANGES] < 1.0:
                     break
-                lead(encoding, state, heir)  # it may not lead, but is the only one left
+                lead(encoding, state, heir)  # it may not lead, or has no place yet, but is the only one left
             place(encoding, state, slot, REMOVED)
 
 
 @compiled_part
-def other_placed(encoding: Encoding, state: State, slot: int) -> int:
-    """Another slot of the partition that has a broker, or the same slot if there is none."""
+def heir_of(encoding: Encoding, state: State, slot: int) -> int:
+    """Another slot of the partition, if possible one that has a broker; the same slot if the others are removed."""
     partition = encoding.owners[slot]
     found = slot
     for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
-        if other != slot and state.places[other] >= 0:
+        if other != slot and state.places[other] != REMOVED and (state.places[other] >= 0 or found == slot):
             found = other
     return found
 
 
 @compiled_part
-def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
-    """Slot of the replica to remove: one without a place, or sharing its rack, or relieving its broker most."""
+def most_dispensable(encoding: Encoding, state: State, partition: int, lags: BoolArray) -> int:
+    """Slot of the replica to remove: one that lags, without a place, sharing its rack, or relieving its broker most."""
     best, most = 0, -UNLIMITED
     for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
         broker = state.places[slot]
@@ -213,6 +213,7 @@ def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
                 if other != slot and neighbour >= 0 and encoding.racks[neighbour] == encoding.racks[broker]:
                     gained += 1e3
         gained -= 1e6 if state.leaders[partition] == slot else 0.0
+        gained += 1e12 if lags[slot] else 0.0
         if gained > most:
             best, most = slot, gained
     return best
