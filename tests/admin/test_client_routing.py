@@ -9,6 +9,8 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.errors import InputError, OutcomeUnknown, Rejected, Unreachable, Unsupported
 from kreassign.model import (
+    Broker,
+    Cluster,
     ConfigChange,
     ConfigEntry,
     ConfigResource,
@@ -359,6 +361,52 @@ def test_a_client_of_controllers_sends_everything_to_the_active_one(
     assert {asked.api for asked in idle.asked} == {api.API_VERSIONS, api.DESCRIBE_CLUSTER}
     for node in controllers:
         assert {message.endpoint_type for message in node.messages(api.DESCRIBE_CLUSTER)} == {2}
+
+
+def quorum_as_seen(nodes: list[Listener], *, active: int) -> Message:
+    """The answer to DescribeCluster of a controller that takes node `active` for the active one."""
+    brokers = tuple(Broker(number, *node.address) for number, node in enumerate(nodes))
+    return answers.cluster_nodes(Cluster("id", active, brokers), endpoint_type=2)
+
+
+def test_a_client_of_controllers_lists_at_the_one_that_is_active_now(
+    controllers: list[Listener], connect: Connect
+) -> None:
+    """An inactive controller answers a listing without an error, from what it has read: here, nothing."""
+    first, second = controllers
+    ongoing = {T0: OngoingReassignment((1, 2), (1,), ())}
+    second.answers[api.LIST_PARTITION_REASSIGNMENTS] = answers.listed({})
+    first.answers[api.LIST_PARTITION_REASSIGNMENTS] = answers.listed(ongoing)
+    client = connect_controllers(connect, *controllers)
+    assert client.list_partition_reassignments() == {}
+    for node in controllers:
+        node.answers[api.DESCRIBE_CLUSTER] = quorum_as_seen(controllers, active=0)
+    assert client.list_partition_reassignments() == ongoing
+    assert second.times_asked(api.LIST_PARTITION_REASSIGNMENTS) == 1
+
+
+def test_a_listing_is_asked_of_no_controller_that_only_others_call_active(
+    controllers: list[Listener], connect: Connect
+) -> None:
+    stale, active = controllers
+    stale.answers[api.DESCRIBE_CLUSTER] = in_turn(
+        quorum_as_seen(controllers, active=0), quorum_as_seen(controllers, active=1)
+    )
+    active.answers[api.LIST_PARTITION_REASSIGNMENTS] = answers.listed({})
+    assert connect_controllers(connect, stale).list_partition_reassignments() == {}
+    assert not stale.times_asked(api.LIST_PARTITION_REASSIGNMENTS)
+
+
+def test_a_listing_fails_while_no_controller_is_active(controllers: list[Listener], connect: Connect) -> None:
+    for node in controllers:
+        node.answers |= {
+            api.DESCRIBE_CLUSTER: quorum_as_seen(controllers, active=-1),
+            api.LIST_PARTITION_REASSIGNMENTS: answers.listed({}),
+        }
+    client = connect_controllers(connect, *controllers)
+    with pytest.raises(Unreachable, match="no controller of the quorum is active"):
+        client.list_partition_reassignments(timeout_ms=SILENCE_MS)
+    assert not any(node.times_asked(api.LIST_PARTITION_REASSIGNMENTS) for node in controllers)
 
 
 NEED_BROKERS: dict[str, Callable[[AdminClient], object]] = {

@@ -33,7 +33,7 @@ ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_RE
 T0 = TopicPartition("t", 0)
 NO_MOVES = answers.listed({})
 DONE = answers.altered({T0: answers.FINE})
-NOT_CONTROLLER = 41
+NOT_CONTROLLER, REQUEST_TIMED_OUT = 41, 7
 
 Connect = Callable[..., AdminClient]
 Listen = Callable[..., Listener]
@@ -106,6 +106,19 @@ def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Co
     with pytest.raises(OutcomeUnknown):
         connect(node, retry_backoff_ms=30_000).list_partition_reassignments(timeout_ms=100_000)
     assert node.times_asked(LIST) == 4
+
+
+def test_a_listing_that_timed_out_at_a_broker_is_asked_again(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers |= {
+        LIST: in_turn(answers.listed({}, (REQUEST_TIMED_OUT, None)), NO_MOVES),
+        ALTER: answers.altered({}, (REQUEST_TIMED_OUT, None)),
+    }
+    client = connect(node)
+    assert client.list_partition_reassignments() == {}
+    with pytest.raises(OutcomeUnknown):
+        alter(client).raise_if_any()
+    assert (node.times_asked(LIST), node.times_asked(ALTER)) == (2, 1)
 
 
 def test_most_of_the_time_left_is_told_to_the_controller_so_that_its_answer_arrives(

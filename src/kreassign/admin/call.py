@@ -31,7 +31,8 @@ class Call(Generic[Answer]):
     `build(version, timeout_ms)` makes the message; it raises `Unsupported` when the version cannot carry what is
     asked. `read(response)` gives model types and raises `Rejected` for a request-level error. `is_write` forbids
     sending the request again after an answer was lost. `routing_codes` are the error codes of a response among
-    which NOT_CONTROLLER means: nothing was done, ask the controller.
+    which NOT_CONTROLLER means: nothing was done, ask the controller. `is_answered_by_inactive_controllers`: they give
+    no such code, but an answer from what they have read, which may be stale or empty.
     """
 
     api: Api
@@ -39,6 +40,7 @@ class Call(Generic[Answer]):
     read: Callable[[Message], Answer]
     is_write: bool = False
     routing_codes: Callable[[Message], Iterable[int]] = _no_codes
+    is_answered_by_inactive_controllers: bool = False
 
 
 _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -6,6 +6,8 @@ The rules of retrying live here only:
   broker that the cluster does not list;
 - sent, no answer (`OutcomeUnknown`): retry a read, elsewhere if possible; never a write;
 - NOT_CONTROLLER: nothing was done, so look the controller up again and ask it;
+- a listing of reassignments at a controller: an inactive one answers without an error, from what it has read, so first
+  ask the controller that is named whether it is the active one;
 - the controller cannot be reached or hangs: by the same two rules ask another broker. With KRaft, brokers name any
   broker as the controller, also one that hangs, and all forward the call; with ZooKeeper others say NOT_CONTROLLER;
 - a partition whose leader has just changed: ask again about it alone;
@@ -42,6 +44,7 @@ from kreassign.model.error_codes import (
     has_code,
 )
 from kreassign.model.requests import join
+from kreassign.wire.api import Message
 
 Answer = TypeVar("Answer")
 Key = TypeVar("Key", bound=Hashable)
@@ -93,8 +96,10 @@ class Session:
         while True:
             link: Link | None = None
             try:
-                link = self._route(target, avoid, deadline)
+                link = self._route(call, target, avoid, deadline)
                 response = link.exchange(call, min(self._remaining_s(deadline), self._request_timeout_s))
+                if not _is_wrong_controller(call, response):
+                    return _read(call, response)  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
             except (Unreachable, OutcomeUnknown) as error:
                 self._forget_nodes()  # Also for the next call: the metadata named the node that does not answer.
                 # Stop reading from a broker that fresh metadata does not list either; keep trying a change.
@@ -108,13 +113,10 @@ class Session:
                 if link is not None:
                     avoid.add(link.address)
             else:
-                with reading_answer(call.api):
-                    if NOT_CONTROLLER not in call.routing_codes(response):
-                        return call.read(response)
-                    if not self._time_is_left(deadline):
-                        if failure is not None:
-                            raise failure  # Nothing can replace the controller itself.
-                        return call.read(response)
+                if not self._time_is_left(deadline):
+                    if failure is not None:
+                        raise failure  # Nothing can replace the controller itself.
+                    return _read(call, response)
                 self._forget_nodes()
                 avoid.clear()
             has_looked_afresh = True
@@ -204,9 +206,11 @@ class Session:
 
     # --- where to ---------------------------------------------------------------------------------------------
 
-    def _route(self, target: Target, avoid: set[Address], deadline: float) -> Link:
+    def _route(self, call: Call[Answer], target: Target, avoid: set[Address], deadline: float) -> Link:
         cluster = self._known_cluster(deadline)
         # With controllers, the active one takes every request; any broker takes topic and cluster requests.
+        if self.talks_to_controllers and call.is_answered_by_inactive_controllers:
+            return self._active_controller(cluster, deadline)
         if self.talks_to_controllers:
             target = cluster.controller_id
         elif target is To.CONTROLLER:
@@ -220,6 +224,20 @@ class Session:
                 raise Unreachable(f"broker {target} is not among those that the cluster lists ({listed})")
             return self._link(Address(broker.host, broker.port))
         return self._any_link(cluster.brokers, avoid)
+
+    def _active_controller(self, cluster: Cluster, deadline: float) -> Link:
+        """The link to the controller that names itself active; one that others name may be inactive since."""
+        while True:
+            named = cluster.broker(cluster.controller_id)
+            if named is None:
+                self._forget_nodes()
+                raise Unreachable("no controller of the quorum is active; ask again once it has elected one")
+            link = self._link(Address(named.host, named.port))
+            cluster = self._asked_who_is_there(link, min(self._remaining_s(deadline), self._request_timeout_s))
+            self._cluster = cluster
+            if cluster.controller_id == named.id:
+                return link
+            self._clock.sleep(self._backoff_s)
 
     def _any_link(self, brokers: tuple[Broker, ...], avoid: set[Address]) -> Link:
         addresses = [Address(broker.host, broker.port) for broker in brokers] or list(self.settings.bootstrap)
@@ -332,6 +350,16 @@ def _collected(
         except ClusterError as error:
             errors[key] = error
     return answers, errors
+
+
+def _is_wrong_controller(call: Call[Answer], response: Message) -> bool:
+    with reading_answer(call.api):
+        return NOT_CONTROLLER in call.routing_codes(response)
+
+
+def _read(call: Call[Answer], response: Message) -> Answer:
+    with reading_answer(call.api):
+        return call.read(response)
 
 
 def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:

@@ -105,7 +105,13 @@ def list_partition_reassignments(
             for partition in topic.partitions
         }
 
-    return Call(api.LIST_PARTITION_REASSIGNMENTS, build, read, routing_codes=lambda response: (response.error_code,))
+    return Call(
+        api.LIST_PARTITION_REASSIGNMENTS,
+        build,
+        read,
+        routing_codes=lambda response: (response.error_code,),
+        is_answered_by_inactive_controllers=True,
+    )
 
 
 # AlterPartitionCounts, AlterReplicationFactors, ReassignPartitions and ReplicaStatus (KIP-179).
