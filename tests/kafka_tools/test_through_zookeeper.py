@@ -7,7 +7,7 @@ import pytest
 from kreassign.kafka_tools import zookeeper
 from kreassign.kafka_tools.command_line import PlainError, TerseError
 from kreassign.kafka_tools.preferred_replica_election import elect_through_znode
-from kreassign.kafka_tools.reassign.requests import ExecuteRequest, VerifyRequest
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, VerifyRequest
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.znodes import format_election, format_reassignments, parse_partition_state, paths
@@ -70,6 +70,18 @@ def test_a_plan_for_a_topic_that_is_being_deleted_starts_no_move(capsys: pytest.
     assert "There is no active reassignment of partition foo-0, but replica set is  rather than 3,4." in lines(capsys)
     execute(cluster, (6, 4), BAR)
     assert lines(capsys)[-1] == "Successfully started partition reassignment for bar-0"
+
+
+def test_a_list_printed_during_a_move_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """The move was asked for through the API, so that no znode of a reassignment is in the way."""
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[5, 6]]}).begin()
+    cluster.alter([3, 4])
+    zookeeper.generate(znodes_of(cluster), GenerateRequest(("foo",), (1, 2, 3, 4, 5), is_rack_aware=False))
+    listed, proposed = capsys.readouterr().err.splitlines()
+    assert listed.endswith("To go back to before the move, put 1,2 in its place")
+    assert proposed.startswith("Warning: the proposal gives each partition of foo 4 replicas")
+    execute(cluster, (5, 6))
+    assert capsys.readouterr().err.splitlines() == [listed]
 
 
 @pytest.mark.parametrize("target", [(3, 4), (5, 6)], ids=["the same", "another"])

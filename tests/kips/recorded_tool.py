@@ -9,9 +9,15 @@ from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
 from kreassign.kafka_tools.command_line import parse
-from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute
+from kreassign.kafka_tools.reassign.actions import cancel, cancel_all, execute, generate
 from kreassign.kafka_tools.reassign.options import OPTIONS, BatchOptions, choose_action
-from kreassign.kafka_tools.reassign.requests import CancelAllRequest, CancelRequest, ExecuteRequest, read_request
+from kreassign.kafka_tools.reassign.requests import (
+    CancelAllRequest,
+    CancelRequest,
+    ExecuteRequest,
+    GenerateRequest,
+    read_request,
+)
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -144,6 +150,11 @@ class ToolOnTwin:
     def execute_request(self, request: ExecuteRequest) -> None:
         """`--execute` as this says."""
         execute(ToolClient(self._client, through_controllers=False), request, self.transport)
+
+    def generate(self, *topics: str) -> None:
+        """`--generate --disable-rack-aware` of these topics, for all brokers."""
+        request = GenerateRequest(topics, tuple(self.twin.metadata.brokers), is_rack_aware=False)
+        generate(ToolClient(self._client, through_controllers=False), request)
 
     def cancel(self, plan: Plan) -> None:
         """`--cancel --preserve-throttles` of a plan."""

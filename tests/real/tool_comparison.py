@@ -39,9 +39,11 @@ _OURS_ONLY = (
     "reassignment-warn-others|zookeeper"
 )
 _OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)
-# Kafka's own tool overrides without a word; what ours says of a risk is listed on its page.
+# Kafka's own tool overrides and prints lists of moves without a word; ours says the risk, as its page lists.
 _OUR_WARNING = re.compile(
-    r"^Warning: \S+ is being reassigned \(.*\), and the plan overrides that with .*\n", re.MULTILINE
+    r"^Warning: (\S+ is being reassigned \(.*\), and (the plan overrides that with|its list printed above has)"
+    r"|the proposal gives each partition of \S+ \d+ replicas) .*\n",
+    re.MULTILINE,
 )
 # A missing permission is named below Kafka's words.
 _OUR_PERMISSION = re.compile(r"^permission is missing: .*\n", re.MULTILINE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import SystemRandom
 
@@ -21,7 +21,14 @@ from kreassign.clock import Clock
 from kreassign.errors import InputError, InvariantBroken
 from kreassign.kafka_tools.command_line import TerseError, ToolError
 from kreassign.kafka_tools.reassign import messages, tool_client
-from kreassign.kafka_tools.reassign.actions import known_topics, partition_states, propose, usable_brokers
+from kreassign.kafka_tools.reassign.actions import (
+    known_topics,
+    partition_states,
+    propose,
+    usable_brokers,
+    warn_of_full_lists,
+    warn_of_proposal,
+)
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, Request, VerifyRequest
 from kreassign.kafka_tools.reassign.tool_client import plan_with_dirs
@@ -117,6 +124,12 @@ class ZooKeeper:
         return {
             name: None if znode is None else _topic(name, znode) for name, znode in self.topic_znodes(names).items()
         }
+
+    def moves(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
+        """The moves of these partitions that the controller has begun, whoever asked for them."""
+        znodes = self.topic_znodes(partition.topic for partition in partitions)
+        found = {key: znode.ongoing(key.partition) for key in partitions if (znode := znodes[key.topic]) is not None}
+        return {key: move for key, move in found.items() if move is not None}
 
     def reassignments(self) -> dict[TopicPartition, tuple[int, ...]] | None:
         """The pending targets in the reassignment znode; None without the znode."""
@@ -215,9 +228,11 @@ def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
     """Print the present assignment and that of the striped placer."""
     topics = known_topics(cluster.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
+    ongoing = cluster.moves(assigned)
     usable = usable_brokers(cluster.brokers(), request.brokers, is_rack_aware=request.is_rack_aware)
     proposed = propose(topics, usable, SystemRandom())
     say(messages.candidate(format_plan(plan_with_dirs(assigned, {})), format_plan(proposed)))
+    warn_of_proposal(topics, assigned, ongoing)
 
 
 def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
@@ -228,6 +243,7 @@ def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
     _check_brokers(plan, {broker.id for broker in cluster.brokers()})
     _refuse_if_busy(cluster)
     say(messages.rollback(format_plan(plan_with_dirs(current, {}))))
+    warn_of_full_lists(current, cluster.moves(current))
     if request.throttle >= 0:
         say(messages.VERIFY_PERIODICALLY)
         tool_client.limit_moves(cluster, move_map({}, plan.replicas, current), request.throttle)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import Drifted
+from kreassign.errors import Drifted, OutcomeUnknown
 from kreassign.kafka_tools.command_line import UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.progress import progress
@@ -17,7 +17,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from tests.approved import approve
-from tests.kips.recorded_tool import CONFIGURE, REASSIGN, ToolOnTwin
+from tests.kips.recorded_tool import CONFIGURE, LIST, REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO, BAR, BAZ = (TopicPartition(topic, 0) for topic in ("foo", "bar", "baz"))
@@ -45,11 +45,48 @@ def test_the_list_from_before_submitted_during_a_move_is_warned_of(
     assert set(tool.admin.list_partition_reassignments([FOO, BAR])) == {FOO, BAR}
 
 
-def test_the_throttle_of_a_move_is_changed_without_a_warning(
+def test_a_list_printed_during_a_move_is_warned_of(
     tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tool.execute_with_options({FOO: (2, 3)}, tmp_path, "--additional", "--throttle", "100000")
-    assert capsys.readouterr().err == ""
+    """Kafka's text says to save it for a rollback; KIP-860 tells how it inflates the replication factor."""
+    tool.execute_with_options({FOO: (2, 3), BAR: (1, 0)}, tmp_path, "--additional", "--throttle", "100000")
+    said = capsys.readouterr()
+    approve(said.err, "printed-during-a-move")
+    saved = parse_plan(said.out.splitlines()[2]).replicas
+    assert saved == {FOO: (2, 3, 0, 1), BAR: (1, 0)}  # as Kafka's tool prints it
+
+
+def test_a_list_that_only_shrinks_is_one_to_go_back_to(
+    tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool.twin.crash(1)
+    tool.twin.advance(60_000)
+    tool.admin.alter_partition_reassignments({BAR: (1,)}).raise_if_any()
+    assert tool.admin.list_partition_reassignments()[BAR].removing == (0,)
+    tool.execute_with_options({BAR: (0, 2)}, tmp_path, "--additional")
+    assert "printed above" not in capsys.readouterr().err
+
+
+def test_a_proposal_during_a_move_is_warned_of(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
+    tool.generate("foo", "bar")
+    said = capsys.readouterr()
+    approve(said.err, "proposed-during-a-move")
+    proposed = parse_plan(said.out.splitlines()[-1]).replicas
+    assert (len(proposed[FOO]), len(proposed[BAR])) == (4, 2)
+
+
+def test_a_proposal_says_that_moves_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]]}))
+
+    def lose_listings(request: Request) -> None:
+        if request.key == LIST.key:
+            raise OutcomeUnknown("no answer", api=LIST.name)
+
+    tool.transport.before = lose_listings
+    tool.generate("foo")
+    said = capsys.readouterr()
+    approve(said.err, "proposed-without-the-moves")
+    assert len(parse_plan(said.out.splitlines()[-1]).replicas[FOO]) == 2
 
 
 def test_a_plan_that_cancels_first_ends_with_its_own_targets(

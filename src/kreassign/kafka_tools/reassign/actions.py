@@ -49,6 +49,7 @@ from kreassign.model.throttle import ThrottledMove, move_map
 
 def generate(client: ToolClient, request: GenerateRequest) -> None:
     """Print the present assignment and that of the striped placer."""
+    ongoing = _moves_or_error(client)
     live = client.brokers()
     topics = known_topics(client.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
@@ -56,6 +57,32 @@ def generate(client: ToolClient, request: GenerateRequest) -> None:
     usable = usable_brokers(live, request.brokers, is_rack_aware=request.is_rack_aware)
     proposed = propose(topics, usable, SystemRandom())
     say(messages.candidate(format_plan(current), format_plan(proposed)))
+    if isinstance(ongoing, ToolError):
+        print(messages.moves_unknown(ongoing.message), file=sys.stderr, flush=True)
+    else:
+        warn_of_proposal(topics, assigned, ongoing)
+
+
+def _moves_or_error(client: ToolClient) -> dict[TopicPartition, OngoingReassignment] | ToolError:
+    """The moves, for warnings; Kafka's tool does not ask, so a proposal is good without them."""
+    try:
+        return client.reassignments()
+    except ToolError as error:
+        return error
+
+
+def warn_of_proposal(
+    topics: Iterable[Topic],
+    assigned: Mapping[TopicPartition, tuple[int, ...]],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+) -> None:
+    """Warn where printed lists are those of moves, and where a proposal took its replication factor from one."""
+    warn_of_full_lists(assigned, ongoing)
+    for topic in topics:
+        first = topic.partitions[0]
+        move = ongoing.get(first.topic_partition)
+        if move is not None and len(first.replicas) != len(move.target):
+            print(messages.inflated_proposal(topic.name, first.replicas, move), file=sys.stderr, flush=True)
 
 
 def known_topics(described: Mapping[str, Topic | None]) -> tuple[Topic, ...]:
@@ -281,6 +308,7 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     else:
         warn_of_overrides(client, plan, ongoing)
     say(messages.rollback(format_plan(current_plan(client, current, live))))
+    warn_of_full_lists(current, ongoing)
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
     _check_factor_guard(client, request)
     _set_throttles(client, request, ongoing, current)
@@ -352,6 +380,19 @@ def warn_of_overrides(client: ToolClient, plan: Plan, ongoing: Mapping[TopicPart
     """Warn about moves that the plan would override with unexpected results; they are started all the same."""
     for partition, override in client.risky_overrides(plan.replicas, ongoing).items():
         print(messages.risky_override(partition, override), file=sys.stderr, flush=True)
+
+
+def warn_of_full_lists(
+    printed: Mapping[TopicPartition, tuple[int, ...]], ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> None:
+    """Warn where a printed list has the replicas that a move is adding: it is none to go back to (KIP-860).
+
+    A list that only shrinks is that from before the move, and brokers that lag show that, too.
+    """
+    for partition, replicas in printed.items():
+        move = ongoing.get(partition)
+        if move is not None and move.adding and set(replicas) == set(move.replicas):
+            print(messages.list_of_both_sides(partition, move), file=sys.stderr, flush=True)
 
 
 def _cancel_first(

@@ -75,6 +75,32 @@ def rollback(current: str) -> str:
     )
 
 
+def list_of_both_sides(partition: TopicPartition, move: OngoingReassignment) -> str:
+    """Ours: a printed assignment has the full list of a move, which is no list to go back to (KIP-860)."""
+    ends_with = len(move.target)
+    return (
+        f"Warning: {partition} is being reassigned ({move}), and its list printed above has the replicas from before "
+        f"and those being added: a plan with that list leaves {len(move.replicas)} replicas, where the move ends with "
+        f"{ends_with}. To go back to before the move, put {joined(move.sources)} in its place"
+    )
+
+
+def inflated_proposal(topic: str, listed: tuple[int, ...], move: OngoingReassignment) -> str:
+    """Ours: `--generate` counts the replicas of a partition that moves, as Kafka's tool does."""
+    return (
+        f"Warning: the proposal gives each partition of {topic} {len(listed)} replicas, as its first partition has "
+        f"while it is being reassigned; that move ends with {len(move.target)}. Generate again once it has ended"
+    )
+
+
+def moves_unknown(reason: str) -> str:
+    """Ours: the moves are unknown, so the printed assignment may have full lists of moves."""
+    return (
+        f"Warning: it is not known which of these partitions are being reassigned ({reason}): lists printed above may "
+        "have the replicas from before a move and those being added. Ask for them with --list"
+    )
+
+
 def started(partitions: Collection[TopicPartition]) -> str:
     """The partitions that `--execute` started."""
     names = joined(_in_order(partitions))
