@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
+from kreassign.model.error_codes import error_codes
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from tests.admin import answers
@@ -36,6 +38,33 @@ Listen = Callable[..., Listener]
 def all_fine(asked: Asked) -> Reply:
     """Accept every reassignment that a request asks for."""
     return answers.altered(dict.fromkeys(partitions_of(asked), answers.FINE))
+
+
+DOCUMENTED = {
+    "alter_partition_reassignments": "3 31 38 39 85",
+    "list_partition_reassignments": "31",
+    "elect_leaders": "3 31 80 83 84",
+    "elect_preferred_leaders": "3 31 80",
+    "alter_partition_counts": "17 31 37",
+    "alter_replication_factors": "17 31 38 60",
+    "reassign_partitions": "17 25 31 39 60",
+    "replica_status": "3 17 25 31 37",
+}
+"""The codes that a call of a KIP may come to, as its document and Kafka have them."""
+
+
+@pytest.mark.parametrize("method", DOCUMENTED)
+def test_the_documentation_of_a_call_names_its_errors(method: str) -> None:
+    words = set(re.findall(r"[A-Z]+(?:_[A-Z]+)+", getattr(AdminClient, method).__doc__))
+    codes = {known.code for known in error_codes().values() if known.name in words}
+    assert sorted(codes) == [int(code) for code in DOCUMENTED[method].split()]
+
+
+def test_the_documentation_exempts_cancels_from_the_guard() -> None:
+    """KIP-860 adds to that of the call: "only thrown when … attempting to alter reassignments (not cancel)"."""
+    text = " ".join((AdminClient.alter_partition_reassignments.__doc__ or "").split())
+    assert "INVALID_REPLICATION_FACTOR only without `allow_replication_factor_change`, and never for a cancel" in text
+    assert "`Unsupported` without `allow_replication_factor_change` where a broker does not know the option" in text
 
 
 # Many reassignments

@@ -1,5 +1,8 @@
 """The table of options. That it is Kafka's, byte for byte, is tested against Kafka's own tool."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from kreassign.kafka_tools import leader_election, preferred_replica_election
@@ -68,3 +71,34 @@ def test_the_options_of_our_own_are_found():
     table = help_table(reassign.OPTIONS)
     for default in ("no check", "text", "no limit", "1000"):
         assert f"(default: {default})" in " ".join(table.split())
+
+
+PAGES = {
+    "kafka-reassign-partitions": reassign,
+    "kafka-topics": topic,
+    "kafka-leader-election": leader_election,
+    "kafka-preferred-replica-election": preferred_replica_election,
+}
+
+
+@pytest.mark.parametrize("tool", PAGES)
+def test_the_page_of_a_tool_has_every_option_of_its_help(tool):
+    page = (Path(__file__).parents[2] / "docs" / "reference" / f"{tool}.md").read_text(encoding="utf-8")
+    options = {option.name for option in PAGES[tool].OPTIONS} - {"help", "version"}
+    assert not {name for name in options if not re.search(rf"`--{name}[` =]", page)}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "`--reassignment-batch-size` | count | 0: all at once",
+        "the last batch is not waited for, and `--verify` shows the rest",
+        "Throttles are set once, for the whole plan, before the first batch",
+        "Another execute with `--additional` is not counted",
+        "batches without `--incremental` | steps should have clear boundaries",
+        "`--incremental` | the brokers should be busy all the time",
+    ],
+)
+def test_the_page_of_the_tool_says_what_kip_1335_wants_documented(words):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "kafka-reassign-partitions.md"
+    assert words in " ".join(page.read_text(encoding="utf-8").split())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kreassign.kafka_tools.command_line import TerseError, ToolError
+from kreassign.kafka_tools.reassign.actions import verify
 from kreassign.kafka_tools.reassign.options import BatchOptions
-from kreassign.kafka_tools.reassign.requests import ExecuteRequest
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest, VerifyRequest
+from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan, parse_plan
 from kreassign.model.throttle import (
@@ -139,6 +142,40 @@ def test_incrementally_a_slow_partition_holds_up_no_other(tool: ToolOnTwin) -> N
     tool.execute(TARGETS, BatchOptions(3, is_incremental=True))
     assert FOO[0] in tool.admin.list_partition_reassignments()
     assert [key for batch in tool.batches for key in batch] == FOO
+
+
+@pytest.mark.parametrize(
+    ("batches", "started"), [(BatchOptions(3, wait_timeout_ms=30_000), FOO[:3]),
+                             (BatchOptions(3, is_incremental=True, wait_timeout_ms=30_000), FOO)],
+    ids=["a batch waits for it", "incrementally it holds up no other"],
+)  # fmt: skip
+def test_a_slow_partition_holds_up_only_the_batch_that_it_is_in(
+    tool: ToolOnTwin, batches: BatchOptions, started: list[TopicPartition]
+) -> None:
+    """What the document chooses by: "clear step boundaries" or "less head-of-line blocking"."""
+    hold(tool, FOO[2])
+    with nullcontext() if batches.is_incremental else pytest.raises(TerseError, match="Timed out after 30000 ms"):
+        tool.execute(TARGETS, batches)
+    assert [key for batch in tool.batches for key in batch] == started
+    assert FOO[2] in tool.admin.list_partition_reassignments()
+
+
+def test_list_and_verify_show_the_waves_of_a_large_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    tool = ToolOnTwin(twin({"large": [[0, 1]] * 60}))
+    large = [TopicPartition("large", number) for number in range(60)]
+    plan = Plan(tuple(PartitionAssignment(key, (2, 1)) for key in large))
+    watching, waves = ToolClient(tool.admin, through_controllers=False), list[tuple[int, int, int]]()
+
+    def watch(request: Request) -> None:
+        if request.key == REASSIGN.key:
+            capsys.readouterr()
+            verify(watching, VerifyRequest(plan, preserves_throttles=True))
+            said = capsys.readouterr().out
+            waves.append((len(watching.reassignments()), said.count("in progress"), said.count("is completed")))
+
+    tool.transport.after = watch
+    tool.execute(dict.fromkeys(large, (2, 1)), BatchOptions(25))
+    assert waves == [(25, 25, 0), (25, 25, 25), (10, 10, 50)]
 
 
 def test_incrementally_the_tool_returns_once_all_is_submitted(tool: ToolOnTwin) -> None:

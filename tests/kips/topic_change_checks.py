@@ -71,6 +71,9 @@ def counts_grow_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
     fewer = client.alter_partition_counts({name: 3})
     text = f"The topic {name} currently has 4 partition(s); 3 would not be an increase."
     assert _refusals(fewer.failed) == {name: (37, text)}
+    most = client.alter_partition_counts({name: 2**31 - 1})
+    text = f"The topic {name} would get 2147483643 more partitions; a controller creates at most 10000 per request."
+    assert _refusals(most.failed) == {name: (37, text)}
 
 
 def a_dry_run_of_counts_changes_nothing(client: AdminClient, name: str) -> None:

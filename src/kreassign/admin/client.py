@@ -267,8 +267,15 @@ class AdminClient:
         is not being reassigned, `Drifted` is raised with the differences and nothing is sent.
 
         Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
-        cluster that does not know that option is refused here. Large calls are sent in several requests; if one of
-        them fails as a whole, its partitions carry that error and the requests after it are not sent.
+        cluster that does not know that option is refused here. Cancels are exempt from it. Large calls are sent in
+        several requests; if one of them fails as a whole, its partitions carry that error and the requests after it
+        are not sent.
+
+        Errors of a partition: UNKNOWN_TOPIC_OR_PARTITION; INVALID_REPLICA_ASSIGNMENT for an empty target, a broker
+        that is unknown or named twice, or a cancel that would lose records; INVALID_REPLICATION_FACTOR only without
+        `allow_replication_factor_change`, and never for a cancel; NO_REASSIGNMENT_IN_PROGRESS for a cancel of nothing.
+        Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED, `Unsupported` without `allow_replication_factor_change`
+        where a broker does not know the option, and `OutcomeUnknown` if no answer tells what was done.
         """
         if expected:
             self._check_expected(expected, timeout_ms)
@@ -350,7 +357,11 @@ class AdminClient:
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """The ongoing reassignments of these partitions or (None) of all; other partitions are left out."""
+        """The ongoing reassignments of these partitions or (None) of all; other partitions are left out.
+
+        Errors: CLUSTER_AUTHORIZATION_FAILED. A client of controllers asks the active one alone: others answer, without
+        an error, from what they have read.
+        """
         wanted = None if partitions is None else list(partitions)
         if wanted is not None and not wanted:
             return {}
@@ -366,6 +377,9 @@ class AdminClient:
         """Elect leaders of these partitions or (None) of all (KIP-183, KIP-460).
 
         A partition that needed no election fails with ELECTION_NOT_NEEDED, or is left out when all were asked for.
+
+        Errors: UNKNOWN_TOPIC_OR_PARTITION, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        ELECTION_NOT_NEEDED, CLUSTER_AUTHORIZATION_FAILED.
         """
         wanted = None if partitions is None else list(partitions)
         if wanted is not None and not wanted:
@@ -439,6 +453,8 @@ class AdminClient:
 
         Unlike `elect_leaders`, this succeeds for a partition whose preferred replica is the leader already. A partition
         that is named twice counts once.
+
+        Errors: UNKNOWN_TOPIC_OR_PARTITION, PREFERRED_LEADER_NOT_AVAILABLE, CLUSTER_AUTHORIZATION_FAILED.
         """
         found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
         return PreferredElectionResult(translate.already_led(found))

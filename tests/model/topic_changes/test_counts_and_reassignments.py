@@ -27,6 +27,11 @@ TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}
         ([("nope", 2)], 17, "Unable to find a topic named nope."),
         ([(FOO, 2)], 37, "Topic already has 2 partition(s)."),
         ([(FOO, 1)], 37, "The topic foo currently has 2 partition(s); 1 would not be an increase."),
+        (
+            [(FOO, 10_003)],
+            37,
+            "The topic foo would get 10001 more partitions; a controller creates at most 10000 per request.",
+        ),
         ([(FOO, 5), (FOO, 5)], 42, "Duplicate topic name."),
     ],
 )
@@ -35,8 +40,8 @@ def test_counts_that_are_refused(wanted: list[tuple[str, int]], code: int, text:
 
 
 def test_each_topic_has_an_outcome_of_its_own() -> None:
-    assert decide_partition_counts(TWO, [(FOO, 3), ("nope", 1)]) == {
-        FOO: 3,
+    assert decide_partition_counts(TWO, [(FOO, 10_002), ("nope", 1)]) == {
+        FOO: 10_002,
         "nope": Refusal(INVALID_TOPIC_EXCEPTION, "Unable to find a topic named nope."),
     }
 

@@ -152,6 +152,9 @@ IN_PROGRESS = "A partition reassignment is in progress."
 
 # AlterPartitionCounts (KIP-179): topics that may have the requested number of partitions.
 
+NEW_PARTITIONS_PER_REQUEST = 10_000
+"""A KRaft controller writes so many records per request, and refuses more with an unknown server error."""
+
 
 def decide_partition_counts(view: TopicsView, wanted: Iterable[tuple[str, int]]) -> dict[str, int | Refusal]:
     """The allowed count of each topic, or a refusal; a topic listed twice is refused."""
@@ -166,8 +169,16 @@ def _decide_count(view: TopicsView, name: str, count: int, times: int) -> int | 
     topic = view.topics.get(name)
     if topic is None:
         return Refusal(INVALID_TOPIC_EXCEPTION, unknown_topic_message(name))
-    unfit = unfit_count(name, len(topic.partitions), count)
+    present = len(topic.partitions)
+    unfit = unfit_count(name, present, count) or _unfit_growth(name, count - present)
     return count if unfit is None else Refusal(INVALID_PARTITIONS, unfit)
+
+
+def _unfit_growth(name: str, more: int) -> str | None:
+    if more <= NEW_PARTITIONS_PER_REQUEST:
+        return None
+    limit = NEW_PARTITIONS_PER_REQUEST
+    return f"The topic {name} would get {more} more partitions; a controller creates at most {limit} per request."
 
 
 # AlterReplicationFactors (KIP-179): the replicas that a topic gains or loses.

@@ -76,8 +76,8 @@ def _alter_partition_counts(request: Request) -> Message:
     Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
     Behaviour:
-    - An unknown topic is INVALID_TOPIC_EXCEPTION, a count that is no increase INVALID_PARTITIONS, a topic that comes
-      twice INVALID_REQUEST.
+    - An unknown topic is INVALID_TOPIC_EXCEPTION, a topic that comes twice INVALID_REQUEST. A count that is no
+      increase, or one by more than 10,000, is INVALID_PARTITIONS.
     - What is legal goes the way of CreatePartitions, with its refusals.
 
     Left out:
