@@ -176,7 +176,11 @@ class ExecutionError(KreassignError):
 
 
 class Drifted(ExecutionError):
-    """The cluster is not in the state that the plan expects."""
+    """The cluster is not in the state that the plan expects; `differences` has a line for each, if they were listed."""
+
+    def __init__(self, message: str, *, differences: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.differences = differences
 
 
 class JournalUnreadable(ExecutionError):

@@ -15,8 +15,10 @@ from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
 from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan, format_plan, parse_plan
 from kreassign.model.throttle import TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
+from tests.kips.recorded_tool import REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO = TopicPartition("foo", 0)
@@ -89,6 +91,33 @@ def test_the_tool_refuses_a_stale_plan_before_it_sets_any_throttle(
         _run(client, _request(_file(tmp_path, "plan", [2, 1]), _file(tmp_path, "now", [1, 0])), asked)
     assert client.list_partition_reassignments() == {}
     assert _throttles(client) == []
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_change_between_two_batches_ends_the_plan(tmp_path: Path, size: int) -> None:
+    """Each batch is compared right before it is sent, not only the plan before its first."""
+    tool = ToolOnTwin(twin({"foo": [[0, 1]] * 5}))
+    parts = [TopicPartition("foo", number) for number in range(5)]
+    now = Plan(tuple(PartitionAssignment(key, (0, 1)) for key in parts))
+    (tmp_path / "now").write_text(format_plan(now), encoding="utf-8")
+
+    def drift(request: Request) -> None:
+        if request.key == REASSIGN.key:
+            tool.transport.after = lambda _request: None
+            tool.admin.alter_partition_reassignments({parts[2]: (1, 0)}).raise_if_any()
+
+    tool.transport.after = drift
+    words = ("--reassignment-batch-size", str(size), "--expect-current", str(tmp_path / "now"))
+    with pytest.raises(Drifted) as caught:
+        tool.execute_with_options(dict.fromkeys(parts, (2, 1)), tmp_path, *words)
+    submitted = [key for batch in tool.batches for key in batch]
+    assert submitted == parts[:2]
+    assert str(caught.value) == (
+        "nothing more was submitted, because the cluster is not what was expected:\n"
+        "  foo-2: expected on 0,1, but it is on 1,0\nNot submitted: foo-2,foo-3,foo-4"
+    )
+    rest = parse_plan((tmp_path / "plan.not-submitted.json").read_text(encoding="utf-8"))
+    assert rest.replicas == dict.fromkeys(parts[2:], (2, 1))
 
 
 def test_a_plan_must_be_expected_in_whole(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.errors import OutcomeUnknown
 from kreassign.kafka_tools.command_line import TerseError, ToolError
 from kreassign.kafka_tools.reassign.actions import verify
 from kreassign.kafka_tools.reassign.options import BatchOptions
@@ -43,9 +44,9 @@ def tool() -> ToolOnTwin:
     return ToolOnTwin(twin({"foo": [[0, 1]] * 10, "bar": [[0, 1]]}))
 
 
-def hold(tool: ToolOnTwin, key: TopicPartition) -> None:
-    """Throttle a move of this partition to brokers 2 and 1, so that it takes hours."""
-    moves = move_map({}, {key: (2, 1)}, {key: (0, 1)})
+def hold(tool: ToolOnTwin, *keys: TopicPartition) -> None:
+    """Throttle moves of these partitions to brokers 2 and 1, so that they take minutes."""
+    moves = move_map({}, dict.fromkeys(keys, (2, 1)), dict.fromkeys(keys, (0, 1)))
     tool.admin.incremental_alter_configs(topic_changes(moves)).raise_if_any()
     tool.admin.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
 
@@ -198,9 +199,11 @@ def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(tool: Too
     assert tool.batches == [(FOO[0],), (zoo[0],)]
 
 
-def _move_by_others(tool: ToolOnTwin, target: tuple[int, ...], after_ms: int) -> None:
+def _move_by_others(
+    tool: ToolOnTwin, target: tuple[int, ...] | None, after_ms: int, key: TopicPartition = FOO[0]
+) -> None:
     def move() -> None:
-        targets = TopicTargets("foo", (Target(0, target),))
+        targets = TopicTargets(key.topic, (Target(key.partition, target),))
         tool.twin.commit(alter_reassignments(tool.twin.context, AlterReassignments((targets,))))
 
     tool.twin.schedule(tool.twin.now_ms + after_ms, move)
@@ -226,6 +229,25 @@ def test_a_partition_that_is_back_within_five_seconds_does_not_end_the_run(tool:
     _move_by_others(tool, (3, 1), after_ms=50)
     _move_by_others(tool, (2, 1), after_ms=4_500)
     tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
+    assert tool.batches == [(FOO[0],), (FOO[1],)]
+
+
+def test_each_partition_has_five_seconds_of_its_own(tool: ToolOnTwin) -> None:
+    """The second is elsewhere from 3.0 to 7.4 s, the first before and after, and neither for five seconds in a row."""
+    hold(tool, FOO[1])
+    _move_by_others(tool, (3, 1), after_ms=50)
+    _move_by_others(tool, None, after_ms=3_000, key=FOO[1])
+    _move_by_others(tool, (2, 1), after_ms=4_500)
+    _move_by_others(tool, (2, 1), after_ms=7_400, key=FOO[1])
+    tool.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2, poll_interval_ms=500))
+    assert tool.batches == [(FOO[0], FOO[1]), (FOO[2],)]
+
+
+def test_the_five_seconds_begin_again_once_a_partition_is_on_its_way(tool: ToolOnTwin) -> None:
+    hold(tool, FOO[0])
+    for after_ms, target in ((50, None), (4_500, (2, 1)), (4_900, None), (9_000, (2, 1))):
+        _move_by_others(tool, target, after_ms)
+    tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=500))
     assert tool.batches == [(FOO[0],), (FOO[1],)]
 
 
@@ -264,6 +286,21 @@ def test_others_that_move_are_warned_of_on_request(tool: ToolOnTwin, capsys: pyt
     warned = capsys.readouterr().err
     assert "in progress, which --reassignment-batch-size does not count" in warned
     assert "bar-0" in warned
+
+
+@pytest.mark.parametrize("warns", [True, False])
+def test_moves_of_others_that_begin_during_a_wait_are_warned_of(
+    tool: ToolOnTwin, warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two others, at different times of the same wait, and each time those that are new are named with the rest."""
+    others = [FOO[5], TopicPartition("bar", 0)]
+    hold(tool, FOO[0], *others)
+    for after_ms, key in zip((1_500, 3_500), others, strict=True):
+        _move_by_others(tool, (2, 1), after_ms, key)
+    with pytest.raises(TerseError, match="Timed out after 10000 ms"):
+        tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, warns_about_others=warns, wait_timeout_ms=10_000))
+    named = [line.rpartition(" ")[2] for line in capsys.readouterr().err.splitlines() if "outside the plan" in line]
+    assert named == (["foo-5", "bar-0,foo-5"] if warns else [])
 
 
 def test_without_additional_a_running_reassignment_refuses_a_plan_in_batches_too(tool: ToolOnTwin) -> None:
@@ -357,6 +394,44 @@ def test_whatever_ends_a_plan_in_batches_the_rest_is_in_a_file_that_goes_on_with
     assert parse_plan(file.read_text(encoding="utf-8")).replicas == dict.fromkeys(FOO[2:5], (2, 1))
     assert capsys.readouterr().err == f"What was not submitted (3 of 5 partitions) is in {file}\n"
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["plan.json", "plan.not-submitted.json"]
+
+
+def lose_the_answer(request: Request) -> None:
+    if request.key == REASSIGN.key and request.partitions[0].topic == "zoo":
+        raise OutcomeUnknown("the connection was closed", api=REASSIGN.name)
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "said", "kept"),
+    [
+        (False, "zoo-0: Unable to find a topic named zoo.\nNot submitted: zz-1", {"zz-1"}),
+        (True, "zoo-0: the connection was closed\nzz-0: the connection was closed\nNot submitted: zz-1",
+         {"zoo-0", "zz-0", "zz-1"}),
+    ],
+    ids=["refused", "without an answer"],
+)  # fmt: skip
+def test_the_rest_has_what_may_be_unsubmitted_and_not_what_was_refused(
+    tool: ToolOnTwin, tmp_path: Path, is_lost: bool, said: str, kept: set[str]
+) -> None:
+    """What was refused would be refused again; to submit twice what had no answer does no harm."""
+    zoo, *others = TopicPartition("zoo", 0), TopicPartition("zz", 0), TopicPartition("zz", 1)
+    tool.admin.create_topics([NewTopic("zoo", assignments=((0,),)), NewTopic("zz", assignments=((0,), (0,)))])
+    if is_lost:
+        tool.transport.before = lose_the_answer
+    else:
+        tool.twin.schedule(
+            tool.twin.now_ms + 50,
+            lambda: tool.twin.commit(delete_topics(tool.twin.context, [TopicReference("zoo", None)])),
+        )
+    with pytest.raises(TerseError) as caught:
+        tool.execute_with_options(
+            {**dict.fromkeys(FOO[:2], (2, 1)), zoo: (1,), **dict.fromkeys(others, (1,))},
+            tmp_path, "--reassignment-batch-size", "2",
+        )  # fmt: skip
+    assert str(caught.value) == f"Error reassigning partition(s):\n{said}"
+    rest = parse_plan((tmp_path / "plan.not-submitted.json").read_text(encoding="utf-8")).replicas
+    assert rest == {key: (1,) for key in (zoo, *others) if str(key) in kept}
+    assert (TopicPartition("zz", 0) in tool.admin.list_partition_reassignments()) is not is_lost
 
 
 def test_the_rest_is_in_the_file_at_every_moment_and_the_file_is_gone_when_all_is_submitted(

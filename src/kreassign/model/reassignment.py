@@ -162,8 +162,11 @@ def check_expected(
     expected: Replicas, current: Replicas, ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None
 ) -> None:
     """Raise `Drifted` with a line for each unexpected partition: another list, being reassigned, or missing."""
-    if differences := list(_differences(expected, current, ongoing or {})):
-        raise Drifted("nothing was submitted, because the cluster is not what was expected:\n" + "\n".join(differences))
+    if differences := tuple(_differences(expected, current, ongoing or {})):
+        lines = "\n".join(differences)
+        raise Drifted(
+            f"nothing was submitted, because the cluster is not what was expected:\n{lines}", differences=differences
+        )
 
 
 def missing_expectations(expected: Replicas, wanted: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import Drifted, OutcomeUnknown
-from kreassign.kafka_tools.command_line import UsageError, parse
+from kreassign.kafka_tools.command_line import TerseError, UsageError, parse
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.progress import progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
@@ -16,6 +16,7 @@ from kreassign.kafka_tools.reassign.tool_client import ToolClient
 from kreassign.model import TopicPartition
 from kreassign.model.plan import parse_plan
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.twin.faults import read_fault, schedule_faults
 from tests.approved import approve
 from tests.kips.recorded_tool import CONFIGURE, LIST, REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
@@ -107,6 +108,34 @@ def test_a_plan_that_cancels_first_ends_with_its_own_targets(
     assert set(tool.admin.list_partition_reassignments()) == {BAR, BAZ}  # what the plan does not name goes on
     tool.twin.advance(600_000)
     assert (partition(tool.twin, "foo")[0], partition(tool.twin, "bar")[0]) == ((0, 1), (2, 1))
+
+
+@pytest.mark.parametrize("stale", ["ListPartitionReassignments", "DescribeTopicPartitions"])
+def test_a_plan_that_cancels_first_waits_until_controller_and_brokers_show_it(
+    tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str], stale: str
+) -> None:
+    """A broker that lags shows the list of the move that was cancelled: one to plan by, and to save for a rollback."""
+    schedule_faults(tool.twin, [read_fault(f"stale-answers:{stale}@0s+5s")])
+    tool.twin.advance(1)
+    began_ms = tool.twin.now_ms
+    tool.execute_with_options({FOO: (0, 1)}, tmp_path, "--additional", "--cancel-first")
+    cancelled, started = tool.sent(REASSIGN)
+    assert cancelled.at_ms - began_ms < 1_000
+    assert 4_900 < started.at_ms - began_ms < 5_400
+    lines = capsys.readouterr().out.splitlines()
+    assert parse_plan(lines[lines.index("Current partition replica assignment") + 2]).replicas == {FOO: (0, 1)}
+
+
+def test_a_plan_that_cancels_first_is_not_sent_while_brokers_show_the_move(tool: ToolOnTwin, tmp_path: Path) -> None:
+    schedule_faults(tool.twin, [read_fault("stale-answers:DescribeTopicPartitions@0s")])
+    tool.twin.advance(1)
+    with pytest.raises(TerseError) as caught:
+        tool.execute_with_options({FOO: (0, 1), BAR: (2, 1)}, tmp_path, "--additional", "--cancel-first")
+    assert str(caught.value) == (
+        "Nothing was submitted: still being reassigned after they were cancelled, or brokers still show their move: "
+        "foo-0. Execute the plan again once they show it as cancelled"
+    )
+    assert tool.batches == [(FOO,)]
 
 
 def test_a_plan_of_what_does_not_move_has_nothing_to_cancel_first(tool: ToolOnTwin, tmp_path: Path) -> None:

@@ -38,6 +38,37 @@ def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled() -> None:
     assert cluster.state[2] == {1, 2, 3}
 
 
+@pytest.mark.parametrize(
+    ("down", "target", "moving", "restored"),
+    [
+        (2, [3, 4, 5], ((3, 4, 5, 1, 2), (4, 5), (1, 2)), (3, 1, 2)),
+        (1, [3, 4, 5], ((3, 4, 5, 1, 2), (4, 5), (1, 2)), (3, 1, 2)),
+        (2, [1, 2], ((1, 2, 3), (), (3,)), (1, 2, 3)),
+        (3, [3], ((3, 1, 2), (), (1, 2)), (3, 1, 2)),
+    ],
+    ids=["a replica that goes is down", "the leader was down", "it only removes", "it removes all in sync"],
+)
+def test_a_cancel_with_an_original_down_ends_the_move_at_once(
+    down: int, target: list[int], moving: tuple[tuple[int, ...], ...], restored: tuple[int, ...]
+) -> None:
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.twin.crash(down)
+    cluster.twin.advance(60_000)
+    cluster.alter(target)
+    assert cluster.lists == moving
+    batches: list[tuple[PartitionMessage, ...]] = []
+    cluster.controller.on_messages = batches.append
+    assert cluster.alter(None) == (0, None)
+    assert cluster.lists == (restored, (), ())
+    assert cluster.state[2] == {1, 2, 3} - {down}
+    last = batches[-1][-1]  # to brokers without a replica: they show the new list, too
+    assert (last.replicas, last.adding, last.removing, last.recipients) == (restored, (), (), ())
+    assert cluster.alter(None) == (85, "No partition reassignment is in progress.")
+    cluster.twin.start(down)
+    cluster.settle()
+    assert (cluster.lists, cluster.state[2]) == ((restored, (), ()), {1, 2, 3})
+
+
 def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
     """As shipped: the request takes its partition out of the znode, so that the next controller goes on with it.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Rejected
+from kreassign.errors import ClusterError, Drifted, Rejected
 from kreassign.kafka_tools.command_line import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import messages, tool_client
 from kreassign.kafka_tools.reassign.messages import say
@@ -483,11 +483,16 @@ class _Submission:
 
     def start(self, batch: Collection[TopicPartition]) -> None:
         targets, expected = self.request.plan.replicas, self.request.expected
-        failures = self.client.reassign(
-            {partition: targets[partition] for partition in batch},
-            allow_replication_factor_change=self.request.allows_replication_factor_change,
-            expected={partition: expected[partition] for partition in batch if partition in expected},
-        )
+        try:
+            failures = self.client.reassign(
+                {partition: targets[partition] for partition in batch},
+                allow_replication_factor_change=self.request.allows_replication_factor_change,
+                expected={partition: expected[partition] for partition in batch if partition in expected},
+            )
+        except Drifted as error:
+            if not self.sent:
+                raise
+            raise Drifted(messages.drifted_between_batches(error.differences, self.unsubmitted)) from error
         self.sent |= {key for key in batch if key not in failures or isinstance(failures[key], Rejected)}
         if failures:
             raise self._failure(messages.not_started(failures)) from _first(failures)

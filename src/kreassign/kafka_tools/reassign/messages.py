@@ -125,6 +125,12 @@ def not_submitted(partitions: Collection[TopicPartition]) -> str:
     return f"\nNot submitted: {joined(_in_order(partitions))}"
 
 
+def drifted_between_batches(differences: Iterable[str], unsubmitted: Collection[TopicPartition]) -> str:
+    """Ours: `--expect-current` found the next batch changed since the plan began."""
+    lines = "\n".join(["nothing more was submitted, because the cluster is not what was expected:", *differences])
+    return lines + not_submitted(unsubmitted)
+
+
 def rest(where: str, count: int, of: int) -> str:
     """Ours: a plan in batches ended before all of it was submitted."""
     return f"What was not submitted ({count} of {of} partitions) is in {where}"
@@ -192,8 +198,11 @@ def never_ends(partition: TopicPartition, move: OngoingReassignment) -> str:
 
 
 def not_cancelled_in_time(partitions: Collection[TopicPartition]) -> str:
-    """Ours: moves cancelled before the start of a plan are still listed."""
-    return f"Nothing was submitted: still being reassigned after they were cancelled: {joined(_in_order(partitions))}"
+    """Ours: moves cancelled before the start of a plan are still listed, or shown by brokers."""
+    return (
+        "Nothing was submitted: still being reassigned after they were cancelled, or brokers still show their move: "
+        f"{joined(_in_order(partitions))}. Execute the plan again once they show it as cancelled"
+    )
 
 
 def cancelled(partitions: Collection[TopicPartition]) -> str:
