@@ -10,7 +10,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
-from kreassign.twin.access import Permissions
+from kreassign.twin.access import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
@@ -50,6 +50,7 @@ def test_in_zookeeper_mode(check: Check, version: KafkaVersion) -> None:
 
 
 FOO = TopicPartition("foo", 0)
+ON_TOPICS = [Allow(ANONYMOUS, operation, ALL_TOPICS) for operation in (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS)]
 
 
 def test_a_move_in_zookeeper_mode_is_kept_in_the_znode_of_its_topic_until_it_ends() -> None:
@@ -161,6 +162,32 @@ def test_who_may_not_alter_the_cluster_is_refused_as_a_whole() -> None:
     asked = twin({"foo": [[0, 1]]}, version=WITH, permissions=Permissions({}))
     for known in api.KIP_179_APIS:
         assert ask(asked, known, 0, topics=[]).error_code == 31
+
+
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_who_may_only_describe_sees_the_status_and_changes_nothing(version: KafkaVersion) -> None:
+    """Reads need DESCRIBE on the cluster, changes ALTER, which who may only look has not."""
+    may_look = Permissions(frozenset({Allow(ANONYMOUS, Operation.DESCRIBE), *ON_TOPICS}))
+    asked = twin({"foo": [[0, 1]]}, version=version, permissions=may_look)
+    with client_of(asked) as client:
+        offset = asked.metadata.offset
+        for call in (
+            lambda: client.alter_partition_counts({"foo": 2}).raise_if_any(),
+            lambda: client.alter_replication_factors({"foo": 3}).raise_if_any(),
+            lambda: client.reassign_partitions({FOO: (2, 1)}).raise_if_any(),
+        ):
+            with pytest.raises(Rejected) as refused:
+                call()
+            assert refused.value.code in ({31} if version is WITH else {29, 31})
+        assert asked.metadata.offset == offset
+        assert [one.broker for one in client.replica_status([FOO])[FOO]] == [0, 1]
+
+
+def test_who_may_not_describe_sees_no_status() -> None:
+    asked = twin({"foo": [[0, 1]]}, version=WITH, permissions=Permissions(frozenset(ON_TOPICS)))
+    with client_of(asked) as client, pytest.raises(Rejected) as refused:
+        client.replica_status([FOO]).raise_if_any()
+    assert refused.value.code == 31
 
 
 def test_a_time_out_of_nothing_is_over_at_once() -> None:

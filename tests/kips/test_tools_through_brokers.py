@@ -109,6 +109,34 @@ def test_a_guard_that_the_cluster_does_not_know_is_refused_before_anything_is_ch
         assert (tool.throttles(), tool.moving()) == (before, {FOO: (2, 1)})
 
 
+def test_a_guarded_plan_starts_what_keeps_its_factor_and_names_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]], "baz": [[1, 0]]}))
+    baz = TopicPartition("baz", 0)
+    targets: dict[TopicPartition, tuple[int, ...]] = {FOO: (2, 1), BAR: (3,), baz: (0, 1, 2)}
+    with pytest.raises(TerseError) as caught:
+        tool.execute_with_options(targets, tmp_path, "--disallow-replication-factor-change")
+    assert str(caught.value) == (
+        "Error reassigning partition(s):\nbar-0: The replication factor is changed from 2 to 1\n"
+        "baz-0: The replication factor is changed from 2 to 3"
+    )
+    assert set(tool.admin.list_partition_reassignments()) == {FOO}
+    tool.twin.advance(600_000)
+    assert [partition(tool.twin, name)[0] for name in ("foo", "bar", "baz")] == [(2, 1), (1, 0), (1, 0)]
+    capsys.readouterr()
+    tool.execute_with_options({BAR: (3,), baz: (0, 1, 2)}, tmp_path)  # unasked, any factor
+    assert "Successfully started partition reassignments for bar-0,baz-0" in capsys.readouterr().out
+
+
+def test_a_guarded_plan_in_batches_ends_with_the_factor_that_would_change(tmp_path: Path) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]]}))
+    words = ("--disallow-replication-factor-change", "--reassignment-batch-size", "1")
+    with pytest.raises(TerseError, match="bar-0: The replication factor is changed from 2 to 1\nNot submitted: foo-0"):
+        tool.execute_with_options({BAR: (3,), FOO: (2, 1)}, tmp_path, *words)
+    assert tool.admin.list_partition_reassignments() == {}
+
+
 def test_cancelling_everything_writes_a_file_that_starts_it_again(tool: ServedTool, tmp_path: Path) -> None:
     assert tool.execute({FOO: (2, 1), BAR: (3, 0)}, "--throttle", "1000") == 0
     file = tmp_path / "again.json"
