@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, Rejected
-from kreassign.model import Batch, PreferredElectionResult, TopicPartition
+from kreassign.model import Batch, ElectionType, PreferredElectionResult, TopicPartition
+from kreassign.model.znodes import format_election, paths
 from kreassign.twin.access import Permissions
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
+from kreassign.twin.controller.leader_and_isr import ElectLeaders
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.server import serving
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KafkaVersion, Versions
 from kreassign.wire import api
+from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 T0, T1, T2, NOWHERE = (TopicPartition("t", number) for number in (0, 1, 2, 7))
 V0_ONLY = replace(DEFAULT, offered={**DEFAULT.offered, api.ELECT_LEADERS.key: Versions(0, 0)})
@@ -131,3 +135,70 @@ def test_elections_at_the_same_time_are_held_one_after_the_other() -> None:
     state = twin.metadata.partition(T1)
     assert state is not None
     assert (state.leader, state.leader_epoch) == (1, 1)
+
+
+# The znode and the request
+
+
+LED_BY_2 = TopicPartition("foo", 0)
+
+
+def zookeeper_mode() -> ZooKeeperCluster:
+    """Partition foo-0 on 1 and 2 is led by 2, and its preferred replica is back in sync."""
+    found = ZooKeeperCluster([1, 2]).begin()
+    found.twin.crash(1)
+    found.settle().twin.start(1)
+    found.settle()
+    assert (found.state[0], found.state[2]) == (2, {1, 2})
+    return found
+
+
+def by_znode(cluster: ZooKeeperCluster) -> None:
+    """Leave an election in ZooKeeper, as the tool does, which waits for no answer."""
+    if paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes:
+        cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([LED_BY_2]))
+
+
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [("znode request handled", 0), ("znode handled request", 84), ("request znode handled", 0),
+     ("znode request request handled", 84), ("znode handled znode request handled", 84)],
+)  # fmt: skip
+def test_an_election_is_held_once_whichever_way_it_is_asked_for(order: str, code: int) -> None:
+    """What KIP-183 has a flag for: the znode that is not handled yet, and a request, are about the same partition."""
+    cluster = zookeeper_mode()
+    epoch, codes = cluster.state[1], []
+    for step in order.split():
+        match step:
+            case "znode":
+                by_znode(cluster)
+            case "handled":
+                cluster.controller.process_changes()
+            case _:
+                command = ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))
+                codes.append(cluster.controller.elect_leaders(command).topics[0].outcomes[0][1].code)
+    assert (cluster.state[0], cluster.state[1], codes[-1]) == (1, epoch + 1, code)
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
+
+
+def test_of_znodes_and_requests_at_the_same_time_one_elects() -> None:
+    cluster = zookeeper_mode()
+    epoch = cluster.state[1]
+    with serving(cluster.twin) as thread, ThreadPoolExecutor(8) as clients:
+        together = Barrier(8)
+
+        def ask(number: int) -> set[int]:
+            together.wait()
+            if number % 2:
+                thread.do(lambda _: by_znode(cluster))
+                thread.do(lambda _: cluster.controller.process_changes())
+                return set()
+            with AdminClient.connect(client_settings(bootstrap_servers=thread.bootstrap_servers)) as client:
+                failed = client.elect_leaders([LED_BY_2]).failed.values()
+                return {error.code for error in failed if isinstance(error, Rejected)} or {0}
+
+        answers = list(clients.map(ask, range(8)))
+    assert sum(0 in codes for codes in answers) <= 1
+    assert set.union(*answers) <= {0, 84}
+    assert (cluster.state[0], cluster.state[1]) == (1, epoch + 1)
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
