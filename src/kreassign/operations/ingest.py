@@ -27,7 +27,16 @@ from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
-from kreassign.pipeline.ingest.exporters import BadRow, Origin, Parsed, Reading, is_metric, metric_rows, of_brokers
+from kreassign.pipeline.ingest.exporters import (
+    BadRow,
+    Origin,
+    Parsed,
+    Reading,
+    is_metric,
+    metric_rows,
+    nothing_known,
+    of_brokers,
+)
 from kreassign.pipeline.ingest.imported_samples import (
     Judge,
     PartitionReadings,
@@ -365,11 +374,17 @@ class Imported:
     together: Bad = field(default_factory=Bad)
 
     def check(self) -> None:
-        """Raise InputError for the first unreadable file, or the first with readings whose broker is unknown."""
+        """Raise InputError for the first unreadable file, or one of which nothing is used, or if nothing was stored."""
         problems = [f"{each.file}: {each.problem}" for each in self.files if each.problem]
+        if not problems and not self.added and not self.known:
+            problems = [f"nothing is there to store: {self._first_reason()}"]
         if problems:
             more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
             raise InputError(problems[0] + more)
+
+    def _first_reason(self) -> str:
+        bad = next((each for each in (*(file.bad for file in self.files), self.together) if each.counts), None)
+        return "no file has a reading" if bad is None else bad.first_of_all
 
 
 def import_metrics(
@@ -568,7 +583,9 @@ def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Orig
     facts = sum(is_fact(one) for one in of_cluster)
     told.usable = len(of_metrics) + facts - told.unknown.total()
     told.others = len(readings) - len(of_metrics) - facts
-    if told.unknown and not told.usable:
+    if of_cluster and not of_metrics and not facts:
+        told.problem = nothing_known(of_cluster)
+    elif told.unknown and not told.usable:
         told.problem = "specify the broker: --broker ID, or --instance INSTANCE=ID for " + ", ".join(told.unknown)
     elif readings and not of_cluster:
         told.problem = f"it is of another cluster: specify --cluster {readings[0].labels['kafka_id']}"

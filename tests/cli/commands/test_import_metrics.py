@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.operations.ingest import LOCK, import_samples
 from kreassign.operations.tables import compact_tables
+from kreassign.pipeline.ingest.imported_samples import NO_END
 from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 from tests.approved import approve
@@ -39,6 +40,20 @@ SAMPLES_CSV = f"""taken_ms,topic,partition,start_offset,end_offset,size_bytes
 {MS},orders,0,10,100,5000
 {MS},orders,zero,10,100,5000
 """
+
+
+FOREIGN_PAGE = """kafka_consumergroup_lag{consumergroup="a"} 5
+jvm_threads_current 4
+redpanda_application_uptime 2
+up 1
+"""
+FOREIGN_SERIES = (
+    "jvm_threads_current, kafka_consumergroup_lag, redpanda_application_uptime and 1 more. Known are those of JMX "
+    "exporter and Amazon MSK (kafka_server_brokertopicmetrics_…, kafka_log_log_…), kafka_exporter "
+    "(kafka_topic_partition_…), kminion (kminion_kafka_topic_partition_…), Confluent Cloud (confluent_kafka_server_…); "
+    "export one of them, or measure with kreassign collect"
+)
+HALF_OF_A_SAMPLE = 'kafka_topic_partition_oldest_offset{topic="t",partition="0"} 5\n'
 
 
 def imported(command: str, tmp_path: Path, content: str, *arguments: str) -> tuple[int, list[str]]:
@@ -124,6 +139,36 @@ def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
     code, said = imported("import-metrics", tmp_path, confluent, "--cluster", "c")
     assert (code, said[-1]) == (2, "error: measures: it is of another cluster: specify --cluster lkc-1")
     assert imported("import-metrics", tmp_path, confluent, "--cluster", "lkc-1")[1][-1] == "added 1 to metrics"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (FOREIGN_PAGE, f"measures: no series in it is known: it has {FOREIGN_SERIES}"),
+        ("# HELP up nothing\n", "nothing is there to store: no file has a reading"),
+        (HALF_OF_A_SAMPLE, f"nothing is there to store: partition t-0 {NO_END}"),
+        ("process_cpu_seconds_total NaN\n", "nothing is there to store: line 1 value is not a finite number"),
+    ],
+    ids=["no known series", "no reading", "half of a sample", "no value"],
+)
+def test_a_file_of_which_nothing_is_read_is_an_error(tmp_path: Path, content: str, said: str) -> None:
+    code, lines = imported("import-metrics", tmp_path, content, "--cluster", "c", "--broker", "1")
+    assert (code, lines[-2:]) == (2, ["added nothing", f"error: {said}"])
+
+
+def test_a_page_of_kminion_becomes_samples_and_metrics(tmp_path: Path) -> None:
+    page = "".join(
+        f'kminion_kafka_topic_{name}{{{labels}topic_name="orders"}} {value}\n'
+        for name, labels, value in (
+            ("partition_high_water_mark", 'partition_id="0",', "2.091521e+06"),
+            ("partition_low_water_mark", 'partition_id="0",', "0"),
+            ("log_dir_size_total_bytes", "", "4.5e+09"),
+        )
+    )
+    code, said = imported("import-metrics", tmp_path, page, "--cluster", "c")
+    assert (code, said) == (0, ["measures: 3 readings", "added 1 to metrics, 1 to samples"])
+    (row,) = read_rows(tmp_path / "data", SAMPLES)
+    assert [row[name] for name in ("topic", "partition", "start_offset", "end_offset")] == ["orders", 0, 0, 2_091_521]
 
 
 def test_one_file_that_cannot_be_read_keeps_no_other_from_being_imported(tmp_path: Path) -> None:

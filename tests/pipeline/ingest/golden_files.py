@@ -17,6 +17,7 @@ SOURCES = {
     "without rules, its README: the names that both make of Kafka's MBeans; counters as release 1.0 names them",
     "kafka-exporter.txt": "https://github.com/danielqsj/kafka_exporter/blob/master/README.md, release 1.10.0: section "
     "Metrics, with its output examples",
+    "kminion.txt": "https://github.com/redpanda-data/kminion/blob/master/docs/metrics.md",
     "msk-open-monitoring.txt": "https://docs.aws.amazon.com/msk/latest/developerguide/prometheus-metrics.html: all "
     "MBeans by the JMX exporter on port 11001; it has no rules there, so its default format",
     "query-range.json": "https://prometheus.io/docs/prometheus/3.5/querying/api/: range queries, result type matrix",

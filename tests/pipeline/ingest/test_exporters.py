@@ -53,6 +53,20 @@ def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -
     assert [(one.place, one.reason) for one in found.bad] == [("line 20", NO_OFFSET)]
 
 
+@pytest.mark.parametrize("broker", [None, 7])
+def test_kminion_has_offsets_of_partitions_and_sizes_of_topics_and_brokers(broker: int | None) -> None:
+    """Its page is one of the cluster, so `--broker` says nothing of it; its sizes are those of all replicas."""
+    found = read(golden("kminion.txt"), broker=broker)
+    assert found.offsets == [(0, READ_MS, -1, 10, 2_091_521, None), (1, READ_MS, -1, 0, 70, None)]
+    assert {row["topic"] for row in found.samples} == {"orders"}
+    assert found.values == [
+        (1, None, READ_MS, "size_bytes", 9.1e9),
+        (2, None, READ_MS, "size_bytes", 8.4e9),
+        (-1, "orders", READ_MS, "size_bytes", 4.5e9),
+    ]
+    assert not found.bad
+
+
 def test_the_cpu_of_an_exporter_is_not_that_of_a_broker() -> None:
     assert not read(golden("kafka-exporter.txt"), broker=1).metrics
     host = 'process_cpu_seconds_total{{instance="b-1.demo.amazonaws.com:{}"}} 5\n'

@@ -79,10 +79,11 @@ def import_metrics(
 ) -> None:
     """Import FILES with measures of exporters into tables `metrics` and `samples` in DIR.
 
-    A file is a page of the JMX exporter, of kafka_exporter, of Amazon MSK or of Confluent Cloud in Prometheus' text
-    format, an answer of Prometheus' query API, series of remote read as JSON, or an answer of Confluent's Metrics API.
-    Import the files of one time together: offsets and sizes are joined. A page without times was taken when its file
-    was last written. What is there already is not added again; what is not good goes to table `import_quarantine`.
+    A file is a page of the JMX exporter, of kafka_exporter, of kminion, of Amazon MSK or of Confluent Cloud in
+    Prometheus' text format, an answer of Prometheus' query API, series of remote read as JSON, or an answer of
+    Confluent's Metrics API. Import the files of one time together: offsets and sizes are joined. A page without times
+    was taken when its file was last written. What is there already is not added again; what is not good goes to table
+    `import_quarantine`.
     """
     _show(ingest.import_metrics(files, data, cluster, broker, instances), "readings")
 

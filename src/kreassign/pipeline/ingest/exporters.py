@@ -94,7 +94,9 @@ def _number(text: Any) -> float | None:
 #     kafka_server_brokertopicmetrics_bytesinpersec_count{topic="t"}        rules that keep the bean's name
 #     kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"} no rules, as Amazon MSK has it
 #
-# The three are the same measure. Confluent Cloud has its own names; each value is the sum of the last minute.
+# The three are the same measure. Confluent Cloud has its own names; each value is the sum of the last minute. One
+# kminion reads a whole cluster: its labels are `topic_name`, `partition_id` and `broker_id`, and its sizes those of all
+# replicas.
 
 
 class Fact(StrEnum):
@@ -136,6 +138,7 @@ _BEANS = {
     "totalproducerequests": "produce_requests",
     "totalfetchrequests": "fetch_requests",
 }
+_KMINION = "kminion_kafka_"
 _ATTRIBUTES = {"total": "total", "count": "total", "oneminuterate": "per_s"}
 _TOPIC_BEAN = "kafka_server_brokertopicmetrics_"
 _PROCESS_CPU = "process_cpu_seconds_total"
@@ -157,8 +160,9 @@ METRICS_OF_BROKERS = {
     f"{_IDLE_NETWORK}percent_value": Metric("network_idle_share"),
     _PROCESS_CPU: Metric("cpu_seconds_total"),
     "java_lang_operatingsystem_processcpuload": Metric("cpu_share"),
+    f"{_KMINION}broker_log_dir_size_total_bytes": Metric("size_bytes"),
 }
-"""JMX exporter series about a broker, or about a topic on a broker."""
+"""Series of the JMX exporter about a broker, or about a topic on a broker; of kminion about a broker."""
 
 METRICS_OF_CLUSTERS = {
     f"{CONFLUENT}received_bytes": Metric("bytes_in_per_s", PER_MINUTE),
@@ -166,14 +170,17 @@ METRICS_OF_CLUSTERS = {
     f"{CONFLUENT}received_records": Metric("messages_in_per_s", PER_MINUTE),
     f"{CONFLUENT}retained_bytes": Metric("size_bytes"),
     f"{CONFLUENT}request_count": Metric("requests_per_s", PER_MINUTE),
+    f"{_KMINION}topic_log_dir_size_total_bytes": Metric("size_bytes"),
 }
-"""Confluent Cloud series by cluster, topic or partition, but not by broker."""
+"""Series of Confluent Cloud by cluster, topic or partition, and of kminion by topic, but not by broker."""
 _REQUEST_TYPES = {"produce": "produce_requests_per_s", "fetch": "fetch_requests_per_s"}
 
 FACTS_OF_PARTITIONS = {
     "kafka_topic_partition_current_offset": PartitionFact(Fact.END_OFFSET, is_of_replica=False),
     "kafka_topic_partition_oldest_offset": PartitionFact(Fact.START_OFFSET, is_of_replica=False),
     "kafka_topic_partition_leader": PartitionFact(Fact.LEADER, is_of_replica=False),
+    f"{_KMINION}topic_partition_high_water_mark": PartitionFact(Fact.END_OFFSET, is_of_replica=False),
+    f"{_KMINION}topic_partition_low_water_mark": PartitionFact(Fact.START_OFFSET, is_of_replica=False),
     **{
         f"{bean}{attribute}": PartitionFact(fact, is_of_replica=True)
         for bean, fact in {
@@ -185,7 +192,7 @@ FACTS_OF_PARTITIONS = {
         for attribute in ("", "_value")
     },
 }
-"""Series of kafka_exporter (about a partition) and of the JMX exporter (about a replica)."""
+"""Series of kafka_exporter and kminion (about a partition) and of the JMX exporter (about a replica)."""
 
 SIGNS_OF_REMOTE_STORAGE = frozenset(
     f"{_TOPIC_BEAN}{bean}{attribute}"
@@ -261,7 +268,17 @@ def tiered_topic(reading: Reading) -> str | None:
     """The topic that a series shows to have older segments in remote storage, or None."""
     if plain_name(reading) not in SIGNS_OF_REMOTE_STORAGE or not reading.value > 0:
         return None
-    return reading.labels.get("topic") or None
+    return topic_of(reading)
+
+
+def topic_of(reading: Reading) -> str | None:
+    """The topic of a reading; None without one."""
+    return reading.labels.get("topic") or reading.labels.get("topic_name") or None
+
+
+def partition_of(reading: Reading) -> int | None:
+    """The partition of a reading; None without one."""
+    return signed_number(reading.labels.get("partition") or reading.labels.get("partition_id", ""))
 
 
 def told_broker(reading: Reading, instance: str) -> int | None:
@@ -272,6 +289,25 @@ def told_broker(reading: Reading, instance: str) -> int | None:
             return number
     found = _MSK_HOST.fullmatch(instance)
     return None if found is None else int(found[1])
+
+
+# A file of which no series is used.
+
+_SHOWN = 3
+KNOWN_SERIES = (
+    "JMX exporter and Amazon MSK (kafka_server_brokertopicmetrics_…, kafka_log_log_…), kafka_exporter "
+    "(kafka_topic_partition_…), kminion (kminion_kafka_topic_partition_…), Confluent Cloud (confluent_kafka_server_…)"
+)
+
+
+def nothing_known(readings: Iterable[Reading]) -> str:
+    """The sentence about a file without a known series: which it has, and which are known."""
+    names = sorted({one.name for one in readings})
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"no series in it is known: it has {', '.join(names[:_SHOWN])}{more}. Known are those of {KNOWN_SERIES}; "
+        "export one of them, or measure with kreassign collect"
+    )
 
 
 # Readings → rows of table `metrics`, one row per measure.
@@ -295,7 +331,9 @@ class Origin:
     file: str = ""
 
     def broker_of(self, reading: Reading) -> int | None:
-        """Broker of a reading; None if unknown."""
+        """Broker of a reading; None if unknown. kminion's page is one of the cluster, and names brokers itself."""
+        if reading.name.startswith(_KMINION):
+            return told_broker(reading, "")
         if self.only_broker is not None:
             return self.only_broker
         names = (self.instance_of(reading), *(reading.labels.get(label, "") for label in _POD_LABELS))
@@ -382,8 +420,8 @@ def _row(one: Reading, metric: Metric, broker: int, origin: Origin) -> Row:
         "cluster_id": origin.cluster_id,
         "taken_ms": origin.time_of(one),
         "broker": broker,
-        "topic": one.labels.get("topic") or None,
-        "partition": signed_number(one.labels.get("partition", "")),
+        "topic": topic_of(one),
+        "partition": partition_of(one),
         "name": metric.name,
         "value": one.value * metric.factor,
     }

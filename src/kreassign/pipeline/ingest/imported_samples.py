@@ -28,15 +28,17 @@ from kreassign.pipeline.ingest.exporters import (
     Reading,
     fact_of,
     is_future,
+    partition_of,
     tiered_topic,
+    topic_of,
 )
 from kreassign.pipeline.ingest.metric_records import IMPORT_RULES
 from kreassign.pipeline.tables.schemas import BIGINT, INT, SAMPLES, STRING, Column, ColumnType, Row, Table
 
 # Readings of offsets and sizes → rows of table `samples`.
 #
-# kafka_exporter reports offsets of a partition, whoever leads. The JMX exporter reports offsets and sizes of each
-# replica, on its broker's page; only the leader's are used. The leader comes from one of these:
+# kafka_exporter and kminion report offsets of a partition, whoever leads. The JMX exporter reports offsets and sizes of
+# each replica, on its broker's page; only the leader's are used. The leader comes from one of these:
 #
 #     kafka_topic_partition_leader            kafka_exporter
 #     kafka_cluster_partition_replicascount   more than 0 on the leader, 0 on all others
@@ -164,7 +166,7 @@ class PartitionReadings:
         return SamplesFound(tuple(rows), tuple(bad))
 
     def _take(self, one: Reading, known: PartitionFact, origin: Origin) -> str | None:
-        topic, partition = one.labels.get("topic"), signed_number(one.labels.get("partition", ""))
+        topic, partition = topic_of(one), partition_of(one)
         if not topic or partition is None or not 0 <= partition <= LARGEST_ID:
             return NO_PARTITION
         if known.fact is Fact.LEADER and one.value == _NOBODY:
