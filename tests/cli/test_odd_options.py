@@ -98,6 +98,7 @@ ACCEPTED: dict[str, set[str]] = {
     "--disk": set(),
     "--exclude-brokers": {"zero"},
     "--exclude-topics": TEXT,
+    "--may-stay": TEXT,
     "--explain": set(),
     "--fault": set(),
     "--fit-in": {"zero"},

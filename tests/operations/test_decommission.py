@@ -286,11 +286,43 @@ def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_st
 def test_a_topic_that_may_not_move_is_named_before_anything_moves(operators: Operators) -> None:
     request = DecommissionRequest((3,), policy=PlanPolicy(excluded_topics=("t",)))
     runs = VirtualRuns(operators.rig)
-    with pytest.raises((InputError, Infeasible), match="t"):
+    with pytest.raises(Infeasible, match="excluded: t-0, t-1"):
         Decommissioning(
             operators.rig.client, request, operators.context(), runs, operators.rig.transport, operators.said.append
         ).go_on()
     assert runs.ids == []
+
+
+@pytest.mark.parametrize(
+    ("excluded", "successors"), [((), ()), (("canary",), ()), ((), (1,))],
+    ids=["", "that the goals file excludes", "of a broker that is replaced"],
+)  # fmt: skip
+def test_topics_that_may_stay_keep_their_replicas_and_the_rest_is_drained(
+    tmp_path: Path, excluded: tuple[str, ...], successors: tuple[int, ...]
+) -> None:
+    """As the canaries of Amazon MSK, which its customers may not move and which are on every broker."""
+    operators = Operators(TwinRig(tmp_path, [[0, 3], [3, 2], [2, 4]]))
+    rig, lists = operators.rig, ((0, 1, 3), (3, 1, 2), (1, 2, 4))
+    rig.client.create_topics([NewTopic("canary", assignments=lists)]).raise_if_any()
+    request = DecommissionRequest((3,), successors, policy=PlanPolicy(excluded_topics=excluded), may_stay=("canary.*",))
+    assert preview_decommission(rig.client, request, operators.context(), rig.transport).drain is not None
+    runs = VirtualRuns(rig)
+    found = Decommissioning(
+        rig.client, request, operators.context(), runs, rig.transport, operators.said.append
+    ).go_on()
+    assert (found.is_finished, runs.ids) == (True, ["run-1"])
+    assert "broker 3 is empty but for canary-0, canary-1, which may stay:" in str(found.next_step)
+    canary = rig.client.describe_topics(["canary"])["canary"]
+    assert tuple(one.replicas for one in canary.partitions) == lists
+    assert not any(3 in replicas for replicas in rig.replicas.values())
+
+
+def test_a_pattern_of_topics_that_may_stay_matches_some_topic(operators: Operators) -> None:
+    for pattern, said in (("canarry.*", "no topic matches 'canarry.*'"), ("[", "is not a regular expression")):
+        with pytest.raises(InputError, match=said):
+            preview_decommission(
+                operators.rig.client, DecommissionRequest((3,), may_stay=(pattern,)), operators.context()
+            )
 
 
 @pytest.mark.parametrize("phase", ["before anything", "cordoned", "draining", "drained"])

@@ -45,8 +45,8 @@ GROUPS = {
         "--max-bytes-per-source", "--max-bytes-per-destination", "--max-bytes-per-log-dir",
     ),
     "Goals": (
-        "--goals-file", "--goal", "--tolerance", "--racks", "--exclude-topics", "--exclude-brokers", "--rack-price",
-        "--groups", "--transactional-ids", "--share-groups",
+        "--goals-file", "--goal", "--tolerance", "--racks", "--exclude-topics", "--may-stay", "--exclude-brokers",
+        "--rack-price", "--groups", "--transactional-ids", "--share-groups",
     ),
     "Budget": ("--budget-bytes", "--budget-moves", "--max-leader-changes", "--fit-in", "--rate"),
     "Search": ("--on", "--parts", "--seed", "--master", "--conf"),

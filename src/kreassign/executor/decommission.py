@@ -15,12 +15,16 @@ of the brokers decides:
 
 The cordon comes first, so that the controller places nothing on a broker that is being emptied. A reassignment may
 still name the broker (Kafka 4.3.1): what is placed so, also after the drain, is found here and drained again.
+
+Topics that may stay, such as canaries that a vendor keeps on every broker, are left out of all of that, and named in
+the end; a broker that has replicas of them is not unregistered.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kreassign.executor.brokers import (
     Await,
@@ -66,15 +70,18 @@ class Decommission:
     """The request, and facts learnt in this process that the cluster does not report.
 
     `uncordoned` are brokers whose cordon Kafka refused, with its reason; `unregistered` those that the controller
-    reported as not registered any more.
+    reported as not registered any more. `may_stay` are patterns that match the whole names of topics whose replicas
+    may stay on the brokers.
     """
 
     unregisters: bool = False
     uncordoned: Mapping[int, str] = field(default_factory=dict)
     unregistered: frozenset[int] = frozenset()
+    may_stay: tuple[str, ...] = ()
 
-    def next_step(self, found: Readings) -> Step:
+    def next_step(self, everything: Readings) -> Step:
         """Return the next step, by the table above."""
+        found = self._without_staying(everything)
         silent = [one for one in found.brokers if one.is_live and one.cordon is None]
         if silent:
             said = "; ".join(f"broker {one.broker}: {one.unread}" for one in silent)
@@ -85,9 +92,28 @@ class Decommission:
             or _await_moves(found)
             or _drain(found)
             or _await_deletion(found)
-            or self._unregister(found)
-            or Finished(tuple(self._proof(one) for one in found.brokers))
+            or self._unregister(everything)
+            or Finished(tuple(map(self._proof, found.brokers, everything.brokers)))
         )
+
+    def stays(self, topic: str) -> bool:
+        """True if replicas of this topic may stay on the brokers."""
+        return any(re.fullmatch(pattern, topic) for pattern in self.may_stay)
+
+    def _without_staying(self, found: Readings) -> Readings:
+        """The readings without partitions of topics that may stay."""
+        brokers = (
+            replace(
+                one,
+                replicas=tuple(name for name in one.replicas if not self.stays(name.topic)),
+                arriving={name: move for name, move in one.arriving.items() if not self.stays(name.topic)},
+                leaving={name: move for name, move in one.leaving.items() if not self.stays(name.topic)},
+                copies=tuple(name for name in one.copies if not self.stays(name.topic)),
+            )
+            for one in found.brokers
+        )
+        unseen = tuple(topic for topic in found.unseen if not self.stays(topic))
+        return replace(found, brokers=tuple(brokers), unseen=unseen)
 
     def open_ways(self, found: Readings) -> tuple[str, ...]:
         """Ways for replicas to still land on the brokers, a sentence each; none for brokers that are down or unread."""
@@ -103,6 +129,13 @@ class Decommission:
     def _unregister(self, found: Readings) -> Step | None:
         if not self.unregisters:
             return None
+        staying = sorted({name for one in found.brokers for name in one.replicas})
+        if staying:
+            return Blocked(
+                f"{listed_brokers(one.broker for one in found.brokers if one.replicas)} cannot be unregistered while "
+                f"{some_partitions(staying)} may stay there: a replica on a broker that is not registered is never in "
+                "sync. Leave out --unregister, or that they may stay"
+            )
         if live := [one.broker for one in found.brokers if one.is_live]:
             return Blocked(
                 f"{listed_brokers(live)} {'is' if len(live) == 1 else 'are'} empty and still running: stop the "
@@ -113,8 +146,9 @@ class Decommission:
         left = tuple(broker for broker in there if broker not in self.unregistered)
         return Unregister(left) if left else None
 
-    def _proof(self, one: BrokerReading) -> str:
+    def _proof(self, one: BrokerReading, whole: BrokerReading) -> str:
         said = ["no replica list names it", "nothing is being reassigned to it or away from it"]
+        staying = sorted({*whole.replicas, *whole.arriving, *whole.leaving, *whole.copies})
         if one.cordon is None:
             said.append("it is not live, so its log directories were not asked")
         else:
@@ -124,7 +158,8 @@ class Decommission:
             said.append("it is cordoned" if one.is_closed else "it is not cordoned")
         if one.is_registered is False or one.broker in self.unregistered:
             said.append("it is not registered")
-        return f"broker {one.broker} is empty: {', '.join(said)}"
+        but = f" but for {some_partitions(staying)}, which may stay" if staying else ""
+        return f"broker {one.broker} is empty{but}: {', '.join(said)}"
 
 
 def _await_moves(found: Readings) -> Step | None:

@@ -7,6 +7,8 @@ is a run like any other, with its journal, its lease and its rollback; one that 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +36,7 @@ from kreassign.executor.journal import active_run, cluster_journals, first_event
 from kreassign.executor.preflight import producer_outages
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 from kreassign.model.plan import Plan
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations import run as runs
 from kreassign.operations.broker_changes import cordon, sole_change, uncordon, uncordon_dead
 from kreassign.operations.plan import make_plan
@@ -44,7 +47,7 @@ from kreassign.operations.rollback import RollbackRequest, end_run_to_undo, roll
 from kreassign.operations.run import RunContext, RunPreview, RunRequest, prepare_run, preview_run
 from kreassign.operations.run_journals import find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
-from kreassign.planner.problem.policy import PlanPolicy
+from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
 
 SYSTEM_CLOCK = SystemClock()
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
@@ -67,7 +70,8 @@ def tell_nobody(sentence: str) -> None:
 class DecommissionRequest:
     """Brokers to empty, and how: each by its successor alone, if there are any.
 
-    `run` has the settings of the runs that drain them, except the plan; `policy` is for that plan.
+    `run` has the settings of the runs that drain them, except the plan; `policy` is for that plan. `may_stay` are
+    patterns for topics whose replicas may stay, such as canaries that a vendor keeps on every broker.
     """
 
     brokers: tuple[int, ...]
@@ -75,6 +79,17 @@ class DecommissionRequest:
     unregisters: bool = False
     run: RunRequest = WITHOUT_PLAN
     policy: PlanPolicy = NO_POLICY
+    may_stay: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> Decommission:
+        """The request as the decision about steps takes it. Raises InputError for a pattern that is none."""
+        for pattern in self.may_stay:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InputError(f"{pattern!r} is not a regular expression: {error}") from error
+        return Decommission(self.unregisters, may_stay=self.may_stay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +174,7 @@ def preview_decommission(
     client: AdminClient, request: DecommissionRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
 ) -> DecommissionPreview:
     """Predict `decommission` for the present cluster; changes nothing. Raises what planning the drain raises."""
-    wanted, found = Decommission(request.unregisters), read_brokers(client, request.brokers)
+    wanted, found = request.wanted, read_brokers(client, request.brokers)
     step = wanted.next_step(found)
     ways = () if isinstance(step, Cordon) else wanted.open_ways(found)
     resumed = interrupted_drains(context.state_dir, client.describe_cluster().cluster_id, request.brokers)
@@ -183,13 +198,45 @@ def drain_plan(
     """Plan that moves all replicas off the brokers. Raises what `make_plan` raises, InputError."""
     seen = observe(client, clock.now_ms(), context.warn)
     snapshot = whole_snapshot(client, seen, clock, 0, context.warn)
-    outcome = make_plan(inputs_of_snapshot(snapshot, request.policy, "cluster"), _task(request, step.brokers))
+    topics, policy = _without_staying(snapshot, request)
+    outcome = make_plan(inputs_of_snapshot(topics, policy, "cluster"), _task(request, step.brokers))
     if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
         raise InputError(
             f"the plan would leave {', '.join(map(str, left))} on {listed_brokers(step.brokers)}, for these topics are "
-            "excluded (goals file); nothing was moved"
+            "excluded (goals file); nothing was moved. Name topics that may stay there with --may-stay"
         )
     return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
+
+
+def _without_staying(snapshot: ClusterSnapshot, request: DecommissionRequest) -> tuple[ClusterSnapshot, PlanPolicy]:
+    """The snapshot without topics that may stay, whose bytes are no room, and a policy that does not name them."""
+    stays, names = request.wanted.stays, [topic.name for topic in snapshot.topics]
+    for pattern in request.may_stay:
+        if not pattern.startswith(INTERNAL):  # which this client may not see
+            matching(pattern, names)
+    held: Counter[tuple[int, str | None]] = Counter()
+    for topic in snapshot.topics:
+        for one in topic.partitions if stays(topic.name) else ():
+            for place in zip(one.replicas, one.log_dirs, one.sizes_bytes, strict=True):
+                held[place[:2]] += place[2] or 0
+    brokers = tuple(
+        replace(one, log_dirs=tuple(_smaller(each, held[one.broker.id, each.path]) for each in one.log_dirs))
+        for one in snapshot.brokers
+    )
+    kept = tuple(topic for topic in snapshot.topics if not stays(topic.name))
+    excluded = tuple(one for one in request.policy.excluded_topics if not _is_of_staying(one, names, stays))
+    return replace(snapshot, brokers=brokers, topics=kept), replace(request.policy, excluded_topics=excluded)
+
+
+def _smaller(found: SnapshotLogDir, bytes_of_others: int) -> SnapshotLogDir:
+    total = found.total_bytes
+    return found if total is None else replace(found, total_bytes=max(0, total - bytes_of_others))
+
+
+def _is_of_staying(pattern: str, names: Iterable[str], stays: Callable[[str], bool]) -> bool:
+    """True if a pattern excludes only topics that may stay anyway."""
+    excluded = [name for name in names if re.fullmatch(pattern, name)]
+    return bool(excluded) and all(map(stays, excluded))
 
 
 def _task(request: DecommissionRequest, named: Collection[int]) -> Task:
@@ -217,7 +264,7 @@ class Decommissioning:
         self._runs = executed
         self._clock = clock
         self._tell = tell
-        self._wanted = Decommission(request.unregisters)
+        self._wanted = request.wanted
         self._steps: list[str] = []
         self._done: list[RunHistory] = []
         self._warned: set[str] = set()

@@ -104,6 +104,63 @@ def kinds(steps: list[Step]) -> list[type[Step]]:
     return [type(step) for step in steps]
 
 
+# --- topics that may stay --------------------------------------------------------------------------------------------
+
+CANARY = TopicPartition("__amazon_msk_canary", 0)
+MAY_STAY = ("__amazon_msk_canary.*",)
+
+
+def with_canary(found: Readings, **lists: object) -> Readings:
+    """The readings with a partition that the vendor keeps on every broker."""
+    (one,) = found.brokers
+    kept = {"replicas": (*one.replicas, CANARY), "copies": (*one.copies, CANARY)} if one.is_live else {}
+    return replace(found, brokers=(replace(one, **{**kept, **lists}),))
+
+
+def test_what_may_stay_is_neither_drained_nor_waited_for_and_named_in_the_end() -> None:
+    wanted, cluster, steps = Decommission(may_stay=MAY_STAY), Cluster(), []
+    while not steps or not isinstance(steps[-1], Finished):
+        steps.append(wanted.next_step(with_canary(cluster.read)))
+        cluster.take(steps[-1])
+    assert kinds(steps) == [Cordon, Drain, Await, Finished]
+    assert str(steps[-1]).startswith(
+        "broker 3 is empty but for __amazon_msk_canary-0, which may stay: no replica list names it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lists", "otherwise"),
+    [
+        ({}, Drain),
+        ({"arriving": {CANARY: OngoingReassignment((1, 3), (3,), ())}}, Await),
+        ({"leaving": {CANARY: leaving()}}, Await),
+        ({"replicas": ()}, Await),
+    ],
+    ids=["a replica", "one that arrives", "one that leaves", "a copy that is left"],
+)
+def test_only_what_may_stay_is_left_out(lists: dict[str, object], otherwise: type[Step]) -> None:
+    emptied = with_canary(Cluster(value="*", replicas=set()).read, **lists)
+    assert type(Decommission(may_stay=MAY_STAY).next_step(emptied)) is Finished
+    for others in ((), ("__amazon_msk",), ("canary",)):  # a pattern matches whole names
+        assert type(Decommission(may_stay=others).next_step(emptied)) is otherwise
+
+
+def test_hidden_topics_that_may_stay_are_in_nobodys_way() -> None:
+    hidden = replace(Cluster(value="*", replicas=set()).read, unseen=(CANARY.topic,))
+    assert isinstance(Decommission().next_step(hidden), Blocked)
+    assert isinstance(Decommission(may_stay=MAY_STAY).next_step(hidden), Finished)
+
+
+def test_a_broker_with_replicas_that_may_stay_is_not_unregistered() -> None:
+    stopped = with_canary(Cluster(is_live=False, replicas=set()).read, replicas=(CANARY,))
+    step = Decommission(unregisters=True, may_stay=MAY_STAY).next_step(stopped)
+    assert isinstance(step, Blocked)
+    assert step.reason == (
+        "broker 3 cannot be unregistered while __amazon_msk_canary-0 may stay there: a replica on a broker that is not "
+        "registered is never in sync. Leave out --unregister, or that they may stay"
+    )
+
+
 # --- the way --------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from kreassign.cli.options.run import (
     replan_option,
     run_context_options,
 )
+from kreassign.cli.options.values import REGEX
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_state
 from kreassign.cli.terminal import ask, on_terminal, preview_lines, refuse_unless_asked, yes_option
@@ -58,6 +59,14 @@ from kreassign.operations.run import RunContext
     help="Give all replicas of each broker to one of these, in the same place of every list.  "
     "[default: to where they serve the goals best]",
 )
+@click.option(
+    "--may-stay",
+    "may_stay",
+    type=REGEX,
+    multiple=True,
+    metavar="REGEX",
+    help="Topics whose replicas may stay on the brokers; may be repeated.  [default: none]",
+)
 @click.option("--unregister", is_flag=True, help="Unregister the brokers when they are empty and stopped.")
 @click.option("--cancel", "is_cancelled", is_flag=True, help="Call it off: cancel the run, uncordon the brokers.")
 @yes_option
@@ -79,6 +88,7 @@ def command(
     brokers: tuple[int, ...],
     cluster: ClusterOptions,
     successors: tuple[int, ...],
+    may_stay: tuple[str, ...],
     unregister: bool,
     is_cancelled: bool,
     is_agreed: bool,
@@ -113,7 +123,7 @@ def command(
         replan=replan,
         allow_producer_outage=allow_producer_outage,
     )
-    request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file))
+    request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file), may_stay)
     is_quiet, code = output_format == "json", 0
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if is_cancelled:
