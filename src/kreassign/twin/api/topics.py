@@ -122,6 +122,7 @@ def _delete_topics(request: Request) -> Message:
     - Answers keep the order of the request, which real controllers shuffle.
     - A client that may not even see a topic gets its name all the same.
     - delete.topic.enable is always true.
+    - A controller of ZooKeeper mode waits for replicas on brokers that are down; here topics are deleted at once.
     """
     answers = request.cluster.controller.delete_topics(
         _topic_references(request), request.message.timeout_ms, _deletion_denied(request)
