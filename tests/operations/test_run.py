@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from kreassign.clock import VirtualClock
-from kreassign.errors import IllegalPlan, JournalLocked
+from kreassign.errors import IllegalPlan, InputError, JournalLocked
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.scheduling import Pace, Schedule, Window
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import TopicPartition
-from kreassign.operations.run import LockWatch, warn_of_outlook
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import LockWatch, RunContext, RunRequest, prepare_run, warn_of_outlook
 from tests.executor.twin_runs import TwinRig
 
 RATE = 12
@@ -65,3 +68,18 @@ def test_a_locked_journal_is_told_once_and_its_end(tmp_path: Path) -> None:
     assert len(told) == 2, "a short lock is not told"
     assert "holds: it cannot be written: process 7 has locked it. Let it end. Until then it starts nothing" in told[0]
     assert "can be written again, after 65 s" in told[1]
+
+
+def test_expected_replicas_have_to_cover_the_plan(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    plan = Plan(
+        (PartitionAssignment(TopicPartition("t", 0), (0, 2)), PartitionAssignment(TopicPartition("t", 1), (1, 3)))
+    )
+    context = RunContext(tmp_path, lease=LeasePolicy.OFF, warn=pytest.fail)
+    whole = {TopicPartition("t", 0): (0, 1), TopicPartition("t", 1): (1, 2), TopicPartition("u", 0): (1,)}
+    for missing in ("t-0", "t-1", "t-0, t-1"):
+        expected = {name: replicas for name, replicas in whole.items() if str(name) not in missing}
+        with pytest.raises(InputError, match=f"do not name {missing}, which the plan moves"):
+            prepare_run(rig.client, RunRequest(PlanFile(plan, {}, None), expected=expected), context, rig.transport)
+    request = RunRequest(PlanFile(plan, {}, None), expected=whole)
+    assert len(prepare_run(rig.client, request, context, rig.transport).moves) == 2

@@ -276,7 +276,7 @@ def _unnamed_log(state_dir: Path, process: int) -> Path:
 
 def _write_to(log: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
-    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, _PRIVATE)
     os.fchmod(written, _PRIVATE)  # whatever the umask
     for descriptor, target in ((nothing, 0), (written, 1), (written, 2)):
         os.dup2(descriptor, target)

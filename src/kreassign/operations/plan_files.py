@@ -6,7 +6,6 @@ What counts as a plan is decided in `kreassign.model.plan_document`. Asks no clu
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -22,6 +21,7 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.proposals import Proposals
 from kreassign.model.text import printable, shortened
 from kreassign.operations.text_files import read_text
+from kreassign.operations.whole_file import replace_file
 
 FACTS_SUFFIX = ".facts.json"
 
@@ -91,9 +91,9 @@ def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None) -> None:
     """
     beside = facts_path(path)
     beside.unlink(missing_ok=True)
-    replace_file(path, format_plan(plan))
+    replace_file(path, f"{format_plan(plan)}\n".encode())
     if facts is not None:
-        replace_file(beside, format_facts(facts))
+        replace_file(beside, f"{format_facts(facts)}\n".encode())
 
 
 def _read(path: Path, *, takes_two: bool = True) -> PlanDocument:
@@ -111,13 +111,6 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise MalformedPlan(str(error).removeprefix(f"{path}: "), path=str(path)) from error
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a text and a line end; an existing file is replaced as a whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    unfinished.write_text(text + "\n", encoding="utf-8")
-    unfinished.replace(path)
 
 
 # Assignments of other tools in files: Cruise Control's proposals, and Kafka's JSON, also one file for each topic.
@@ -245,10 +238,7 @@ def approve(plan: Path, expected_id: str, approved_by: str, note: str, now_ms: i
     if found != expected_id:
         raise InputError(f"{plan.name} is plan {found} by now, and not {expected_id}, which was looked at; look again")
     approval = Approval(found, approved_by.strip(), now_ms, note.strip())
-    path = approval_path(plan)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    unfinished.write_text(json.dumps(asdict(approval)) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    replace_file(approval_path(plan), f"{json.dumps(asdict(approval))}\n".encode())
     return approval
 
 

@@ -33,7 +33,15 @@ from kreassign.executor.history.run_history import (
     refuse_if_interrupted_runs,
 )
 from kreassign.executor.instructions import ReplanMoves
-from kreassign.executor.journal import Journal, active_run, first_event, journal_path, post_request, refuse_second_run
+from kreassign.executor.journal import (
+    Journal,
+    active_run,
+    first_event,
+    journal_path,
+    post_request,
+    refuse_second_run,
+    refuse_shared_file_system,
+)
 from kreassign.executor.lease import (
     ClusterLease,
     Forgone,
@@ -69,7 +77,9 @@ from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
+from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
@@ -251,7 +261,7 @@ class RunContext:
 class RunRequest:
     """Plan to execute, and settings.
 
-    `expected` has the replicas that partitions must still have; without it, the plan's own file decides.
+    `expected` has the replicas that all partitions of the plan must still have; without it, its own file decides.
     `measure_for_s`: with a throttle, how long to measure write rates first; 0 does not.
     `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get
     another one, instead of failing. `allow_producer_outage`: whether moves may start while which producers with
@@ -290,7 +300,7 @@ def prepare_run(
     Warns about copies that may never end, and moves that will not fit into the hours.
     """
     refuse_unless_free(client, context)
-    expected = request.plan.expected if request.expected is None else request.expected
+    expected = request.plan.expected if request.expected is None else _whole(request.expected, request.plan.plan)
     now_ms = clock.now_ms()
     facts = request.plan.facts
     origin = UNKNOWN_ORIGIN if facts is None else PlanOrigin(facts.cluster_id, facts.topic_ids)
@@ -304,6 +314,18 @@ def prepare_run(
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
     return replace(started, replans=request.replan)
+
+
+def _whole(expected: Replicas, plan: Plan) -> Replicas:
+    """The expected replicas. Raises InputError unless they cover the plan: the rest would not be compared."""
+    if missing := missing_expectations(expected, plan.replicas):
+        named = ", ".join(map(str, missing[:SHOWN]))
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise InputError(
+            f"the expected replicas do not name {named}{more}, which the plan moves, so that a change of theirs would "
+            "not be noticed. Give the lists of all of its partitions, as `kreassign plan --current-out` writes them"
+        )
+    return expected
 
 
 def start_run(
@@ -386,7 +408,11 @@ def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext,
 
 
 def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | None = None) -> None:
-    """Raise InputError if another run than this one is active on the cluster, or was interrupted there."""
+    """Raise InputError if another run than this one is active on the cluster, or was interrupted there.
+
+    And if journals in the state directory would be shared between machines.
+    """
+    refuse_shared_file_system(context.state_dir)
     cluster_id = client.describe_cluster().cluster_id
     if context.controllers is not None:
         context.controllers.expect_cluster(cluster_id)
@@ -492,6 +518,9 @@ class _Listener:
             )
         return True
 
+
+SHOWN = 20
+"""Most partitions that a message names."""
 
 TOLD_AFTER_S = 5.0
 """A lock of another command of kreassign is over by then, and not told."""

@@ -54,7 +54,7 @@ from kreassign.executor.journal import (
     stopped_process_in,
     stored_snapshots,
 )
-from kreassign.executor.journal.folder import make_file, make_folder, rename_file
+from kreassign.executor.journal.folder import make_folder
 from kreassign.executor.progress import MoveProgress, Progress
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import AT_REST, IN_FLIGHT, MoveStatus
@@ -63,6 +63,7 @@ from kreassign.model.plan_facts import PlanFacts
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.model.text import format_amount
 from kreassign.monitoring.run_metrics import RunMetrics, run_metrics
+from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
 # Paths of journals, lookup of a run, and the present operator.
 
@@ -220,11 +221,7 @@ def kept_facts_path(journal: Path) -> Path:
 
 def keep_facts(journal: Path, facts: PlanFacts) -> None:
     """Keep the facts of the plan that a run executes, readable by their owner only. Raises OSError."""
-    kept = kept_facts_path(journal)
-    unfinished = kept.with_name(f".{kept.name}.{os.getpid()}.unfinished")
-    make_file(unfinished)
-    unfinished.write_bytes(gzip.compress(format_facts(facts).encode()))
-    rename_file(unfinished, kept)
+    replace_file(kept_facts_path(journal), gzip.compress(format_facts(facts).encode()), PRIVATE_MODE)
 
 
 def kept_facts(journal: Path, plan_id: str, *, most_bytes: int = MOST_BYTES) -> PlanFacts | None:

@@ -7,7 +7,6 @@ that the twin starts quickly from such a file.
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot, format_snapshot, parse_snapshot
 from kreassign.model.text import format_amount
 from kreassign.operations.text_files import decoded_file
+from kreassign.operations.whole_file import replace_file, replacing
 from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns, columns_of, snapshot_of
 
 # Snapshot files: JSON, compressed with a name that ends in `.gz`; columns with one that ends in `.parquet`.
@@ -65,17 +65,16 @@ def read_snapshot_columns(path: Path) -> SnapshotColumns:
 
 def write_snapshot(path: Path, snapshot: ClusterSnapshot | SnapshotColumns) -> None:
     """Write a snapshot file; an existing file is replaced as a whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     if path.suffix == _COLUMNS:
         from kreassign.pipeline.tables.snapshot_parquet import write_columns_file
 
         columns = snapshot if isinstance(snapshot, SnapshotColumns) else columns_of(snapshot)
-        write_columns_file(unfinished, columns)
+        with replacing(path) as unfinished:
+            write_columns_file(unfinished, columns)
     else:
         whole = snapshot_of(snapshot) if isinstance(snapshot, SnapshotColumns) else snapshot
         content = format_snapshot(whole).encode()
-        unfinished.write_bytes(gzip.compress(content, mtime=0) if path.suffix == _COMPRESSED else content)
-    unfinished.replace(path)
+        replace_file(path, gzip.compress(content, mtime=0) if path.suffix == _COMPRESSED else content)
 
 
 def _is_columns(path: Path) -> bool:

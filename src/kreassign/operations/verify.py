@@ -29,8 +29,9 @@ from kreassign.model.plan import Plan, of_another_cluster
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotPartition
 from kreassign.model.text import shortened
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
-from kreassign.operations.plan_files import PlanFile, read_assignments, replace_file
+from kreassign.operations.plan_files import PlanFile, read_assignments
 from kreassign.operations.run_journals import refuse_other_cluster
+from kreassign.operations.whole_file import replace_file
 
 # Whether the cluster matches a plan, or the intended result of a run, and whether any throttle is left.
 
@@ -170,7 +171,7 @@ def write_placement(path: Path, found: PlacedPartitions, topics: Iterable[str] =
     """Declare the cluster as it is, and return how many partitions that are; a file that is there is replaced."""
     chosen = _chooser(topics)
     here = {name: one for name, one in found.items() if chosen(name.topic)}
-    replace_file(path, format_placement(here))
+    replace_file(path, f"{format_placement(here)}\n".encode())
     return len(here)
 
 

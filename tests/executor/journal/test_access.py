@@ -10,12 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Operator, RunStarted, StopRequested
-from kreassign.executor.journal import Journal, active_run, find_journals, journal_path, read_events
+from kreassign.errors import InputError
+from kreassign.executor.events import HoldRequested, Operator, RunStarted, StopRequested
+from kreassign.executor.journal import (
+    Journal,
+    active_run,
+    find_journals,
+    folder,
+    journal_path,
+    post_request,
+    read_events,
+    set_aside,
+)
+from kreassign.executor.journal.folder import mounted_type
 from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.operations.run_journals import find_journal, is_active, this_operator
 from tests.executor.journal.test_journal import written
-from tests.executor.run_events import started
+from tests.executor.run_events import WHOLE, started
 
 ODD = ("a.b", "..", ".", "", "a/b", "/tmp", "a*b", "[ab]", "a b", "ä", "a%2Eb", "a\\b", "a\nb", "-x")
 
@@ -132,3 +143,51 @@ def test_a_command_line_that_is_no_text_is_written_down_all_the_same(
     assert operator.command == ("kreassign", "run", "plan-\\udcff.json")
     path = written(tmp_path, replace(started(), operator=operator))
     assert read_events(path)[0] == replace(started(), operator=operator)
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / /home rw - autofs systemd-1 rw
+31 30 0:41 / /home rw shared:9 master:3 - nfs4 filer:/home rw,vers=4.2
+32 22 0:42 / /mnt/a\\040b rw - fuse.sshfs ann@ops: rw
+33 22 0:43 / /mnt/win rw - cifs //filer/x rw
+34 31 8:2 / /home/local rw - xfs /dev/sdb rw
+35 22 0:44 / /mnt/odd rw - fuse.gocryptfs /x rw
+not a mount
+"""
+
+
+@pytest.mark.parametrize(("place", "kind"), [
+    ("/var/lib/kreassign", "ext4"), ("/home/ann/.local/state/kreassign", "nfs4"), ("/home/local/state", "xfs"),
+    ("/homes", "ext4"), ("/mnt/a b/state", "fuse.sshfs"), ("/mnt/win", "cifs"), ("/mnt/odd/x", "fuse.gocryptfs"),
+])  # fmt: skip
+def test_a_folder_has_the_type_of_its_last_and_nearest_mount(place: str, kind: str) -> None:
+    assert mounted_type(MOUNTS, place) == kind
+    assert mounted_type("", place) is None
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "fuse.sshfs", "fuse.glusterfs"])
+def test_no_journal_is_written_where_several_machines_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Neither a new one, nor a request to one; and nothing is made there."""
+    path = written(tmp_path / "local", WHOLE[0])
+    monkeypatch.setattr(folder, "mounted_type", lambda *_: kind)
+    for deed in (
+        lambda: Journal.create(tmp_path / "shared", started()),
+        lambda: Journal.resume(path, "cluster-1"),
+        lambda: post_request(path, lambda number: HoldRequested(5, number)),
+        lambda: set_aside(path),
+    ):
+        with pytest.raises(InputError, match=rf"several machines \({kind}\).*--state-dir"):
+            deed()
+    assert not (tmp_path / "shared").exists()
+    assert read_events(path) == WHOLE[:1], "it may be read"
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay", "fuse.gocryptfs", "never heard of", None])
+def test_a_file_system_that_is_not_known_to_be_shared_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str | None
+) -> None:
+    monkeypatch.setattr(folder, "mounted_type", lambda *_: kind)
+    assert read_events(written(tmp_path, WHOLE[0])) == WHOLE[:1]

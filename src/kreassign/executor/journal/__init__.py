@@ -21,6 +21,7 @@ from kreassign.executor.journal.folder import (
     find_journals,
     journal_path,
     refuse_second_run,
+    refuse_shared_file_system,
     stopped_process_in,
 )
 from kreassign.executor.journal.locks import foreign_lock
@@ -47,6 +48,7 @@ __all__ = [
     "post_request",
     "read_events",
     "refuse_second_run",
+    "refuse_shared_file_system",
     "set_aside",
     "stopped_process_in",
     "stored_snapshots",

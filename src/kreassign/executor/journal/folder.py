@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -92,6 +93,58 @@ def _spelt(name: str) -> str:
     return quote(name, safe="", errors="surrogatepass")
 
 
+# File systems on which a journal is safe: those of this machine.
+#
+# SQLite's write-ahead log needs shared memory between all processes that use the database, which file systems of
+# several machines do not give them: two hosts with one state directory would each believe their own index of the log,
+# and the locks of runs and journals may not reach the other (https://sqlite.org/wal.html#noshm,
+# https://sqlite.org/faq.html#q5). The system names the type of each mount.
+
+_OF_SEVERAL_MACHINES = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "9p", "afs", "coda", "ceph", "lustre", "gpfs", "beegfs",
+    "glusterfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "davfs", "vboxsf", "vmhgfs", "prl_fs", "fuse.sshfs",
+    "fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "fuse.juicefs",
+    "fuse.gcsfuse", "fuse.blobfuse", "fuse.blobfuse2", "fuse.mount-s3", "fuse.goofys", "fuse.smbnetfs",
+    "fuse.curlftpfs", "fuse.moosefs", "fuse.mfs", "fuse.lizardfs", "fuse.seaweedfs", "fuse.vmhgfs-fuse",
+    "fuse.quobyte", "fuse.weka", "wekafs", "fuse.beegfs",
+})  # fmt: skip
+"""Types of mounts that other machines may have, too. Others are allowed: most types are of one machine."""
+
+
+def mounted_type(mounts: str, folder: str) -> str | None:
+    """Type of the file system of an absolute path, by the lines of /proc/self/mountinfo (proc(5)); None if unknown."""
+    best, found = -1, None
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.split(" ")[0]
+        if len(fields) <= _MOUNT_POINT or not kind:
+            continue
+        point = _OCTAL.sub(lambda code: chr(int(code[1], 8)), fields[_MOUNT_POINT])
+        # A later mount hides an earlier one of the same place.
+        if Path(folder).is_relative_to(point) and len(point) >= best:
+            best, found = len(point), kind
+    return found
+
+
+_MOUNT_POINT = 4
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def refuse_shared_file_system(folder: Path) -> None:
+    """Raise InputError if journals in this folder, existing or not, would be shared between machines."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+        kind = mounted_type(mounts, str(folder.resolve()))
+    except OSError:
+        return
+    if kind in _OF_SEVERAL_MACHINES:
+        raise InputError(
+            f"{folder} is on a file system of several machines ({kind}), where the journal of a run is not safe: "
+            "choose a directory on a disk of this machine (--state-dir). The cluster's lease keeps runs of several "
+            "machines apart; to read a journal elsewhere, copy it"
+        )
+
+
 # One run per cluster at a time, on one machine: the lock of a run, and the query for its holder.
 #
 # Two files in the folder of the cluster. A run locks `lock`, which no other process touches, so only another run
@@ -108,8 +161,12 @@ class ClusterLock:
     """Lock to execute a run on a cluster. Held until it is closed, or the process ends."""
 
     def __init__(self, journal: Path) -> None:
-        """Take the lock for the run of this journal. Raises InputError when another run holds it."""
+        """Take the lock for the run of this journal.
+
+        Raises InputError when another run holds it, or its folder is shared between machines.
+        """
         folder = journal.parent
+        refuse_shared_file_system(folder)
         if not folder.is_dir():
             raise InputError(f"there is no journal {journal}")
         with ExitStack() as files:
@@ -189,7 +246,7 @@ def lock_taken(holder: str) -> InputError:
 
 def _open_lock(path: Path) -> IO[str]:
     is_new = not path.exists()
-    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE), "r+")
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE), "r+")
     if is_new:
         os.fchmod(file.fileno(), FILE_MODE)  # whatever mode the umask left
     return file

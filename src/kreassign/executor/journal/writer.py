@@ -51,6 +51,7 @@ from kreassign.executor.journal.folder import (
     journal_path,
     make_file,
     make_folder,
+    refuse_shared_file_system,
     rename_file,
 )
 from kreassign.executor.journal.locks import is_lock, locked
@@ -108,6 +109,7 @@ class Journal:
         with _told(
             f"the journal {path} cannot be created", "Nothing was sent; make room or choose another --state-dir"
         ):
+            refuse_shared_file_system(path.parent)
             make_folder(path.parent)
             if path.exists():
                 raise InputError(f"run {started.run_id} has a journal already: {path}")
@@ -228,6 +230,7 @@ def post_request(path: Path, make: Callable[[int], Request]) -> Request:
     It is on disk when this returns; an event shows that the run accepted it. Raises JournalDamaged, JournalLocked,
     InputError.
     """
+    refuse_shared_file_system(path.parent)
     with opened(path, mode="rw") as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -160,9 +161,10 @@ class RestFile:
 
     def _write(self, path: Path) -> None:
         """Write atomically: a tool killed meanwhile leaves the previous file."""
-        new = path.with_name(f"{path.name}.new")
+        new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
         try:
-            new.write_text(f"{format_plan(self._rest)}\n", encoding="utf-8")
+            with new.open("x", encoding="utf-8") as file:  # never through a link that somebody put there
+                file.write(f"{format_plan(self._rest)}\n")
             new.replace(path)
         except OSError as error:
             print(messages.rest_not_written(path, error.strerror), file=sys.stderr, flush=True)

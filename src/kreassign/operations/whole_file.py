@@ -1,0 +1,47 @@
+"""Replace a file as a whole or not at all, also in a folder that others can write.
+
+The new content goes into a file beside it, under a name that nobody can guess and that is created here (O_EXCL): a link
+that another user has put there leads nowhere. A reader sees the former file or the new one, never half of it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SHARED_MODE, PRIVATE_MODE = 0o666, 0o600
+"""Mode of a file for others too, less what the umask takes away, and of one for its owner alone."""
+
+
+@contextmanager
+def replacing(path: Path, mode: int = SHARED_MODE) -> Iterator[Path]:
+    """Yield an empty file that takes the place of `path` at the end of a `with` statement without an error."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
+    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
+    try:
+        if mode == PRIVATE_MODE:
+            unfinished.chmod(mode)  # whatever mode the umask left
+        yield unfinished
+        unfinished.replace(path)
+        _sync(path.parent)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(path: Path, content: bytes, mode: int = SHARED_MODE) -> None:
+    """Write a file; an existing one is replaced as a whole or not at all. Raises OSError."""
+    with replacing(path, mode) as unfinished:
+        unfinished.write_bytes(content)
+
+
+def _sync(folder: Path) -> None:
+    """Make the new name survive a power cut."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

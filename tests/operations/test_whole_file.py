@@ -1,0 +1,62 @@
+"""A file is replaced as a whole, and nobody's link decides where its content goes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import ExecutionError
+from kreassign.executor.journal import Journal, journal_path
+from kreassign.executor.journal.folder import HOLDER, LOCK
+from kreassign.model.plan import parse_plan
+from kreassign.model.plan_facts import plan_id
+from kreassign.operations.plan_files import approval_path, approve, read_plan_file, write_plan
+from kreassign.operations.whole_file import PRIVATE_MODE, replace_file, replacing
+from tests.executor.run_events import started
+
+PLAN = parse_plan('{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}')
+
+
+def test_a_file_is_replaced_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    replace_file(path, b"one")
+    replace_file(path, b"two", PRIVATE_MODE)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"two", 0o600)
+    with pytest.raises(FileNotFoundError), replacing(path):
+        (tmp_path / "missing").read_bytes()
+    assert (path.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (b"two", ["plan.json"])
+
+
+def test_no_link_of_others_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not under the name of a process, which others can guess, nor under the very name that is taken."""
+    victim, path = tmp_path / "victim", tmp_path / "plan.json"
+    victim.write_text("precious", encoding="ascii")
+    for name in (path, approval_path(path)):
+        name.with_name(f".{name.name}.{os.getpid()}.unfinished").symlink_to(victim)
+    write_plan(path, PLAN)
+    approve(path, read_plan_file_id(path), "ann", "", 1)
+    monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
+    path.with_name(f".{path.name}.{'0' * 16}.unfinished").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_plan(path, PLAN)
+    assert victim.read_text(encoding="ascii") == "precious"
+
+
+def read_plan_file_id(path: Path) -> str:
+    return plan_id(read_plan_file(path).plan)
+
+
+@pytest.mark.parametrize("name", [LOCK, HOLDER])
+def test_no_lock_is_a_link_of_others(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="ascii")
+    folder = journal_path(tmp_path, "cluster-1", "run-1").parent
+    folder.mkdir()
+    (folder / name).symlink_to(victim)
+    with pytest.raises(ExecutionError, match="cannot be created"):
+        Journal.create(tmp_path, started())
+    assert victim.read_text(encoding="ascii") == "precious"
