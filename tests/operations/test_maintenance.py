@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from kreassign.errors import InputError
+from kreassign.admin import AdminClient
+from kreassign.errors import ClusterError, InputError
 from kreassign.executor.brokers import Blocked
 from kreassign.executor.journal import Journal
 from kreassign.executor.lease import LeasePolicy
@@ -19,9 +21,10 @@ from kreassign.operations.maintenance import Maintenance, MaintenanceResult, Way
 from kreassign.operations.run import RunContext
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
+from kreassign.twin.groups import RETENTION_MS
 from kreassign.twin.version import kafka_version
 from tests.approved import approve
-from tests.executor.odd_port import OddPort, as_it_is, lost_on_the_way_there
+from tests.executor.odd_port import OddPort, as_it_is, lost_on_the_way_back, lost_on_the_way_there, not_reached
 from tests.executor.twin_runs import TwinRig
 
 LISTS = [[3, 0, 1], [0, 3, 2], [2, 1, 4], [3, 4, 0]]
@@ -145,6 +148,53 @@ def test_another_operator_elsewhere_ends_it_with_what_the_cluster_keeps(ann: Ope
     assert diagnose_cluster(bob.rig.client, bob.state_dir).issues == ()
     assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
     assert ann.exit().steps == (), "what ann's machine knows is older"
+
+
+def test_maintenance_ended_elsewhere_does_not_return(ann: Operator, tmp_path: Path) -> None:
+    """The cluster has forgotten both its beginning and its end, and the file of the first machine is stale."""
+    ann.policy = LeasePolicy.REQUIRE
+    assert ann.enter().is_finished
+    bob = Operator(ann.rig, tmp_path / "bob")
+    assert bob.exit().is_finished
+    ann.rig.twin.advance(RETENTION_MS)
+    (issue,) = diagnose_cluster(ann.rig.client, ann.state_dir).issues
+    assert issue.kind == "unread"
+    assert "so that it may have been ended elsewhere" in str(issue)
+    with pytest.raises(InputError, match=r"broker 3 since .*may have been ended elsewhere.*maintenance exit 3"):
+        ann.enter(4)
+    assert ann.exit(3).is_finished
+    assert (lists(ann.rig), cordons(ann.rig)) == (LISTS, {})
+    assert ann.enter(4).is_finished
+    assert InMaintenance(ann.rig.client)() == {4}
+
+
+def test_maintenance_longer_than_the_cluster_remembers_goes_on(ann: Operator) -> None:
+    ann.policy = LeasePolicy.REQUIRE
+    assert ann.enter().is_finished
+    ann.rig.twin.advance(RETENTION_MS)
+    assert InMaintenance(ann.rig.client)() == frozenset()
+    assert ann.enter(3).is_finished
+    assert ann.exit(3).is_finished
+    assert (lists(ann.rig), leaders(ann.rig), cordons(ann.rig)) == (LISTS, [3, 0, 2, 3], {})
+
+
+@pytest.mark.parametrize("answer", [lost_on_the_way_there, lost_on_the_way_back, not_reached])
+def test_nothing_follows_from_a_record_that_the_cluster_may_not_have(
+    ann: Operator, answer: Callable[..., object]
+) -> None:
+    ann.policy = LeasePolicy.REQUIRE
+    assert ann.enter(4).is_finished
+    assert ann.exit(4).is_finished
+    ann.policy = LeasePolicy.AUTO
+    odd = OddPort(ann.rig.client)
+    odd.answer_always("commit_offsets", answer)
+    before = lists(ann.rig)
+    with pytest.raises(ClusterError):
+        maintain(cast(AdminClient, odd), (3,), Way.ENTER, ann.context, wait_s=60, clock=ann.rig.transport)
+    assert (lists(ann.rig), cordons(ann.rig)) == (before, {})
+    assert ann.enter().is_finished
+    assert ann.exit().is_finished
+    assert lists(ann.rig) == LISTS
 
 
 def test_where_the_cluster_keeps_nothing_it_is_said_who_has_to_end_it(ann: Operator, tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Protocol
 
-from kreassign.errors import ClusterError
+from kreassign.errors import ClusterError, InputError
 from kreassign.executor.brokers import (
     Await,
     Blocked,
@@ -40,7 +41,7 @@ from kreassign.model.requests import CommittedOffset
 # the order that it is changed to. A list with neither of the two was changed by others, and is left alone.
 
 Lists = Mapping[TopicPartition, tuple[int, ...]]
-_FORM = 1
+_FORM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,9 @@ class Entered:
     since_ms: int
     by: str
     is_cordoned: bool
+
+    def __str__(self) -> str:
+        return f"since {datetime.fromtimestamp(self.since_ms / 1000, tz=UTC):%Y-%m-%d %H:%M} UTC, by {self.by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,15 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRecord:
-    """Record at this time: brokers in maintenance, and changed lists by partition."""
+    """Record at this time: brokers in maintenance, and changed lists by partition.
+
+    `is_here_only` if the cluster could not keep it when it was written, so that only one machine has it.
+    """
 
     at_ms: int = 0
     brokers: Mapping[int, Entered] = field(default_factory=dict)
     orders: Mapping[TopicPartition, Order] = field(default_factory=dict)
+    is_here_only: bool = False
 
     def entered(self, brokers: Collection[int], at_ms: int, by: str, cordoned: Collection[int]) -> MaintenanceRecord:
         """Add these brokers, some of which are cordoned now. Start and operator of earlier entries stay."""
@@ -94,6 +102,14 @@ class MaintenanceRecord:
         orders = {name: order for name, order in self.orders.items() if order.original[0] in remaining}
         return MaintenanceRecord(self._after(at_ms), remaining, orders)
 
+    def only(self, brokers: Collection[int]) -> MaintenanceRecord:
+        """The part about these brokers."""
+        return self.left(self.brokers.keys() - set(brokers), self.at_ms)
+
+    def beside(self, other: MaintenanceRecord) -> MaintenanceRecord:
+        """Add what another record has besides."""
+        return replace(self, brokers={**other.brokers, **self.brokers}, orders={**other.orders, **self.orders})
+
     def _after(self, at_ms: int) -> int:
         """A time later than this record, whatever the clock of the machine says."""
         return max(at_ms, self.at_ms + 1)
@@ -105,14 +121,14 @@ def format_record(record: MaintenanceRecord) -> str:
     orders: dict[str, list[list[object]]] = {}
     for (topic, partition), order in sorted(record.orders.items()):
         orders.setdefault(topic, []).append([partition, order.original, order.ours])
-    return json.dumps([_FORM, record.at_ms, brokers, orders], separators=(",", ":"))
+    return json.dumps([_FORM, record.at_ms, brokers, orders, record.is_here_only], separators=(",", ":"))
 
 
 def parse_record(text: str) -> MaintenanceRecord:
     """Parse a record. Raises ValueError if the text is none."""
     try:
-        form, at_ms, brokers, orders = json.loads(text)
-        if form != _FORM:
+        form, at_ms, brokers, orders, is_here_only = json.loads(text)
+        if form != _FORM or type(is_here_only) is not bool:
             raise ValueError("it is not in the form that this version of kreassign writes")
         return MaintenanceRecord(
             int(at_ms),
@@ -122,9 +138,69 @@ def parse_record(text: str) -> MaintenanceRecord:
                 for topic, lists in orders.items()
                 for number, original, ours in lists
             },
+            is_here_only,
         )
     except (TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
+
+
+# One truth: which of two records counts, that of the cluster or that of this machine.
+#
+#     the cluster has   this machine has              what counts                 doubtful
+#     a record          one that the cluster kept     the cluster's               nothing
+#     a record          a later one, here only        this machine's              nothing
+#     a record          an older one, here only       the cluster's               brokers that only this machine names
+#     none              one here only                 this machine's              nothing
+#     none              one that the cluster kept     nothing                     all brokers of this machine's record
+#
+# A cluster forgets its record some time after the last write (`offsets.retention.minutes`, 7 days by default): what a
+# machine still has may have been ended elsewhere since. Doubtful maintenance is decided by the operator, who names
+# the broker, and is never written back unasked.
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMaintenance:
+    """The record that counts, and what this machine wrote down besides, which may be over."""
+
+    record: MaintenanceRecord = field(default_factory=MaintenanceRecord)
+    doubtful: MaintenanceRecord = field(default_factory=MaintenanceRecord)
+
+    def decided(self, brokers: Collection[int]) -> MaintenanceRecord:
+        """The record for a command about these brokers, which decides what is doubtful of them.
+
+        Raises InputError if that of others stays doubtful.
+        """
+        if not self.doubtful.brokers.keys() <= set(brokers):
+            ids = ",".join(map(str, sorted(self.doubtful.brokers)))
+            raise InputError(
+                f"{self.doubt}. Say first what holds: `kreassign maintenance exit {ids}` ends it and puts back what is "
+                f"still as the maintenance left it, `kreassign maintenance enter {ids}` goes on"
+            )
+        return self.record.beside(self.doubtful.only(brokers))
+
+    @property
+    def doubt(self) -> str:
+        """A sentence about doubtful maintenance; "" without any."""
+        if not self.doubtful.brokers:
+            return ""
+        known = "; ".join(f"broker {broker} {one}" for broker, one in sorted(self.doubtful.brokers.items()))
+        return (
+            f"this machine wrote down maintenance ({known}) of which the cluster has no record any more, so that it "
+            "may have been ended elsewhere"
+        )
+
+
+def known_maintenance(here: MaintenanceRecord | None, cluster: MaintenanceRecord | None) -> KnownMaintenance:
+    """Decide by the table above."""
+    if here is None:
+        return KnownMaintenance(cluster or MaintenanceRecord())
+    if cluster is None:
+        return KnownMaintenance(here) if here.is_here_only else KnownMaintenance(doubtful=here)
+    if not here.is_here_only:
+        return KnownMaintenance(cluster)
+    if here.at_ms > cluster.at_ms:
+        return KnownMaintenance(here)
+    return KnownMaintenance(cluster, here.left(cluster.brokers, here.at_ms))
 
 
 # Two tables of maintenance: the next step, from the state of the cluster and the record.

@@ -5,10 +5,9 @@ Apart from `maintenance` and `decommission`: the doctor reads the record, and ne
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -17,7 +16,7 @@ from kreassign.errors import ClusterError, ExecutionError, InputError
 from kreassign.executor.brokers import CORDON, CORDONED_LOG_DIRS, UNCORDON, BrokerReading, is_our_cordon
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.requests import CHANGE_TIMEOUT_MS
-from kreassign.executor.journal.folder import cluster_folder, make_file, make_folder, rename_file
+from kreassign.executor.journal.folder import cluster_folder, make_folder
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.lease.lease import (
     CALL_TIMEOUT_MS,
@@ -30,18 +29,27 @@ from kreassign.executor.lease.lease import (
 from kreassign.executor.maintenance import (
     GROUP_ID,
     NO_PIECE,
+    KnownMaintenance,
     MaintenanceRecord,
     cut_into_pieces,
     format_record,
+    known_maintenance,
     parse_record,
     read_maintenance_record,
     record_places,
 )
 from kreassign.model import ConfigResource
-from kreassign.model.error_codes import INVALID_CONFIG, INVALID_REQUEST, has_code
+from kreassign.model.error_codes import (
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    TOPIC_AUTHORIZATION_FAILED,
+    has_code,
+)
 from kreassign.model.requests import CommittedOffset, GroupCandidate
 from kreassign.operations.run import LeaseRequest, RunContext, leased, new_run_id
 from kreassign.operations.text_files import read_text
+from kreassign.operations.whole_file import PRIVATE_MODE, replace_file
 
 # Single changes to brokers, each under the lease of the cluster: the cordon of their log directories.
 
@@ -105,14 +113,13 @@ def uncordon_dead(controllers: ConfigPort, broker: int) -> None:
     controllers.incremental_alter_configs(change, timeout_ms=CHANGE_TIMEOUT_MS).raise_if_any()
 
 
-# The record of brokers in maintenance: in the state directory, and in the cluster for others.
+# The record of brokers in maintenance: in the cluster, and a copy in the state directory.
 #
 # The cluster keeps it beside offsets that the group `kreassign-maintenance` commits, for `offsets.retention.minutes`
-# (7 days by default) after the last write. The later of both records counts.
+# (7 days by default) after the last write. It is written there first. `known_maintenance` decides which one counts.
 # Without `__consumer_offsets`, only this machine has the record; `--lease require` has the cluster create the topic.
 
 FILE_NAME = "maintenance.json"
-NOTHING_WRITTEN = MaintenanceRecord()
 
 
 @dataclass(slots=True)
@@ -125,25 +132,26 @@ class MaintenanceStore:
     writer: str
     _has_warned: bool = False
 
-    def read(self) -> MaintenanceRecord:
-        """Read the latest record. Raises ClusterError, and InputError if it is unreadable."""
-        found = (self._read_here(), self._read_cluster())
-        return max((one for one in found if one is not None), key=lambda one: one.at_ms, default=NOTHING_WRITTEN)
+    def read(self) -> KnownMaintenance:
+        """Read what is known. Raises ClusterError, and InputError if a record is unreadable."""
+        return known_maintenance(self._read_here(), self._read_cluster())
 
     def write(self, record: MaintenanceRecord) -> None:
-        """Replace the record; warns if only this machine has it. Raises ClusterError."""
-        text = format_record(record)
-        self._write_here(text)
+        """Replace the record; warns if only this machine has it, because the cluster cannot keep it.
+
+        Raises ClusterError if the cluster can, and does not say that it has: nothing may follow from the record then.
+        """
         try:
-            said = self._write_cluster(text)
+            refusal = self._write_cluster(format_record(replace(record, is_here_only=False)))
         except ClusterError as error:
-            if self.context.lease is LeasePolicy.REQUIRE:
+            if self.context.lease is LeasePolicy.REQUIRE or not _is_denied(error):
                 raise
-            said = str(error)
-        if said is not None and not self._has_warned:
+            refusal = str(error)
+        self._write_here(format_record(replace(record, is_here_only=refusal is not None)))
+        if refusal is not None and not self._has_warned:
             self._has_warned = True
             self.context.warn(
-                f"the maintenance is written down on this machine only, so that its end has to be told here: {said}"
+                f"the maintenance is written down on this machine only, so that its end has to be told here: {refusal}"
             )
 
     # --- this machine -------------------------------------------------------------------------------------------
@@ -162,10 +170,7 @@ class MaintenanceStore:
 
     def _write_here(self, text: str) -> None:
         make_folder(self._path.parent)
-        unfinished = self._path.with_name(f".{FILE_NAME}.{os.getpid()}.unfinished")
-        make_file(unfinished)
-        unfinished.write_text(text, encoding="utf-8")
-        rename_file(unfinished, self._path)
+        replace_file(self._path, text.encode(), PRIVATE_MODE)
 
     # --- the cluster --------------------------------------------------------------------------------------------
 
@@ -174,6 +179,10 @@ class MaintenanceStore:
             return None
         try:
             return read_maintenance_record(self.client)
+        except ClusterError as error:
+            if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+                return None  # this client cannot have it kept there either, and is warned when it writes
+            raise
         except ValueError as error:
             raise InputError(
                 f"the record of maintenance in group {GROUP_ID} cannot be read: {error}. Look at the orders of replica "
@@ -204,3 +213,7 @@ class MaintenanceStore:
         finally:
             self.client.leave_group(GROUP_ID, self.writer, member_id=membership.member_id, timeout_ms=CALL_TIMEOUT_MS)
         return None
+
+
+def _is_denied(error: ClusterError) -> bool:
+    return has_code(error, GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)

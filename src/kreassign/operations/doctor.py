@@ -217,9 +217,10 @@ def _allowed(client: AdminClient, unseen: Iterable[str]) -> AllowedOperations:
 def _maintenance(client: AdminClient, state_dir: Path, cluster_id: str) -> tuple[MaintenanceRecord, tuple[str, ...]]:
     """The record of maintenance, and reasons why it could not be read."""
     try:
-        return MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read(), ()
+        found = MaintenanceStore(client, RunContext(state_dir), cluster_id, "doctor").read()
     except (ClusterError, InputError) as error:
         return NO_MAINTENANCE, (f"maintenance of brokers: {error_text(error)}",)
+    return found.record, (f"maintenance of brokers: {found.doubt}",) if found.doubt else ()
 
 
 def _lease(client: AdminClient) -> tuple[LeaseHolder | None, tuple[str, ...]]:

@@ -133,12 +133,13 @@ class Maintenance:
         self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
 
     def facts(self) -> MaintenanceFacts:
-        """Read the input of the next decision. Raises ClusterError."""
+        """Read the input of the next decision. Raises ClusterError, InputError."""
         found = read_brokers(self.client, self.brokers)
         ids = frozenset(self.brokers)
         topics = {one.topic_partition.topic for one in found.partitions if not ids.isdisjoint(one.replicas)}
         least = min_isr_of(self.client, topics).ok
-        return MaintenanceFacts(found, least, self._store.read(), self._busy(), self._uncordoned)
+        record = self._store.read().decided(self.brokers)
+        return MaintenanceFacts(found, least, record, self._busy(), self._uncordoned)
 
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
         """Take steps until nothing is left to do, or only the operator can go on.

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kreassign.errors import InputError
 from kreassign.executor.brokers import Await, Blocked, BrokerReading, Cordon, CordonReading, Finished, Readings
 from kreassign.executor.maintenance import (
     Elect,
+    Entered,
     Forget,
+    KnownMaintenance,
     Lists,
     MaintenanceFacts,
     MaintenanceRecord,
@@ -22,6 +25,7 @@ from kreassign.executor.maintenance import (
     Step,
     Uncordon,
     format_record,
+    known_maintenance,
     next_to_enter,
     next_to_exit,
     parse_record,
@@ -338,7 +342,10 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
     assert parse_record(format_record(MaintenanceRecord())) == MaintenanceRecord()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "[2,0,[],{}]", "[1,0,[3],{}]", "[1,0,[],[]]", '[1,0,[],{"t":3}]'])
+@pytest.mark.parametrize("text", [
+    "", "[]", "{}", "[2,0,[],{}]", "[1,0,[],{},true]", "[2,0,[3],{},true]", "[2,0,[],[],true]",
+    '[2,0,[],{"t":3},true]', "[2,0,[],{},1]",
+])  # fmt: skip
 def test_what_is_no_record_is_not_read_as_one(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parse_record(text)
@@ -350,3 +357,42 @@ def test_the_first_order_counts_however_often_a_list_is_changed() -> None:
     assert twice.orders == {tp(0): Order((3, 4, 1), (1, 3, 4))}
     others = replace(once).reordered({tp(0): (4, 3, 1)}, {tp(0): (1, 3, 4)}, 2)
     assert others.orders == {tp(0): Order((4, 3, 1), (1, 3, 4))}, "somebody else has changed it in between"
+
+
+ANN, BOB = Entered(1, "ann@a", is_cordoned=True), Entered(2, "bob@b", is_cordoned=False)
+
+
+def of(at_ms: int, *brokers: int, here_only: bool = False) -> MaintenanceRecord:
+    return MaintenanceRecord(at_ms, dict.fromkeys(brokers, ANN), is_here_only=here_only)
+
+
+@pytest.mark.parametrize(("here", "cluster", "counts", "doubtful"), [
+    (None, None, (), ()),
+    (None, of(5, 3), (3,), ()),
+    (of(9, 4), of(5, 3), (3,), ()),
+    (of(1, 4), of(5), (), ()),
+    (of(9, 4, here_only=True), of(5, 3), (4,), ()),
+    (of(1, 4, 3, here_only=True), of(5, 3), (3,), (4,)),
+    (of(1, 4, here_only=True), None, (4,), ()),
+    (of(1, 4), None, (), (4,)),
+    (of(1), None, (), ()),
+])  # fmt: skip
+def test_one_of_two_records_counts(
+    here: MaintenanceRecord | None,
+    cluster: MaintenanceRecord | None,
+    counts: tuple[int, ...],
+    doubtful: tuple[int, ...],
+) -> None:
+    known = known_maintenance(here, cluster)
+    assert (tuple(known.record.brokers), tuple(known.doubtful.brokers)) == (counts, doubtful)
+    assert bool(known.doubt) == bool(doubtful)
+
+
+def test_an_operator_decides_what_is_doubtful_by_naming_all_of_it() -> None:
+    order = Order((3, 1), (1, 3))
+    known = KnownMaintenance(of(9, 5), MaintenanceRecord(1, {3: ANN, 4: BOB}, {tp(0): order}))
+    for brokers in ((5,), (3,)):
+        with pytest.raises(InputError, match=r"broker 3 since .* by ann@a; broker 4 .*maintenance exit 3,4"):
+            known.decided(brokers)
+    decided = known.decided((3, 4))
+    assert (set(decided.brokers), decided.orders) == ({3, 4, 5}, {tp(0): order})

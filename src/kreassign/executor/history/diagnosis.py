@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from kreassign.executor.history.findings import (
     NO_RUN,
@@ -223,8 +222,7 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
 
 def _maintenance(readings: ClusterReadings) -> Iterator[Issue]:
     for broker, entered in sorted(readings.maintenance.brokers.items()):
-        since = datetime.fromtimestamp(entered.since_ms / 1000, tz=UTC)
-        seen = f"it is in maintenance since {since:%Y-%m-%d %H:%M} UTC, by {entered.by}"
+        seen = f"it is in maintenance {entered}"
         leave = ("kreassign", "maintenance", "exit", str(broker))
         yield Issue("maintenance", f"broker {broker}", seen, "When that is over, let it lead again", (leave,))
 
