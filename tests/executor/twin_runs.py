@@ -110,11 +110,18 @@ class TwinRig:
         adaptive: AdaptiveThrottle | None = None,
         replans: bool = False,
         allows_producer_outage: bool = False,
+        allows_factor_change: bool = False,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
         chosen = RunSettings(
-            "run-1", self.transport.now_ms(), rates, guard_settings(guards), pace, allows_producer_outage
+            "run-1",
+            self.transport.now_ms(),
+            rates,
+            guard_settings(guards),
+            pace,
+            allows_producer_outage,
+            allows_factor_change,
         )
         return replace(prepare(self.port, plan, chosen), replans=replans)
 

@@ -150,7 +150,8 @@ class Ordeal:
             if ours.has_lease and ours.has_offsets_topic:
                 replicas = tuple(self.twin.processes.ids[:2])
                 admin.create_topics([NewTopic(OFFSETS_TOPIC, assignments=(replicas,))]).raise_if_any()
-            asked = RunSettings(RUN_ID, self.scene.world.now_ms(), ours.rates, guard_settings(ours.guards), ours.pace)
+            at_ms, guards = self.scene.world.now_ms(), guard_settings(ours.guards)
+            asked = RunSettings(RUN_ID, at_ms, ours.rates, guards, ours.pace, allows_factor_change=True)
             try:
                 started = replace(prepare(admin, Plan(self.trial.moves), asked), replans=ours.replans)
             except IllegalPlan:
@@ -353,7 +354,7 @@ class Ordeal:
             if not len(back.plan):
                 return back.skipped
             rates, at_ms = ThrottleRates(FAST), self.scene.world.now_ms()
-            asked = RunSettings("run-back", at_ms, rates, allows_producer_outage=True)
+            asked = RunSettings("run-back", at_ms, rates, allows_producer_outage=True, allows_factor_change=True)
             started = prepare(admin, back.plan, asked, expected=back.expected)
             with Journal.create(self._folder, started) as journal:
                 runner = Runner(admin, self.scene.world, journal, poll_s=POLL_S)

@@ -346,12 +346,12 @@ def plan_document(outcome: Outcome, out: Path | None, explained: Sequence[str]) 
 
 
 def plan_summary(terminal: Console, outcome: Outcome, how: ShownPlan) -> None:
-    """Print the basis of loads, the cost and its lower bound, the duration, and each broker.
+    """Print changed factors, the basis of loads, the cost and its lower bound, the duration, and each broker.
 
     Lines wrap; tables fit 80 columns unless they are wide.
     """
     facts = outcome.facts
-    terminal.print(_cost(outcome))
+    terminal.print("\n".join((*facts.factors, _cost(outcome))))
     if facts.loads is not None:
         print_loads(terminal, facts.loads, how.max_age_s)
     terminal.print(_bound(facts))

@@ -61,7 +61,8 @@ def show_preview(told: Iterable[str]) -> None:
 
 
 def preview_lines(found: RunPreview) -> Iterator[str]:
-    """Facts about a run ahead, one per line."""
+    """Facts about a run ahead, one per line; changed replication factors come first."""
+    yield from found.factors
     copied = f"{counted(found.copies, 'copy', 'copies')}, {format_bytes(found.copied_bytes)}"
     yield f"this run changes {counted(found.partitions, 'partition')}: {copied}"
     yield f"  preferred leaders that change: {found.leader_changes}"

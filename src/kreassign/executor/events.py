@@ -79,6 +79,17 @@ class PlannedMove:
         return tuple(sorted({*self.adding, *self.rearranging}))
 
 
+def lists_of(
+    moves: Iterable[PlannedMove],
+) -> tuple[dict[TopicPartition, tuple[int, ...]], dict[TopicPartition, tuple[int, ...]]]:
+    """Targets of moves, and the replica lists that they begin with."""
+    chosen = tuple(moves)
+    return (
+        {move.topic_partition: move.target for move in chosen},
+        {move.topic_partition: move.original for move in chosen},
+    )
+
+
 def topic_ids_of_moves(moves: Iterable[PlannedMove]) -> dict[str, str]:
     """Ids of the topics of these moves by name; without topics that have none."""
     return {move.topic_partition.topic: move.topic_id for move in moves if move.topic_id is not None}

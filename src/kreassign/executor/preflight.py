@@ -46,7 +46,7 @@ from kreassign.model.error_codes import (
 )
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import plan_id
-from kreassign.model.replication_factor import required_in_sync
+from kreassign.model.replication_factor import lost_in_sync, required_in_sync
 
 # Violations: everything that forbids executing a plan.
 
@@ -174,6 +174,8 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
             f"it has no leader, so nothing can be copied to {added}: bring back one of its replicas "
             f"{list(partition.replicas)}, or plan without it"
         )
+    if (loss := lost_in_sync(partition, assignment.replicas)) is not None:
+        yield loss
     expected = view.expected.get(name)
     # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
     if expected is not None and sorted(expected) != sorted(partition.replicas):
@@ -342,7 +344,8 @@ NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 class RunSettings:
     """Settings of a new run and its id; without guards there are no health checks.
 
-    A run that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over.
+    A run that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over;
+    one that `allows_factor_change` may lower replication factors.
     """
 
     run_id: str
@@ -351,6 +354,7 @@ class RunSettings:
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
     allows_producer_outage: bool = False
+    allows_factor_change: bool = False
 
 
 def prepare(
@@ -368,9 +372,7 @@ def prepare(
     """
     view = read_cluster(port, plan, expected)
     wrong = violations(plan, view, settings.rates, origin)
-    wrong = wrong or _lacking(port, plan, view, settings.rates)
-    if not wrong and not settings.allows_producer_outage:
-        wrong = producer_outages(port, plan, view.partitions, settings.rates)
+    wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
@@ -411,6 +413,17 @@ def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRa
     if not rates.is_limited:
         return permissions.lacking(port, (), ())
     return permissions.lacking(port, plan.topics, view.cluster.broker_ids)
+
+
+def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterView, settings: RunSettings) -> tuple[str, ...]:
+    """What the run needs the operator's consent for, and does not have."""
+    wrong: tuple[str, ...] = ()
+    if not settings.allows_factor_change:
+        present = {name: partition.replicas for name, partition in view.partitions.items()}
+        wrong = requests.read_factors(port, plan.replicas, present).objections
+    if not settings.allows_producer_outage:
+        wrong += producer_outages(port, plan, view.partitions, settings.rates)
+    return wrong
 
 
 def producer_outages(

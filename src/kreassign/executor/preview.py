@@ -212,7 +212,8 @@ class RunPreview:
 
     `leader_changes` counts partitions that get another preferred leader. `lowest_free` is that of the broker with the
     smallest free share; None if no broker reports it. `shortest_s` and `longest_s` bound the duration; None if
-    unknown. `others` are partitions being reassigned by others now.
+    unknown. `others` are partitions being reassigned by others now. `factors` has a sentence per change of replication
+    factors.
     """
 
     partitions: int
@@ -229,6 +230,7 @@ class RunPreview:
     reason: str
     others: int = 0
     proposal: Proposal | None = None
+    factors: tuple[str, ...] = ()
 
 
 def preview(

@@ -267,6 +267,8 @@ class Totals:
 class PlanFacts:
     """The facts file of a plan. `remaining` lists in sentences what the plan leaves undone.
 
+    `factors` has a sentence per change of replication factors, those that fall first.
+
     `topic_ids` are those of its topics, by name, as far as the cluster reported them; a recreated topic has another.
     `loads` is the basis of its loads; None if unknown. `losses` is empty without the goal `failover`.
     `racks` is empty if no rack is known, or nothing is copied. `leader_racks` is None if none are preferred,
@@ -296,6 +298,7 @@ class PlanFacts:
     unknown_goals: tuple[str, ...] = ()
     uneven_topics: tuple[UnevenTopic, ...] = ()
     means: tuple[GoalMean, ...] = ()
+    factors: tuple[str, ...] = ()
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:

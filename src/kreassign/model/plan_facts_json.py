@@ -70,6 +70,8 @@ def format_facts(facts: PlanFacts) -> str:
         "remaining": list(facts.remaining),
     }
     parts = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
+    if facts.factors:
+        parts.append(f'"factors": {_text(facts.factors)}')
     parts.append(f'"loads": {"null" if facts.loads is None else _load_lines(load_fields(facts.loads))}')
     if facts.leader_racks is not None:
         parts.append(f'"leader_racks": {_text(_fields(facts.leader_racks))}')
@@ -148,6 +150,7 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         racks=tuple(_made(RackBytes, one) for one in document.get("racks", [])),
         losses=tuple(_made(WorstLoss, {**one, "limit": _number(one["limit"])}) for one in document.get("losses", [])),
         means=tuple(_made(GoalMean, one) for one in document.get("means", [])),
+        factors=_all_fit("factors", document.get("factors", []), "str"),
         brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
     )

@@ -22,7 +22,7 @@ from kreassign.model.plan import partition_order
 # Replicas in sync, and which replica goes.
 
 
-class Standing(IntEnum):
+class Claim(IntEnum):
     """Claim of a replica to stay when the factor falls: the lowest goes first."""
 
     LAGGING = 0
@@ -39,17 +39,17 @@ def known_in_sync(partition: Partition) -> frozenset[int]:
     return frozenset((*partition.isr, *leader) or partition.eligible_leaders or ())
 
 
-def standing(partition: Partition, broker: int) -> Standing:
+def claim(partition: Partition, broker: int) -> Claim:
     """Claim of one replica to stay."""
     if broker == partition.leader:
-        return Standing.LEADER
-    return Standing.IN_SYNC if broker in known_in_sync(partition) else Standing.LAGGING
+        return Claim.LEADER
+    return Claim.IN_SYNC if broker in known_in_sync(partition) else Claim.LAGGING
 
 
 def dispensable(partition: Partition, replicas: Sequence[int]) -> tuple[int, ...]:
     """Those of the replicas of which one goes first: all with the least claim to stay."""
-    least = min(standing(partition, broker) for broker in replicas)
-    return tuple(broker for broker in replicas if standing(partition, broker) is least)
+    least = min(claim(partition, broker) for broker in replicas)
+    return tuple(broker for broker in replicas if claim(partition, broker) is least)
 
 
 def lost_in_sync(partition: Partition, target: Sequence[int]) -> str | None:
@@ -64,7 +64,7 @@ def lost_in_sync(partition: Partition, target: Sequence[int]) -> str | None:
         )
     kept = in_sync.intersection(target)
     arriving = set(target).difference(partition.replicas)
-    if len(kept) + len(arriving) >= min(len(in_sync), len(target)):
+    if len(kept) + len(arriving) >= min(len(in_sync), len(set(target))):
         return None
     lagging = sorted(set(target).difference(kept, arriving))
     going = listed_ids(sorted(in_sync & removed))
@@ -95,6 +95,7 @@ def undercut(factor: int, least: int) -> str | None:
 # Factors that a plan changes.
 
 NAMED = 5
+CONSENT = "if that is meant, say so with --allow-factor-change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,11 @@ class FactorChanges:
         return self.falls or self.is_undercut or any(topic not in self.min_isr for topic in self.topics)
 
     @property
+    def objections(self) -> tuple[str, ...]:
+        """The sentences and what to do if the change is meant; empty if no consent is needed."""
+        return (*self.sentences, CONSENT) if self.needs_consent else ()
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What changes: first what falls, then what is below `min.insync.replicas` or not known, last what rises."""
         groups: dict[tuple[int, int], list[TopicPartition]] = defaultdict(list)
@@ -161,9 +167,6 @@ class FactorChanges:
         for topic, factor in sorted(lowest.items()):
             if (why := undercut(factor, self.min_isr.get(topic, 1))) is not None:
                 yield f"topic {topic}: {why}"
-
-
-NO_FACTOR_CHANGES = FactorChanges()
 
 
 def factor_changes(

@@ -139,13 +139,14 @@ def rehearse(
     pace: Pace = NO_LIMITS,
     speeds: Speeds = report.TYPICAL,
     faults: Sequence[str] = (),
+    allow_factor_change: bool = False,
 ) -> Rehearsal:
     """The same run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
 
     `faults` happen meanwhile, as for `kreassign rehearse --fault`. Raises IllegalPlan when the cluster in the snapshot
-    is not what the plan needs, InputError for a fault that it cannot have.
+    is not what the plan needs, InputError for a fault that it cannot have. `allow_factor_change` is as in `run`.
     """
-    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace)
+    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace, allow_factor_change=allow_factor_change)
     return report.rehearse(request, snapshot, speeds, faults=faults_of(faults))
 
 
@@ -160,6 +161,7 @@ def run(
     found: FoundThrottles = FoundThrottles.REFUSE,
     replan: bool = False,
     allow_producer_outage: bool = False,
+    allow_factor_change: bool = False,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -171,7 +173,8 @@ def run(
     against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
     moves, are refused by an InputError that names them, unless `found` says what to do about them. With `replan`, moves
     to a broker that is lost get another destination, instead of being given up. Moves that have producers with acks=all
-    refused until they are over are started only with `allow_producer_outage`.
+    refused until they are over are started only with `allow_producer_outage`, and those that lower a replication
+    factor, or leave it below min.insync.replicas, only with `allow_factor_change`.
     """
     file, rates = _plan_file(plan), _rates(throttle)
     request = RunRequest(
@@ -183,6 +186,7 @@ def run(
         found=found,
         replan=replan,
         allow_producer_outage=allow_producer_outage,
+        allow_factor_change=allow_factor_change,
     )
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 

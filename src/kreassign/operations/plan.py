@@ -26,9 +26,10 @@ from kreassign.executor.throttle_rates import NO_THROTTLE
 from kreassign.model import Cluster, LogDir, Partition, TopicPartition
 from kreassign.model.load import LOCAL_SPARK, SPARK_LOG, SparkOptions
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.replication_factor import CONSENT, FactorChanges, factor_changes
 from kreassign.model.text import format_amount
 from kreassign.operations.plan_inputs import Inputs
-from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf, described
+from kreassign.operations.plan_tasks import FactorConsent, Rebalance, Task, WhatIf, described
 from kreassign.planner import BrokerFacts, Budget, Problem, evaluate, solve
 from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.problem.build import ReplicaRow, columns_of, problem_from
@@ -42,6 +43,7 @@ from kreassign.planner.tasks.what_if import brokers_needed as right_size
 from kreassign.planner.tasks.what_if import pareto as pareto_choices
 
 NO_BUDGET = Budget()
+MADE_WITHOUT = "the plan was made without it; `kreassign run` asks the cluster before it sends anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class PlanRequest:
 
     `rate_bytes_per_s` is the rate of each broker per direction: the time is predicted with it, and `fit_in_s` needs it.
     With `require_load` no plan may rest on doubtful or unknown loads, or on any that were measured more than
-    `max_load_age_s` ago (None: whenever).
+    `max_load_age_s` ago (None: whenever). `allow_factor_change` is the operator's consent to a factor below
+    min.insync.replicas, and to a lower one in lists from elsewhere.
     """
 
     budget: Budget = NO_BUDGET
@@ -91,6 +94,7 @@ class PlanRequest:
     search: Search = LOCAL
     require_load: bool = False
     max_load_age_s: float | None = None
+    allow_factor_change: bool = False
 
     def check_loads(self, inputs: Inputs) -> None:
         """Raise InputError for the first doubtful loads, if the request forbids them."""
@@ -144,15 +148,32 @@ def make_plan(
     posed = task.pose(inputs)
     if posed.assignment is not None:
         judged = replace(posed.problem, budget=request.budgeted(posed.problem).budget)
-        return outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, posed.left))
+        found = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, posed.left))
+        return _with_factors(found, inputs, posed.consent, request)
     problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
     problem = request.budgeted(problem)
     try:
         found = request.search.solve(problem, watch)
         watch("checking the plan, and finding the reason of each change")
-        return outcome_of(problem, found, _origin(inputs, _name(task, inputs), request, left))
+        outcome = outcome_of(problem, found, _origin(inputs, _name(task, inputs), request, left))
     except IllegalPlan as error:
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error
+    return _with_factors(outcome, inputs, posed.consent, request)
+
+
+def _with_factors(outcome: Outcome, inputs: Inputs, consent: FactorConsent, request: PlanRequest) -> Outcome:
+    """The outcome with what it changes of replication factors. Raises IllegalPlan where consent is missing."""
+    changes = factor_changes(outcome.plan.replicas, outcome.current.replicas)
+    topics = {one.topic_partition.topic for one in changes}
+    unread = dict.fromkeys(topics - inputs.min_isr.keys(), MADE_WITHOUT)
+    found = FactorChanges(changes, inputs.min_isr, unread)
+    sentences = found.sentences
+    if found.falls and inputs.problem.partitions.in_sync is None:
+        sentences += (f"which replicas are in sync is not known: {MADE_WITHOUT}",)
+    is_refused = found.is_undercut or (found.falls and consent is FactorConsent.FALL)
+    if is_refused and consent is not FactorConsent.NONE and not request.allow_factor_change:
+        raise IllegalPlan((*sentences, CONSENT))
+    return replace(outcome, facts=replace(outcome.facts, factors=sentences))
 
 
 def make_plans(clusters: Sequence[Inputs], request: PlanRequest = PLAIN) -> list[Reply]:

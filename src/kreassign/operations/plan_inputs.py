@@ -14,9 +14,11 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError
+from kreassign.executor.cluster.requests import MIN_ISR, min_isr_of
 from kreassign.model.load import MEASURED_S, LoadBasis
 from kreassign.model.plan_facts import NO_PRICES, Limit, RackPrices
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
+from kreassign.model.text import signed_number
 from kreassign.operations.connect import Warn, warn_program
 from kreassign.operations.snapshot import observe, whole_columns_of
 from kreassign.operations.snapshot_files import read_snapshot_columns
@@ -36,7 +38,8 @@ class Inputs:
 
     `loads` is the basis of the rates in the problem, which has priors in place of doubtful ones. `topic_ids` is by
     name, without topics of unknown id. `rack_prices` are those of the policy. `limits` has the origin of the brokers'
-    limits, and `unknown_goals` the goals of the policy that were left out because no load is known for them.
+    limits, and `unknown_goals` the goals of the policy that were left out because no load is known for them. `min_isr`
+    is min.insync.replicas by topic, without those of which it is not known.
     """
 
     problem: Problem
@@ -48,6 +51,7 @@ class Inputs:
     rack_prices: RackPrices = NO_PRICES
     limits: tuple[Limit, ...] = ()
     unknown_goals: tuple[str, ...] = ()
+    min_isr: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,21 @@ def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: s
     replicas, loads = heeded(_replicas(seen_replicas(found)), "snapshot", head.taken_ms, policy.reads_per_write)
     topic_ids = {topic.name: topic.topic_id for topic in head.topics if topic.topic_id is not None}
     problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
-    return posed_inputs(problem, Whence(head.cluster_id, snapshot_id, head.taken_ms), policy, loads, topic_ids)
+    inputs = posed_inputs(problem, Whence(head.cluster_id, snapshot_id, head.taken_ms), policy, loads, topic_ids)
+    return replace(inputs, min_isr=dict(_min_isr(head)))
+
+
+def _min_isr(head: ClusterSnapshot) -> Iterator[tuple[str, int]]:
+    """min.insync.replicas of topics, where it is set for them, or for all brokers and no single one.
+
+    What server.properties sets is in no snapshot.
+    """
+    by_broker = any(MIN_ISR in broker.configs for broker in head.brokers)
+    default = None if by_broker else head.broker_defaults.get(MIN_ISR)
+    for topic in head.topics:
+        value = signed_number(topic.configs.get(MIN_ISR, default) or "")
+        if value is not None:
+            yield topic.name, value
 
 
 def posed_inputs(
@@ -208,4 +226,8 @@ def inputs_of_cluster(
     seen = observe(client, clock.now_ms(), warn)
     columns = whole_columns_of(client, seen, clock, measure_for_s, warn)
     found = inputs_of_columns(columns, policy, seen.snapshot_id)
-    return replace(found, loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s))
+    return replace(
+        found,
+        loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s),
+        min_isr=min_isr_of(client, (topic.name for topic in seen.topics)).ok,
+    )

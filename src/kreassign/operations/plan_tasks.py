@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
+from enum import Enum
 from typing import Protocol
 
 from kreassign.errors import Drifted, IllegalPlan, Infeasible, InputError, InvariantBroken
@@ -67,18 +68,30 @@ SECONDS_PER_DAY = 86_400
 ALL_TOPICS = TopicChoice()
 
 
+class FactorConsent(Enum):
+    """Changes of replication factors that a task makes only if the operator allows them.
+
+    A run asks for consent whatever its plan was made for.
+    """
+
+    NONE = "none: the task raises factors, or only answers a question"
+    UNDERCUT = "below min.insync.replicas: the factor itself was asked for"
+    FALL = "below min.insync.replicas, and any that falls: the factor is that of lists from elsewhere"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Posed:
     """A problem to search, or with an `assignment` only to evaluate.
 
     Unless `repairs_dead`, replicas on dead brokers or lost with a directory stay as they are. `left` are sentences on
-    what an assignment leaves undone.
+    what an assignment leaves undone. `consent` says which changes of replication factors the operator must allow.
     """
 
     problem: Problem
     assignment: Assignment | None = None
     repairs_dead: bool = False
     left: tuple[str, ...] = ()
+    consent: FactorConsent = FactorConsent.NONE
 
 
 class Task(Protocol):
@@ -198,7 +211,7 @@ class ChangeReplicationFactor:
     def pose(self, inputs: Inputs) -> Posed:
         """Give each partition this number of replicas."""
         problem = tasks.change_factors(inputs.problem, self.replication_factor, self.topics)
-        return Posed(_limited(problem, self.and_balance))
+        return Posed(_limited(problem, self.and_balance), consent=FactorConsent.UNDERCUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +293,7 @@ class Restore:
 
     def pose(self, inputs: Inputs) -> Posed:
         """The given assignment."""
-        return Posed(*tasks.restore(inputs.problem, self.wanted))
+        return Posed(*tasks.restore(inputs.problem, self.wanted), consent=FactorConsent.FALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +320,7 @@ class Import:
         problem, assignment = tasks.restore(inputs.problem, self.found.plan)
         worse = tasks.crowded(inputs.problem, assignment)
         racks = (f"{named(worse)}: more replicas in one rack than before",) if worse else ()
-        return Posed(problem, assignment, left=(*self.found.unsaid, *racks))
+        return Posed(problem, assignment, left=(*self.found.unsaid, *racks), consent=FactorConsent.FALL)
 
 
 @dataclass(frozen=True, slots=True)

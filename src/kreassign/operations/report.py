@@ -18,7 +18,8 @@ from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, DataError, InputError, MalformedPlan, requires
 from kreassign.executor.cluster.permissions import lacking_to_read, unseen_topics
-from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded
+from kreassign.executor.cluster.requests import read_factors
+from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded, lists_of
 from kreassign.executor.history.audit_trail import AuditTrail, audit_trail, timeline
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
@@ -98,7 +99,8 @@ class Rehearsal:
     """Result of a rehearsal.
 
     `seconds` is None when it was stopped before its end. Peaks are per destination broker: moves in progress at
-    the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order.
+    the same time, and bytes still to come in for them. `verdicts` are all verdicts of the guards, in order. `factors`
+    has a sentence per change of replication factors.
     """
 
     history: RunHistory
@@ -106,6 +108,7 @@ class Rehearsal:
     peak_moves: dict[int, int]
     peak_bytes: dict[int, int]
     verdicts: tuple[str, ...]
+    factors: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -183,6 +186,7 @@ def rehearse(
         started = prepare(
             client, request.plan.plan, replace(settings, allows_producer_outage=True), expected=request.plan.expected
         )
+        factors = read_factors(client, *lists_of(started.moves)).sentences
         if recording is not None:
             recording.events.append(started)  # the creator of a real journal writes this event
         pause_s = _pause(started, blueprint)
@@ -196,6 +200,7 @@ def rehearse(
         peak_moves=dict(sorted(observer.peak_moves.items())),
         peak_bytes=dict(sorted(observer.peak_bytes.items())),
         verdicts=tuple(observer.verdicts),
+        factors=factors,
     )
 
 

@@ -10,7 +10,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, topic_ids_of
+from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, read_factors, topic_ids_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
@@ -64,12 +64,14 @@ class Rollback:
     """A run to undo, its rollback plan, and the run that executed it; None if not needed, or not yet executed.
 
     If the run to undo was itself a rollback, it `undoes` the run of this id: then moves go forward again.
+    `factors` has a sentence per change of replication factors.
     """
 
     undone: RunHistory
     plan: RollbackPlan
     run: RunHistory | None = None
     undoes: str | None = None
+    factors: tuple[str, ...] = ()
 
 
 def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
@@ -91,7 +93,8 @@ def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Ro
 
 def _prepared(client: AdminClient, path: Path, done: RunHistory, context: RunContext) -> Rollback:
     plan = plan_rollback(client, done, context.warn, _later_runs(path))
-    return Rollback(done, plan, undoes=first_event(path).undoes)
+    factors = read_factors(client, plan.plan.replicas, plan.expected).sentences
+    return Rollback(done, plan, undoes=first_event(path).undoes, factors=factors)
 
 
 def _later_runs(path: Path) -> Iterator[RunHistory]:
@@ -120,7 +123,7 @@ def preview_rollback_run(
     if not len(prepared.plan.plan) or not is_settled(prepared.undone):
         return None
     started, of = _prepared_run(client, prepared, request, context)
-    return preview_run(client, started, replace(of, measure_for_s=0.0))
+    return replace(preview_run(client, started, replace(of, measure_for_s=0.0)), factors=())
 
 
 def _journal(client: AdminClient, run_id: str, context: RunContext) -> Path:
@@ -154,8 +157,8 @@ def _prepared_run(
     now_ms = SYSTEM_CLOCK.now_ms()
     first = first_event(_journal(client, request.run_id, context))
     asked = _request(request, first, prepared)
-    # A rollback is never refused for producer outages: the run caused the same ones.
-    chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True)
+    # A rollback is never refused for producer outages, nor for factors: it restores what was there before the run.
+    chosen = replace(asked.settings(new_run_id(now_ms), now_ms), allows_producer_outage=True, allows_factor_change=True)
     done = prepared.undone
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)

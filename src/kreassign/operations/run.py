@@ -20,8 +20,16 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, IllegalPlan, InputError, JournalLocked, Rejected
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.requests import topic_ids_of
-from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted, topic_ids_of_moves
+from kreassign.executor.cluster.requests import read_factors, topic_ids_of
+from kreassign.executor.events import (
+    CancelRequested,
+    Event,
+    Operator,
+    Request,
+    RunStarted,
+    lists_of,
+    topic_ids_of_moves,
+)
 from kreassign.executor.guards import GuardName, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
     RunHistory,
@@ -265,7 +273,8 @@ class RunRequest:
     `measure_for_s`: with a throttle, how long to measure write rates first; 0 does not.
     `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get
     another one, instead of failing. `allow_producer_outage`: whether moves may start while which producers with
-    acks=all are refused.
+    acks=all are refused. `allow_factor_change`: whether replication factors may fall, or stay below
+    min.insync.replicas.
     """
 
     plan: PlanFile
@@ -277,11 +286,18 @@ class RunRequest:
     found: FoundThrottles = FoundThrottles.REFUSE
     replan: bool = False
     allow_producer_outage: bool = False
+    allow_factor_change: bool = False
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """Settings for the executor, with the id of the run and the time at which it begins."""
         return RunSettings(
-            run_id, at_ms, self.throttle, guard_settings(self.guards), self.pace, self.allow_producer_outage
+            run_id,
+            at_ms,
+            self.throttle,
+            guard_settings(self.guards),
+            self.pace,
+            self.allow_producer_outage,
+            self.allow_factor_change,
         )
 
 
@@ -602,7 +618,8 @@ def preview_run(
     planned = {move.topic_partition for move in started.moves}
     others = len(client.list_partition_reassignments().keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)
-    return preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
+    found = preview(started.moves, started.rates, log_dirs, request.plan.facts, others, proposal)
+    return replace(found, factors=read_factors(client, *lists_of(started.moves)).sentences)
 
 
 def _proposed(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> Proposal | None:

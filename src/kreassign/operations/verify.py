@@ -17,7 +17,7 @@ from kreassign.errors import InputError, MalformedPlan
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import Expectations, Facts, Finding, FindingKind
 from kreassign.executor.cluster.observations import verify as compare
-from kreassign.executor.events import topic_ids_of_moves
+from kreassign.executor.events import lists_of, topic_ids_of_moves
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state import RunView
@@ -38,11 +38,15 @@ from kreassign.operations.whole_file import replace_file
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Expected state, actual state, and every difference."""
+    """Expected state, actual state, and every difference.
+
+    `factors` has a sentence per replication factor that the plan or the run changes.
+    """
 
     expected: Expectations
     facts: Facts
     findings: tuple[Finding, ...]
+    factors: tuple[str, ...] = ()
 
     @property
     def remedies(self) -> tuple[tuple[str, ...], ...]:
@@ -72,9 +76,8 @@ def verify_plan(client: AdminClient, file: PlanFile, *, ignore_throttles: bool =
     keys = () if ignore_throttles else throttle_keys(plan.topics, cluster.broker_ids)
     configs = tuple(ConfigValue(key, None) for key in keys)
     topic_ids = facts.topic_ids if facts is not None and facts.cluster_id == cluster.cluster_id else {}
-    found = _verified(
-        client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
-    )
+    wanted = Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True, topic_ids=topic_ids)
+    found = _verified(client, wanted, file.expected)
     missing = [one for one in found.findings if one.kind is FindingKind.MISSING]
     here = {name.topic for name in found.facts.partitions}
     strange = of_another_cluster(plan.topics, here, cluster.cluster_id) if len(missing) == len(plan.replicas) else None
@@ -95,10 +98,11 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
     run = fold(read_events(journal))
     changed = () if ignore_throttles else _to_be_restored(client, run)
     moves = [record.wanted for record in run.records.values()]
-    targets = {move.topic_partition: move.target for move in moves}
+    targets, originals = lists_of(moves)
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
     topic_ids = topic_ids_of_moves(moves)
-    return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True, topic_ids=topic_ids))
+    wanted = Expectations(targets, log_dirs, overrides=changed, checks_sizes=True, topic_ids=topic_ids)
+    return _verified(client, wanted, originals)
 
 
 def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, ...]:
@@ -108,9 +112,18 @@ def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, 
     return tuple(override for key, override in run.overrides.items() if key not in excused)
 
 
-def _verified(client: AdminClient, expected: Expectations) -> Verification:
+def _verified(
+    client: AdminClient, expected: Expectations, before: Mapping[TopicPartition, tuple[int, ...]]
+) -> Verification:
+    """Compare; `before` are the lists that the targets replace, where recorded, else those that the cluster has."""
     facts = requests.read_facts(client, expected)
-    return Verification(expected, facts, compare(expected, facts))
+    adding = {name: move.adding for name, move in facts.ongoing.items()}
+    present = {
+        name: tuple(broker for broker in one.replicas if broker not in adding.get(name, ()))
+        for name, one in facts.partitions.items()
+    }
+    factors = requests.read_factors(client, expected.replicas, {**present, **before}).sentences
+    return Verification(expected, facts, compare(expected, facts), factors)
 
 
 # A placement kept in files: drift of the cluster, and updates of the files.

@@ -208,6 +208,7 @@ def plan_markdown(facts: PlanFacts, targets: Targets) -> str:
     head = [f"### Plan: {escaped(facts.task)}", ""]
     if not view.change_count:
         return "\n".join([*head, "Nothing to do.", *_remaining(facts)])
+    head += [f"**{escaped(sentence)}**\n" for sentence in facts.factors]
     head.append(f"**{_counted(view.change_count, 'partition')} to change**: {_cost(facts.totals)}.")
     head += ["", f"- Bytes: {escaped(view.bound)}", f"- Time: {escaped(view.time)}"]
     head += [f"- Hottest broker by {escaped(one.resource)}: {one} the mean" for one in view.hottest[:3]]

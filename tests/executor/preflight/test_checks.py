@@ -118,3 +118,10 @@ def test_a_log_directory_that_takes_no_copy_is_refused_beforehand(log_dirs: tupl
 def test_a_copy_that_is_in_a_cordoned_directory_may_stay_there() -> None:
     here = _log_dir("/a", LogDirReplica(T0, 5, 0, is_future=False), is_cordoned=True)
     assert violations(plan(PartitionAssignment(T0, (1, 2), ("/a", "any"))), _with(here), ThrottleRates()) == ()
+
+
+def test_a_target_that_keeps_a_lagging_replica_instead_of_one_in_sync_is_refused() -> None:
+    lagging = ClusterView(CLUSTER, {T0: Partition(T0, (0, 1, 2), (0, 2), 0)})
+    (sentence,) = violations(plan(to(T0, 0, 1)), lagging, ThrottleRates())
+    assert sentence.startswith("t-0: broker 2, in sync, would go, and broker 1, which is not, would stay")
+    assert violations(plan(to(T0, 2, 0)), lagging, ThrottleRates()) == ()

@@ -297,6 +297,7 @@ def _verification_document(found: Verification, cluster: ClusterOptions) -> dict
     ]
     return {
         "ok": found.is_ok,
+        "factors": list(found.factors),
         "partitions": len(found.expected.replicas),
         "findings": [asdict(one) for one in found.findings],
         "remedies": [pasted(words, cluster) for words in found.remedies],
@@ -305,8 +306,8 @@ def _verification_document(found: Verification, cluster: ClusterOptions) -> dict
 
 
 def _tell_verification(found: Verification, cluster: ClusterOptions) -> None:
-    for finding in found.findings[:SHOWN_FINDINGS]:
-        console().print(str(finding), soft_wrap=True)
+    for sentence in (*found.factors, *map(str, found.findings[:SHOWN_FINDINGS])):
+        console().print(sentence, soft_wrap=True)
     if (more := len(found.findings) - SHOWN_FINDINGS) > 0:
         console().print(f"and {more:,} more; --format json has all")
     for words in found.remedies:

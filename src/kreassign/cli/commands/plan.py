@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.plan import PlanOptions, circumstance_options, parse_brokers, planning_options
+from kreassign.cli.options.run import factor_change_option
 from kreassign.cli.options.run_id import meant_journal, state_dir_option
 from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
@@ -48,7 +50,7 @@ from kreassign.planner.tasks import TopicChoice
 # Finish every planning task: make the plan, write and show it.
 
 
-def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
+def finish(options: PlanOptions, task: Task, *, savings: bool = False, allow_factor_change: bool = False) -> None:
     """Make the plan, write it if asked to, and show it.
 
     With `savings` a rebalance is searched both without and with the plan, to show what the plan saves.
@@ -56,7 +58,8 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
     with uncollected():
         inputs = options.inputs()
         with working("searching a plan") as watch:
-            outcome = make_plan(inputs, task, options.request, watch)
+            request = replace(options.request, allow_factor_change=allow_factor_change)
+            outcome = make_plan(inputs, task, request, watch)
         explained = [line for name in options.explain for line in explain(outcome, TopicPartition.parse(name))]
         if savings:
             explained.append(savings_text(savings_of_leaders(outcome), "after this, if it changes no leader"))
@@ -88,14 +91,15 @@ def finish(options: PlanOptions, task: Task, *, savings: bool = False) -> None:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="FILE|DIRECTORY..."
 )
+@factor_change_option
 @planning_options
-def import_plan(options: PlanOptions, files: tuple[Path, ...]) -> None:
+def import_plan(options: PlanOptions, files: tuple[Path, ...], allow_factor_change: bool) -> None:
     """Import a plan of Cruise Control, topicmappr or any tool that writes Kafka's JSON.
 
     Checks it against the cluster: every partition, broker and log directory must be there, and where the file says what
     it was made from, the same brokers must hold it still. Shows what it costs and brings, as of a plan of our own.
     """
-    finish(options, Import(read_assignments(files)))
+    finish(options, Import(read_assignments(files)), allow_factor_change=allow_factor_change)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -241,12 +245,22 @@ def drain_dirs(
 @click.argument("count", type=WholeRange(min=1, max=MOST_REPLICAS), metavar="N")
 @topic_options
 @balance_option
+@factor_change_option
 @planning_options
 def replication_factor(
-    options: PlanOptions, count: int, topic: tuple[str, ...], topics: tuple[str, ...], and_balance: bool
+    options: PlanOptions,
+    count: int,
+    topic: tuple[str, ...],
+    topics: tuple[str, ...],
+    and_balance: bool,
+    allow_factor_change: bool,
 ) -> None:
-    """Change the replication factor to N."""
-    finish(options, ChangeReplicationFactor(count, TopicChoice(topic, topics), and_balance))
+    """Change the replication factor to N.
+
+    Below min.insync.replicas that takes --allow-factor-change; `kreassign run` asks for it whenever a factor falls.
+    """
+    task = ChangeReplicationFactor(count, TopicChoice(topic, topics), and_balance)
+    finish(options, task, allow_factor_change=allow_factor_change)
 
 
 @plan.command(
@@ -312,8 +326,11 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
 @click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.  "
               "[default: restore what FILE says]")  # fmt: skip
 @state_dir_option
+@factor_change_option
 @planning_options
-def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir: Path) -> None:
+def restore(
+    options: PlanOptions, file: Path | None, run: str | None, state_dir: Path, allow_factor_change: bool
+) -> None:
     """Restore the assignment in FILE (Kafka's JSON or Cruise Control's proposals), or that before a run."""
     if (file is None) == (run is None):
         raise InputError("specify either FILE or --run RUN_ID")
@@ -322,7 +339,7 @@ def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir:
     else:
         cluster = ClusterOptions(options.bootstrap_server, options.command_config)
         wanted = before_run(status(meant_journal(state_dir, run, cluster.in_force)))
-    finish(options, Restore(wanted, str(file or run)))
+    finish(options, Restore(wanted, str(file or run)), allow_factor_change=allow_factor_change)
 
 
 @plan.command(

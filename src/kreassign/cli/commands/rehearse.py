@@ -10,7 +10,7 @@ import click
 from kreassign.cli.commands.twin import fault_options
 from kreassign.cli.next_command import CLUSTER, again, next_command, print_next
 from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_options
-from kreassign.cli.options.run import guards_option
+from kreassign.cli.options.run import factor_change_option, guards_option
 from kreassign.cli.options.values import OUTPUT_FILE, parse_speed, plan_argument
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
@@ -44,6 +44,7 @@ from kreassign.report.text import format_bytes, format_duration
 )
 @throttle_options("no limit")
 @guards_option
+@factor_change_option
 @pace_options
 @fault_options
 @click.option(
@@ -73,6 +74,7 @@ def rehearse(
     faults: tuple[PlannedFault, ...],
     speeds: tuple[int, int],
     report: Path | None,
+    allow_factor_change: bool,
     output_format: str,
 ) -> None:
     """Execute PLAN on the twin of a cluster, in virtual time: how long it takes, and what guards would report.
@@ -81,7 +83,9 @@ def rehearse(
     a broker that dies meanwhile, are counted from the start of the rehearsal.
     """
     seen = read_snapshot(snapshot)
-    request = RunRequest(read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms))
+    request = RunRequest(
+        read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms), allow_factor_change=allow_factor_change
+    )
     recording = None if report is None else Recording()
     with working("rehearsing in virtual time"):
         shown = operation.rehearse(request, seen, Speeds(*speeds), recording, faults)
@@ -111,6 +115,7 @@ def lines(shown: Rehearsal) -> list[str]:
     ]
     problems = [f"  {move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]
     return [
+        *shown.factors,
         f"{history.state}; {made} of {len(history.moves)} moves, {format_bytes(history.bytes_copied)} copied; {took}",
         *peaks,
         *problems,

@@ -25,6 +25,7 @@ from kreassign.cli.options.cluster import (
 from kreassign.cli.options.pace import PaceOptions, pace_change_options, pace_options, throttle_options
 from kreassign.cli.options.run import (
     announce,
+    factor_change_option,
     found_options,
     guards_option,
     monitoring_options,
@@ -210,12 +211,14 @@ def _document(found: Rollback) -> dict[str, Any]:
         "copy_count": found.plan.copy_count,
         "copied_bytes": found.plan.copied_bytes,
         "left_alone": list(found.plan.skipped),
+        "factors": list(found.factors),
         "rollback_run": None if found.run is None else document(found.run),
     }
 
 
 def _lines(found: Rollback) -> Iterator[str]:
     undone, plan = found.undone, found.plan
+    yield from found.factors
     if not is_settled(undone):
         yield f"run {undone.run_id} is not at its end ({undone.state}): it is cancelled first"
     if found.undoes is not None:
@@ -256,6 +259,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 @found_options
 @replan_option
 @producer_outage_option
+@factor_change_option
 @pace_options
 @measure_for_option("With a throttle: how long to measure write rates first; 0 to skip.")
 @yes_option
@@ -277,6 +281,7 @@ def run(
     found: FoundThrottles,
     replan: bool,
     allow_producer_outage: bool,
+    allow_factor_change: bool,
     pace: PaceOptions,
     measure_for: float,
     is_agreed: bool,
@@ -299,7 +304,16 @@ def run(
     if require_approval:
         check_approval(plan, file)
     request = RunRequest(
-        file, throttle, guards, chosen_pace, expected, measure_for, found, replan, allow_producer_outage
+        file,
+        throttle,
+        guards,
+        chosen_pace,
+        expected,
+        measure_for,
+        found,
+        replan,
+        allow_producer_outage,
+        allow_factor_change,
     )
     refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"

@@ -108,6 +108,16 @@ def producer_outage_option(command: Command) -> Command:
     )(command)
 
 
+def factor_change_option(command: Command) -> Command:
+    """Add `--allow-factor-change`: parameter `allow_factor_change: bool`."""
+    return click.option(
+        "--allow-factor-change",
+        is_flag=True,
+        help="Allow that replication factors fall, or change to one below min.insync.replicas.  "
+        "[default: refuse such a plan]",
+    )(command)
+
+
 def guards_option(command: Command) -> Command:
     """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
     names, reactions = ", ".join(GuardName), ", ".join(Reaction)

@@ -47,6 +47,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
+from kreassign.model.replication_factor import FactorChanges, factor_changes
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 Key = TypeVar("Key")
@@ -96,6 +97,16 @@ def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
         {topic: int(entry.value) if entry is not None and entry.value else 1 for topic, entry in values.items()},
         {resource.name: error for resource, error in found.failed.items() if not is_unknown_topic(error)},
     )
+
+
+def read_factors(
+    port: ClusterPort, targets: Mapping[TopicPartition, Sequence[int]], present: Mapping[TopicPartition, Sequence[int]]
+) -> FactorChanges:
+    """Replication factors that these targets change, against min.insync.replicas. Raises ClusterError."""
+    changes = FactorChanges(factor_changes(targets, present))
+    minima = min_isr_of(port, changes.topics)
+    reasons = {topic: error_text(error) for topic, error in minima.failed.items()}
+    return FactorChanges(changes.changes, minima.ok, reasons)
 
 
 def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:

@@ -233,7 +233,7 @@ def _lost_on(problem: Problem, initial_brokers: IndexArray, offsets: IndexArray)
 
 
 def lagging(problem: Problem, encoding: Encoding) -> BoolArray:
-    """Mask of replicas that go first when the factor falls (`Standing.LAGGING`), (S,); none where that is not known.
+    """Mask of replicas that go first when the factor falls (`Claim.LAGGING`), (S,); none where that is not known.
 
     A copy on a broker that is down lags, whatever the ISR of a moment ago says.
     """
