@@ -19,6 +19,7 @@ from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, Problem,
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, outcome_of
 from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
@@ -101,7 +102,7 @@ def _partition(
     return PartitionFacts(
         TopicPartition(f"t{number % 3}", number), replicas, size, rate, rate * 2, rate, rate / 3,
         tuple(random.choice(paths) for _ in replicas), lost_on=lost, broker_set=f"s{number % 2}" if sets else None,
-        may_move=not odd or random.random() > 0.05,
+        hold=Hold.STAYS if odd and random.random() <= 0.05 else Hold.NONE,
     )  # fmt: skip
 
 

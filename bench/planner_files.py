@@ -53,7 +53,7 @@ def _partitions(table: pa.Table) -> Partitions:
         leader_cpu=cpu,
         follower_cpu=FOLLOWER_CPU * cpu,
         wanted_factors=np.diff(offsets).astype(np.int32),
-        may_move=np.ones(count, bool),
+        holds=np.zeros(count, np.int32),
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(offsets[-1], bool),
     )

@@ -8,6 +8,7 @@ from random import Random
 
 from kreassign.model import TopicPartition
 from kreassign.planner import BrokerFacts, Budget, LogDirFacts, PartitionFacts, Problem, RackRule, Rules, problem_of
+from kreassign.planner.problem.holds import Hold
 
 GIGABYTE = 1_000_000_000
 
@@ -88,7 +89,9 @@ def _partitions(random: Random, hosts: list[BrokerFacts], traits: list[str]) -> 
             size = int(typical * random.lognormvariate(0, 0.5))
             loads.append(_load(random, TopicPartition(f"topic-{topic:02}", partition), chosen, size))
             stuck = fixed and all(host.is_live and not host.must_empty for host in chosen)
-            loads[-1] = replace(loads[-1], wanted_factor=None if stuck else wanted, may_move=not stuck)
+            loads[-1] = replace(
+                loads[-1], wanted_factor=None if stuck else wanted, hold=Hold.STAYS if stuck else Hold.NONE
+            )
     return loads
 
 

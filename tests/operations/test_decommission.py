@@ -286,7 +286,7 @@ def test_a_partition_that_cannot_move_and_comes_later_is_named_and_the_broker_st
 def test_a_topic_that_may_not_move_is_named_before_anything_moves(operators: Operators) -> None:
     request = DecommissionRequest((3,), policy=PlanPolicy(excluded_topics=("t",)))
     runs = VirtualRuns(operators.rig)
-    with pytest.raises(Infeasible, match="excluded: t-0, t-1"):
+    with pytest.raises(Infeasible, match=r"t-0, t-1 must stay \(of an excluded topic\); take the topic out of"):
         Decommissioning(
             operators.rig.client, request, operators.context(), runs, operators.rig.transport, operators.said.append
         ).go_on()
@@ -431,3 +431,11 @@ def test_what_stays_on_the_broker_though_no_list_names_it_is_not_waited_for_for_
         "broker 3 still holds t-0, t-1, though no replica list names it there, for 300 s now: it may be of a topic "
         "that this client may not see"
     )
+
+
+def test_an_only_copy_on_a_dead_broker_is_the_cause_that_is_told(operators: Operators) -> None:
+    operators.rig.client.create_topics([NewTopic("only", assignments=((3,),))]).raise_if_any()
+    operators.rig.twin.crash(3)
+    operators.rig.transport.sleep(30)
+    with pytest.raises(InputError, match=r"broker 3 cannot be emptied: only-0 must stay \(no live broker has a copy"):
+        operators.decommission()

@@ -13,6 +13,7 @@ from kreassign.operations.plan_tasks import Savings, savings_of_leaders
 from kreassign.planner import Band, Problem, Rules, solve
 from kreassign.planner.check.cost import bytes_bound
 from kreassign.planner.goals import CPU, DISK, LEADERS
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Assignment
 from kreassign.planner.results import Origin, Outcome, outcome_of
 from kreassign.planner.tasks import leaders_only
@@ -81,9 +82,8 @@ def test_otherwise_nothing_is_said(problem: Problem) -> None:
 
 def test_where_leaders_that_must_stay_are_in_the_way_nothing_is_said() -> None:
     problem = uneven()
-    fixed = replace(
-        problem, partitions=replace(problem.partitions, may_move=np.isin(problem.partitions.numbers, (0, 2)))
-    )
+    stays = ~np.isin(problem.partitions.numbers, (0, 2))
+    fixed = replace(problem, partitions=problem.partitions.held(stays, Hold.STAYS))
     found = planned(fixed)
     assert (found.evaluation.moves, found.evaluation.misses()) == (1, ())
     assert leaders_alone(found) is None

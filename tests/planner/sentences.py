@@ -17,7 +17,7 @@ SENTENCES = {
     "drained directory": "t-{}: broker {} still has its copy in {}, to be drained",
     "leaves a directory": "t-{}: broker {} leaves {} without need",
     # Partitions
-    "must not move": "t-{} must not move",
+    "must not move": "t-{} must stay (to stay); plan without that",
     "crowds a rack": "t-{} has more replicas in one rack than before",
     "still crowds a rack": "t-{} still has too many replicas in one rack",
     "moves without need": "t-{} goes from broker {} to {} without need",
@@ -25,7 +25,7 @@ SENTENCES = {
     "ordered without need": "t-{} has its replicas in another order without need",
     "no copy to read": "t-{}: no live broker has a copy to replicate from; it stays on brokers [{}] until one of them "
     "comes back",
-    "keeps its factor": "t-{} keeps {} replicas, not {}: it is excluded, or being reassigned already",
+    "keeps its factor": "t-{} keeps {} replicas, not {} (to stay); plan without that",
     # Brokers
     "over a limit": "{} rises to {}, {} above its limit of {}",
     "few leaders of a topic": "broker {} leads {} partitions of topic {}, not {}",

@@ -5,13 +5,16 @@ from dataclasses import replace
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.planner import Assignment, BrokerFacts, PartitionFacts, Problem, assignment_of, problem_of
+from kreassign.planner.problem.holds import Hold
 
 GIGABYTE = 1_000_000_000
 
 
-def partition(number: int, *replicas: int, topic: str = "t", gigabytes: float = 10, **facts) -> PartitionFacts:
-    size = int(gigabytes * GIGABYTE)
-    return PartitionFacts(TopicPartition(topic, number), replicas, size_bytes=size, **facts)
+def partition(
+    number: int, *replicas: int, topic: str = "t", gigabytes: float = 10, may_move: bool = True, **facts
+) -> PartitionFacts:
+    facts.setdefault("hold", Hold.NONE if may_move else Hold.STAYS)
+    return PartitionFacts(TopicPartition(topic, number), replicas, size_bytes=int(gigabytes * GIGABYTE), **facts)
 
 
 def brokers(*ids: int, racks: str | None = None, **facts) -> list[BrokerFacts]:

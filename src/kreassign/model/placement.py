@@ -6,11 +6,27 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from kreassign.model.cluster import TopicPartition, listed_ids
 from kreassign.model.plan import ANY_LOG_DIR, PLAN_VERSION, PartitionAssignment, Plan, partition_order
 
 _ENTRY = json.JSONEncoder(ensure_ascii=False)
+
+Topic = TypeVar("Topic", str, int)
+
+
+def usual_factors(counts: Mapping[tuple[Topic, int, int], int]) -> dict[Topic, int]:
+    """Usual replication factor of each topic, from its partitions by factor and whether they are moving (0 or 1).
+
+    It is the most frequent one, and of equally frequent ones the smallest. A partition in the middle of a reassignment
+    shows the replicas that it gets beside those that it gives up: it is no norm, and a topic of only such has none.
+    """
+    by_topic: dict[Topic, dict[int, int]] = {}
+    for (topic, factor, is_moving), count in counts.items():
+        if not is_moving:
+            by_topic.setdefault(topic, {})[factor] = count
+    return {topic: max(found, key=lambda factor: (found[factor], -factor)) for topic, found in by_topic.items()}
 
 
 class DriftKind(StrEnum):

@@ -48,6 +48,7 @@ from kreassign.operations.run import RunContext, RunPreview, RunRequest, prepare
 from kreassign.operations.run_journals import find_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.planner.problem.policy import INTERNAL, PlanPolicy, matching
+from kreassign.planner.results import stay_sentences
 
 SYSTEM_CLOCK = SystemClock()
 WITHOUT_PLAN = RunRequest(PlanFile(Plan(())))
@@ -202,8 +203,8 @@ def drain_plan(
     outcome = make_plan(inputs_of_snapshot(topics, policy, "cluster"), _task(request, step.brokers))
     if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
         raise InputError(
-            f"the plan would leave {', '.join(map(str, left))} on {listed_brokers(step.brokers)}, for these topics are "
-            "excluded (goals file); nothing was moved. Name topics that may stay there with --may-stay"
+            f"{listed_brokers(step.brokers)} cannot be emptied: {'; '.join(stay_sentences(outcome, left))}. Name topics "
+            "that may stay there with --may-stay"
         )
     return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
 

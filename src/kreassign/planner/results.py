@@ -44,6 +44,7 @@ from kreassign.planner.check.topics import (
     uneven_topics,
     uneven_topics_by_size,
 )
+from kreassign.planner.problem.holds import Hold, first_names, held_sentences
 from kreassign.planner.problem.problem import Assignment, Partitions, Problem, fingerprint
 from kreassign.planner.reasons import distance_from_band, reasons_of
 
@@ -354,6 +355,17 @@ def explain(outcome: Outcome, name: TopicPartition) -> tuple[str, ...]:
     return (_list_change(outcome, partition), *moved, *_staying(outcome, partition))
 
 
+def stay_sentences(outcome: Outcome, names: Iterable[TopicPartition]) -> Iterator[str]:
+    """Why these partitions, which the plan does not change, stay where they are: one sentence per reason."""
+    partitions = outcome.problem.partitions
+    places = {name: index_of(partitions, name) for name in names}
+    known = partitions.holds_of(place for place in places.values() if place is not None)
+    yield from held_sentences((name, hold) for name, hold in known if hold)
+    free = [*(name for name, hold in known if not hold), *(name for name, place in places.items() if place is None)]
+    if free:
+        yield f"{first_names(sorted(free))} came there while the plan was made; give the command again"
+
+
 def _list_change(outcome: Outcome, partition: int) -> str:
     problem, assignment = outcome.problem, outcome.assignment
     before = problem.brokers.ids[problem.partitions.list_of(partition)].tolist()
@@ -367,7 +379,8 @@ def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
     problem, assignment = outcome.problem, outcome.assignment
     final = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
     if not problem.partitions.may_move[partition]:
-        yield "it is fixed: its topic is excluded or not chosen, it is being moved already, or its size is unknown"
+        hold = Hold(int(problem.partitions.holds[partition]))
+        yield f"it must stay ({hold.why}); {hold.remedy}"
         return
     if problem.rules.only_forced and set(final) >= set(problem.partitions.list_of(partition).tolist()):
         yield "the task does not demand that a replica leaves its broker, and only what must moves"

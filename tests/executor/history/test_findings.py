@@ -111,6 +111,17 @@ def test_partitions_with_fewer_replicas_than_their_topic_are_found_unless_they_a
     assert [*placement_issues(moving)] == []
 
 
+@pytest.mark.parametrize("moving", [(2, 3), (1, 2, 3), (0, 1, 2, 3)])
+def test_replicas_on_their_way_are_no_norm_for_others(moving: tuple[int, ...]) -> None:
+    partitions = tuple(part(number, 0, 1, *((2,) if number in moving else ())) for number in range(4))
+    readings = PlacementReadings(HOSTS, partitions, dict.fromkeys(map(tp, moving), MOVE), {"t": 2})
+    assert [one for one in placement_issues(readings) if one.kind in {"factor", "min-isr"}] == []
+
+
+def test_a_tie_of_factors_is_not_taken_as_the_higher_one() -> None:
+    assert found(part(0, 0, 1), part(1, 0)) == []
+
+
 def test_partitions_with_replicas_in_one_rack_are_found_where_every_broker_has_a_rack() -> None:
     (issue,) = found(part(0, 0, 2), part(1, 0, 1))
     assert (issue.kind, issue.seen.partition(" ")[0]) == ("racks", "t-0")

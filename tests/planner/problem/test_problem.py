@@ -5,6 +5,7 @@ import pytest
 
 from kreassign.planner import Band, Budget, LogDirFacts, Problem, Rules, problem_of
 from kreassign.planner.goals import DISK
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import fingerprint
 from tests.planner.small_problems import brokers, partition
 
@@ -22,7 +23,7 @@ def test_the_same_inputs_have_the_same_hash_in_whatever_order_they_came() -> Non
     replace(PROBLEM, rules=Rules(least_topic_leaders={"t": 1})),
     replace(PROBLEM, bands=(Band(DISK),)),
     replace(PROBLEM, bands=PROBLEM.bands[::-1]),
-    replace(PROBLEM, partitions=replace(PROBLEM.partitions, may_move=np.array([True, False]))),
+    replace(PROBLEM, partitions=PROBLEM.partitions.held(np.array([False, True]), Hold.STAYS)),
     replace(PROBLEM, brokers=replace(PROBLEM.brokers, capacity={"disk": np.array([5.0, 6.0])})),
     replace(PROBLEM, log_dirs=None),
 ])  # fmt: skip

@@ -150,8 +150,8 @@ def test_on_random_clusters_all_that_may_change_lead_where_they_should_and_no_fe
     counts = leader_racks(problem, found)
     assert counts is not None
     assert counts.after >= counts.before
-    everyone = np.ones(len(problem.partitions), bool)
-    free = replace(problem, partitions=replace(problem.partitions, may_move=everyone))
+    nothing = np.zeros(len(problem.partitions), np.int32)
+    free = replace(problem, partitions=replace(problem.partitions, holds=nothing))
     of_all = leader_racks(free, solve(free).assignment)
     assert of_all is not None
     assert of_all.after == of_all.partitions

@@ -10,6 +10,7 @@ from kreassign.planner import Band, Budget, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.check.topics import topics_outside
 from kreassign.planner.goals import DISK, REPLICAS
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.results import Origin, outcome_of
 from tests.planner.small_problems import brokers, partition, posed
 
@@ -62,7 +63,7 @@ def test_a_budget_and_what_must_stay_are_kept_and_the_rest_is_told() -> None:
     assert outcome.evaluation.moves <= 2
     assert any(line.startswith("topic a: broker ") and "of 8 replicas, its share is 2" in line
                for line in outcome.facts.remaining)  # fmt: skip
-    fixed = replace(problem.partitions, may_move=np.zeros(len(problem.partitions), bool))
+    fixed = problem.partitions.held(np.ones(len(problem.partitions), bool), Hold.STAYS)
     assert evaluate(problem, solve(replace(problem, partitions=fixed)).assignment).moves == 0
 
 

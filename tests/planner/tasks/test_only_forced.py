@@ -114,7 +114,7 @@ def test_what_must_not_move_keeps_its_factor_and_the_plan_says_so(before: tuple[
     for task in (only_forced, lambda problem: problem):
         outcome = planned(task(change_factors(posed(brokers(1, 2, 3), loads), factor)))
         assert [len(one) for one in lists(outcome)] == [factor]
-        kept = f"t-0 keeps {len(before)} replicas, not {factor}: it is excluded, or being reassigned already"
+        kept = says("keeps its factor", 0, len(before), factor)
         assert kept in outcome.facts.remaining
 
 

@@ -3,8 +3,9 @@ import pytest
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.planner import plan_of
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.tasks import TopicChoice, change_factors, repair, restore
-from kreassign.planner.tasks.tasks import usual_factors
+from kreassign.planner.tasks.placement import add_partitions
 from tests.planner.small_problems import brokers, partition, plan, posed
 
 FACTORS = posed(brokers(1, 2, 3), [partition(0, 1, topic="a"), partition(0, 1, 2, topic="b")])
@@ -28,12 +29,30 @@ REPAIRED = posed(brokers(1, 2, 3), [
 ])  # fmt: skip
 
 
-def test_the_usual_factor_is_the_most_frequent_or_the_larger_of_equals() -> None:
-    assert usual_factors(REPAIRED.partitions).tolist() == [2, 2, 2, 2, 2, 2, 2, 2]
+@pytest.mark.parametrize(("partitions", "usual"), [
+    ([(2, False), (1, False), (2, False)], 2),
+    ([(1, False), (2, False)], 1),
+    ([(4, True), (3, False), (4, True)], 3),
+    ([(2, True), (3, False), (2, False), (2, True)], 2),
+    ([(4, True)], 0),
+])  # fmt: skip
+def test_moving_partitions_are_no_norm_and_a_tie_raises_nothing(partitions, usual: int) -> None:
+    loads = [partition(number, *range(factor), hold=Hold.MOVING if is_moving else Hold.NONE)
+             for number, (factor, is_moving) in enumerate(partitions)]  # fmt: skip
+    problem = posed(brokers(*range(5)), loads)
+    assert set(problem.partitions.usual_factors.tolist()) == {usual}
+    raised = repair(problem).partitions.wanted_factors.tolist()
+    assert all(max(factor, usual) == wanted for (factor, _), wanted in zip(partitions, raised, strict=True))
+    if usual:
+        placed = add_partitions(problem, "t", len(loads) + 1).partitions
+        assert placed.wanted_factors.tolist()[-1] == usual
+    else:
+        with pytest.raises(InputError, match="all partitions of topic t are being reassigned"):
+            add_partitions(problem, "t", len(loads) + 1)
 
 
 def test_partitions_are_filled_up_but_never_thinned_out() -> None:
-    assert repair(REPAIRED).partitions.wanted_factors.tolist() == [2, 2, 2, 2, 2, 3, 2, 2]
+    assert repair(REPAIRED).partitions.wanted_factors.tolist() == [2, 2, 2, 1, 2, 3, 2, 2]
     assert repair(REPAIRED, factors=False).partitions.wanted_factors.tolist() == REPAIRED.partitions.factors.tolist()
 
 

@@ -19,6 +19,7 @@ from kreassign.executor.lease.lease import OFFSETS_TOPIC
 from kreassign.executor.maintenance import GROUP_ID as MAINTENANCE_GROUP
 from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
+from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
 from kreassign.model.text import format_amount
 
@@ -149,7 +150,7 @@ def _undercut(readings: PlacementReadings) -> Iterator[Issue]:
 
 def _factors(readings: PlacementReadings) -> Iterator[Issue]:
     """Partitions whose number of replicas differs from most of their topic."""
-    factors = _usual_factors(readings.partitions)
+    factors = _usual_factors(readings)
     odd = [one.topic_partition for one in _at_rest(readings) if len(one.replicas) < factors[one.topic_partition.topic]]
     yield from of_many(
         "factor", odd, "have fewer replicas than the rest of their topics", "Add them", (plan_command("repair"),)
@@ -175,11 +176,9 @@ def _at_rest(readings: PlacementReadings) -> Iterable[Partition]:
     return (one for one in readings.partitions if one.topic_partition not in readings.ongoing)
 
 
-def _usual_factors(partitions: Iterable[Partition]) -> dict[str, int]:
-    counts: dict[str, Counter[int]] = defaultdict(Counter)
-    for one in partitions:
-        counts[one.topic_partition.topic][len(one.replicas)] += 1
-    return {topic: max(found, key=lambda factor: (found[factor], factor)) for topic, found in counts.items()}
+def _usual_factors(readings: PlacementReadings) -> dict[str, int]:
+    names = ((one.topic_partition, len(one.replicas)) for one in readings.partitions)
+    return usual_factors(Counter((name.topic, factor, int(name in readings.ongoing)) for name, factor in names))
 
 
 # Log directories that are full, or will be soon. Pure.

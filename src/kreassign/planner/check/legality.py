@@ -13,6 +13,7 @@ from kreassign.model.text import format_amount, format_load
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray, IntArray, pairs, sums
 from kreassign.planner.check.cost import Changes, forced_copies
 from kreassign.planner.goals import Column
+from kreassign.planner.problem.holds import Hold, held_sentences
 from kreassign.planner.problem.problem import Assignment, Problem, RackRule
 
 SHOWN_PER_RULE = 100
@@ -125,8 +126,9 @@ def _broker_sets(case: Case) -> Iterator[str]:
 
 
 def _fixed(case: Case) -> Iterator[str]:
-    for partition in np.flatnonzero(case.changes.differs & ~case.problem.partitions.may_move):
-        yield f"{case.problem.partitions.name(int(partition))} must not move"
+    partitions = case.problem.partitions
+    for held in partitions.holds_of(np.flatnonzero(case.changes.differs & ~partitions.may_move).tolist()):
+        yield from held_sentences((held,))
 
 
 def _allowed_kinds(case: Case) -> Iterator[str]:
@@ -383,7 +385,7 @@ def _out_of_reach(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
         yield (
-            f"{now.name(int(partition))}: no live broker has a copy to replicate from; it stays on brokers "
+            f"{now.name(int(partition))}: {Hold.OUT_OF_REACH.why}; it stays on brokers "
             f"{case.problem.brokers.ids[now.list_of(int(partition))].tolist()} until one of them comes back"
         )
 
@@ -391,10 +393,8 @@ def _out_of_reach(case: Case) -> Iterator[str]:
 def _fixed_factors(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero((now.factors != now.wanted_factors) & ~now.may_move).tolist():
-        name, wanted = now.name(partition), now.wanted_factors[partition]
-        yield (
-            f"{name} keeps {now.factors[partition]} replicas, not {wanted}: it is excluded, or being reassigned already"
-        )
+        name, wanted, hold = now.name(partition), now.wanted_factors[partition], Hold(int(now.holds[partition]))
+        yield f"{name} keeps {now.factors[partition]} replicas, not {wanted} ({hold.why}); {hold.remedy}"
 
 
 def _factors(case: Case) -> Iterator[str]:

@@ -19,6 +19,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.load import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Brokers, LogDirs, Partitions, Problem
 
 # Build from facts about single brokers and partitions.
@@ -66,7 +67,7 @@ class PartitionFacts:
 
     The first replica is the preferred leader: plans assume that it leads. `log_dirs` names the directory of each
     replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends to consumers and followers.
-    `wanted_factor` is the target replication factor, None for the present one. `may_move` False keeps replicas, order
+    `wanted_factor` is the target replication factor, None for the present one. With a `hold` it keeps replicas, order
     and leader; they still count as load of their brokers. `lost_on` names live brokers of the list whose copy was lost
     with a log directory: such a broker cannot get another replica of the partition before the directory is repaired.
     `isr` are the replicas in sync; None if that is not known, here or of any other partition.
@@ -81,7 +82,7 @@ class PartitionFacts:
     follower_cpu: float = 0.0
     log_dirs: tuple[str, ...] = ()
     wanted_factor: int | None = None
-    may_move: bool = True
+    hold: Hold = Hold.NONE
     broker_set: str | None = None
     lost_on: tuple[int, ...] = ()
     isr: tuple[int, ...] | None = None
@@ -168,7 +169,7 @@ def _partitions(
         leader_cpu=_floats(load.leader_cpu for load in loads),
         follower_cpu=_floats(load.follower_cpu for load in loads),
         wanted_factors=_ints(load.wanted_factor or len(load.replicas) for load in loads),
-        may_move=np.array([load.may_move for load in loads], bool),
+        holds=_ints(load.hold for load in loads),
         broker_sets=_ints(sets[load.broker_set] for load in loads),
         is_lost=np.array([broker in load.lost_on for load in loads for broker in load.replicas], bool),
         in_sync=_in_sync(loads),
@@ -353,7 +354,7 @@ def _with_lost_copies(found: Partitions, brokers: Brokers, hosts: Sequence[Broke
     failed = {host.id for host in hosts if any(one.is_offline for one in host.log_dirs)}
     is_lost = np.isin(brokers.ids, sorted(failed))[found.replicas] & (found.log_dirs == NOWHERE)
     known = replace(found, is_lost=is_lost)
-    return replace(known, may_move=known.may_move & known.within_reach(brokers.is_live))
+    return known.held(~known.within_reach(brokers.is_live), Hold.OUT_OF_REACH)
 
 
 def _partitions_of_columns(
@@ -389,7 +390,7 @@ def _partitions_of_columns(
         leader_cpu=leader_cpu,
         follower_cpu=follower_cpu,
         wanted_factors=factors,
-        may_move=~columns.is_reassigning[first] & ~np.isnan(size),
+        holds=(columns.is_reassigning[first] * Hold.MOVING | np.isnan(size) * Hold.UNSIZED).astype(np.int32),
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(len(order), bool),
         in_sync=None if columns.in_sync is None else columns.in_sync[order],

@@ -19,6 +19,7 @@ from kreassign.model.text import share_of, string_hash
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray
 from kreassign.planner.goals import COORDINATORS, CPU
 from kreassign.planner.problem.build import leader_cost
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Brokers, Partitions, Problem, RackRule
 
 # Choice of brokers and topics.
@@ -460,7 +461,7 @@ def _without(problem: Problem, policy: PlanPolicy) -> Problem:
     brokers, partitions = problem.brokers, problem.partitions
     if policy.excluded_topics:
         chosen = TopicChoice(excluded=policy.excluded_topics).of(partitions)
-        partitions = replace(partitions, may_move=partitions.may_move & chosen)
+        partitions = partitions.held(~chosen, Hold.EXCLUDED)
     if policy.excluded_brokers:
         out = chosen_brokers(brokers, policy.excluded_brokers)
         brokers = replace(brokers, may_receive=brokers.may_receive & ~out)

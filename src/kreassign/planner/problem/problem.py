@@ -7,8 +7,8 @@ Shapes: N brokers, D log directories, P partitions, S present replicas, R bands.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any
@@ -17,9 +17,11 @@ import numpy as np
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.placement import usual_factors
 from kreassign.model.text import ESTIMATED
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.goals import CPU, GOALS, OPTIONAL_GOALS, Goal
+from kreassign.planner.problem.holds import Hold
 
 # Brokers, log directories, partitions, and the assignment.
 
@@ -104,6 +106,7 @@ class Partitions:
     The replicas of partition p are `replicas[offsets[p]:offsets[p + 1]]`, as indices into the brokers, in the order of
     the replica list: the first one is the preferred leader. `log_dirs` (S) are indices into the log directories or
     NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE.
+    `holds` (P) has a `Hold` for each: a partition with any but NONE keeps its replicas, their order and its leader.
     `is_lost` (S) marks copies that are gone from a live broker, `in_sync` (S) those in sync; None if that is not known.
     Loads are per copy; see `PartitionFacts`.
     `follower_reads` (P) is what each follower sends to consumers; None if only leaders do. `coordinated` (P) is the
@@ -122,7 +125,7 @@ class Partitions:
     leader_cpu: FloatArray
     follower_cpu: FloatArray
     wanted_factors: IntArray
-    may_move: BoolArray
+    holds: IntArray
     broker_sets: IntArray
     is_lost: BoolArray
     follower_reads: FloatArray | None = None
@@ -143,6 +146,20 @@ class Partitions:
         return len(self.topics)
 
     @property
+    def may_move(self) -> BoolArray:
+        """Mask of the partitions that nothing holds, (P,)."""
+        free: BoolArray = self.holds == Hold.NONE
+        return free
+
+    def held(self, chosen: BoolArray, why: Hold) -> Partitions:
+        """Hold the chosen partitions (P,) for this reason too."""
+        return replace(self, holds=self.holds | np.where(chosen, np.int32(why), np.int32(0)))
+
+    def holds_of(self, chosen: Iterable[int]) -> list[tuple[TopicPartition, Hold]]:
+        """Each of these partitions by name, with what holds it."""
+        return [(self.name(one), Hold(int(self.holds[one]))) for one in chosen]
+
+    @property
     def follower_read_bytes_per_s(self) -> FloatArray:
         """Bytes/s that each follower sends to consumers, (P,)."""
         return np.zeros(len(self)) if self.follower_reads is None else self.follower_reads
@@ -156,6 +173,14 @@ class Partitions:
     def factors(self) -> IntArray:
         """Present number of replicas of each partition, (P,)."""
         return np.diff(self.offsets).astype(np.int32)
+
+    @property
+    def usual_factors(self) -> IntArray:
+        """Usual replication factor of each partition's topic (`model/placement.py`), (P,); 0 where it has none."""
+        rows = np.stack([self.topics, self.factors, (self.holds & Hold.MOVING) != 0], axis=1)
+        kinds, counts = np.unique(rows, axis=0, return_counts=True)
+        usual = usual_factors(dict(zip(map(tuple, kinds.tolist()), counts.tolist(), strict=True)))
+        return np.array([usual.get(topic, 0) for topic in range(len(self.topic_names))], np.int32)[self.topics]
 
     @property
     def owners(self) -> IntArray:
@@ -183,7 +208,7 @@ class Partitions:
 
 _PER_PARTITION = (
     "numbers", "size_bytes", "write_bytes_per_s", "read_bytes_per_s", "leader_cpu", "follower_cpu", "wanted_factors",
-    "may_move", "broker_sets",
+    "holds", "broker_sets",
 )  # fmt: skip
 _PER_REPLICA = ("log_dirs", "is_lost")
 

@@ -17,6 +17,7 @@ from kreassign.errors import Infeasible
 from kreassign.model.text import format_amount
 from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
+from kreassign.planner.problem.holds import first_names, held_sentences
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
 from kreassign.planner.search.compiled import kernels, loops
 from kreassign.planner.search.compiled.kernels import NO_RANK, REMOVED, Encoding, SlotsByBroker, State, slots_by_broker
@@ -162,11 +163,9 @@ def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
     within_reach = partitions.within_reach(brokers.is_live)[partitions.owners]
     stuck = must_leave & ~partitions.may_move[partitions.owners] & within_reach
     if stuck.any():
-        names = _names(problem, partitions.owners[stuck])
         ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
-        why = "these are being reassigned, of unknown size, or excluded"
-        then = "wait for reassignments or cancel them (`kreassign doctor` says how), then plan again"
-        yield "drain", f"brokers {ids} cannot be emptied, because {why}: {names}; {then}"
+        for sentence in held_sentences(partitions.holds_of(np.unique(partitions.owners[stuck]))):
+            yield "drain", f"brokers {ids} cannot be emptied: {sentence}"
     if must_leave.any() and not problem.rules.between_brokers:
         ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
         yield "drain", f"brokers {ids} hold replicas and must hold none, but nothing may move between brokers"
@@ -299,9 +298,7 @@ def _infeasible(found: list[tuple[str, str]]) -> Infeasible:
 
 
 def _names(problem: Problem, partitions: npt.NDArray[np.signedinteger]) -> str:
-    chosen = np.unique(partitions)
-    shown = ", ".join(str(problem.partitions.name(int(one))) for one in chosen[:SHOWN_EXAMPLES])
-    return shown if len(chosen) <= SHOWN_EXAMPLES else f"{shown} and {len(chosen) - SHOWN_EXAMPLES} more"
+    return first_names([problem.partitions.name(one) for one in np.unique(partitions).tolist()])
 
 
 def _amount(problem: Problem, value: float, goal: Goal) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kreassign.errors import Infeasible
 from kreassign.planner.arrays import NOWHERE, FloatArray, IndexArray, IntArray
 from kreassign.planner.goals import DISK
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import (
     DEFAULT_TOLERANCE,
     Assignment,
@@ -161,7 +162,7 @@ def _replicas_as_partitions(
         leader_cpu=outer.leader_cpu[owners],
         follower_cpu=outer.follower_cpu[owners],
         wanted_factors=ones,
-        may_move=outer.may_move[owners],
+        holds=outer.holds[owners],
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(len(placed), bool),
     )
@@ -256,7 +257,8 @@ def _changeable(problem: Problem) -> Problem:
     if free.all():
         return problem
     wanted = np.where(free | (partitions.factors == 0), partitions.wanted_factors, partitions.factors)
-    return replace(problem, partitions=replace(partitions, wanted_factors=wanted.astype(np.int32), may_move=free))
+    held = partitions.held(~reached, Hold.OUT_OF_REACH)
+    return replace(problem, partitions=replace(held, wanted_factors=wanted.astype(np.int32)))
 
 
 # --- forced changes ---------------------------------------------------------------------------------------------------

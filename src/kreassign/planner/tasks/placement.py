@@ -18,6 +18,7 @@ from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.build import cpu_per_cost
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.problem import Assignment, Brokers, Budget, Gone, Partitions, Problem, Rules
 
 # New partitions: of a new topic, or more of a topic that exists.
@@ -92,7 +93,12 @@ def add_partitions(problem: Problem, topic: str, total: int) -> Problem:
     load = ExpectedLoad(
         int(spread["size_bytes"][chosen].mean()), *(float(spread[name][chosen].mean()) for name in LOADS[1:])
     )
-    factor = int(np.bincount(partitions.factors[chosen]).argmax())
+    factor = int(partitions.usual_factors[chosen][0])
+    if not factor:
+        raise InputError(
+            f"all partitions of topic {topic} are being reassigned, so its replication factor is not known; wait for "
+            "that or cancel it (`kreassign doctor` says how), then plan again"
+        )
     broker_set = int(partitions.broker_sets[chosen][0])
     if partitions.follower_reads is not None:
         spread["follower_reads"] = np.where(chosen, present / total, 1.0) * partitions.follower_reads
@@ -110,12 +116,12 @@ def placed_lists(problem: Problem, assignment: Assignment) -> tuple[tuple[int, .
 def with_new_partitions(problem: Problem, assignment: Assignment, before: Problem) -> Problem:
     """The cluster with the new partitions placed: they may move, and so may all that could `before`."""
     partitions, new = problem.partitions, _is_new(problem)
-    may_move = np.ones(len(partitions), bool)
-    may_move[~new] = before.partitions.may_move
+    holds = np.zeros(len(partitions), np.int32)
+    holds[~new] = before.partitions.holds
     stays = np.repeat(~new, np.diff(assignment.offsets))
     there = replace(
         partitions, offsets=assignment.offsets, replicas=assignment.replicas, log_dirs=assignment.log_dirs,
-        may_move=may_move, is_lost=_where(stays, before.partitions.is_lost),
+        holds=holds, is_lost=_where(stays, before.partitions.is_lost),
         in_sync=None if (known := before.partitions.in_sync) is None else ~_where(stays, ~known),
     )  # fmt: skip
     gone = before.gone and replace(before.gone, replicas=_where(stays, before.gone.replicas))
@@ -153,7 +159,7 @@ def _to_be_placed(problem: Problem, topic: str, factors: Sequence[int], load: Ex
         asked = max(factors, default=0)
         raise InputError(f"a replication factor of {asked} needs {asked} brokers that may receive; there are {hosts}")
     brokers = _with_nowhere(problem.brokers)
-    partitions = replace(problem.partitions, may_move=np.zeros(len(problem.partitions), bool))
+    partitions = problem.partitions.held(np.ones(len(problem.partitions), bool), Hold.STAYS)
     partitions = _inserted(partitions, topic, factors, load, (len(brokers) - 1, broker_set))
     stays = partitions.replicas < len(problem.brokers)
     gone = problem.gone
@@ -202,7 +208,7 @@ def _inserted(
     slot, present = int(partitions.offsets[at]), int((partitions.topics == number).sum())
     values: dict[str, npt.ArrayLike] = {
         "topics": number, "numbers": np.arange(present, present + count), "wanted_factors": np.array(factors),
-        "may_move": True, "broker_sets": broker_set, **{name: getattr(load, name) for name in LOADS},
+        "holds": Hold.NONE, "broker_sets": broker_set, **{name: getattr(load, name) for name in LOADS},
     }  # fmt: skip
     offsets = np.concatenate(
         [partitions.offsets[: at + 1], slot + 1 + np.arange(count), partitions.offsets[at + 1 :] + count]
@@ -280,7 +286,7 @@ def _problem_to_judge(problem: Problem, settled: BoolArray) -> Problem:
     moving = np.logical_or.reduceat(settled, problem.partitions.offsets[:-1])
     return replace(
         problem,
-        partitions=replace(problem.partitions, may_move=moving),
+        partitions=replace(problem.partitions, holds=np.where(moving, 0, Hold.STAYS).astype(np.int32)),
         bands=(),
         rules=Rules(racks=problem.rules.racks, leaders=False),
         budget=Budget(moves=int(settled.sum())),

@@ -17,6 +17,7 @@ from kreassign.model.plan import Plan
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.legality import rack_excess
 from kreassign.planner.goals import DISK
+from kreassign.planner.problem.holds import Hold
 from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
 from kreassign.planner.problem.problem import Assignment, Band, Brokers, Gone, Partitions, Problem, RackRule, Rules
 from kreassign.planner.results import assignment_of, index_of
@@ -26,13 +27,12 @@ from kreassign.planner.results import assignment_of, index_of
 
 def rebalance(problem: Problem, topics: TopicChoice | None = None) -> Problem:
     """Bring all brokers within their bands by moving only these topics; the others count, but stay."""
-    return problem if topics is None else movable_only(problem, topics.of(problem.partitions))
+    return problem if topics is None else movable_only(problem, topics.of(problem.partitions), Hold.NOT_CHOSEN)
 
 
-def movable_only(problem: Problem, partitions: BoolArray) -> Problem:
-    """Fix all partitions except these (shape (P,)) to their place."""
-    may_move = problem.partitions.may_move & partitions
-    return replace(problem, partitions=replace(problem.partitions, may_move=may_move))
+def movable_only(problem: Problem, partitions: BoolArray, why: Hold) -> Problem:
+    """Fix all partitions except these (shape (P,)) to their place, for this reason."""
+    return replace(problem, partitions=problem.partitions.held(~partitions, why))
 
 
 def add_brokers(problem: Problem, ids: Iterable[int], *, only_onto: bool = True) -> Problem:
@@ -111,7 +111,8 @@ def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem
         raise InputError(f"nothing fits into {seconds:g} s at {rate_bytes_per_s:g} bytes/s; specify more than 0")
     partitions = problem.partitions
     rest = np.maximum(rate_bytes_per_s - partitions.write_bytes_per_s, 0.0)
-    problem = movable_only(problem, (partitions.size_bytes <= rest * seconds) | forced(problem))
+    fits = (partitions.size_bytes <= rest * seconds) | forced(problem)
+    problem = movable_only(problem, fits, Hold.TOO_LARGE)
     most = int(rate_bytes_per_s * seconds)
     budget = replace(
         problem.budget, bytes_in_per_broker=most, bytes_out_per_broker=most, rate_bytes_per_s=rate_bytes_per_s
@@ -231,26 +232,16 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
 def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
     """Recreate every replica on a dead broker, or lost with a log directory, elsewhere.
 
-    `racks` also repairs partitions that break the rack rule, `factors` raises partitions with fewer replicas than most
-    of their topic to that number.
+    `racks` also repairs partitions that break the rack rule, `factors` raises partitions with fewer replicas than
+    their topic usually has to that number.
     """
     partitions = problem.partitions
-    wanted = np.maximum(partitions.wanted_factors, usual_factors(partitions)) if factors else partitions.wanted_factors
+    wanted = np.maximum(partitions.wanted_factors, partitions.usual_factors) if factors else partitions.wanted_factors
     return replace(
         problem,
         rules=replace(problem.rules, repair_racks=racks),
         partitions=replace(partitions, wanted_factors=wanted.astype(np.int32)),
     )
-
-
-def usual_factors(partitions: Partitions) -> IntArray:
-    """Most frequent replication factor of each partition's topic (the larger of equally frequent ones), (P,)."""
-    factors = partitions.factors
-    counts = np.zeros((len(partitions.topic_names), int(factors.max(initial=0)) + 1), np.int64)
-    np.add.at(counts, (partitions.topics, factors), 1)
-    largest_of_equals = counts.shape[1] - 1 - np.argmax(counts[:, ::-1], axis=1)
-    usual: IntArray = largest_of_equals[partitions.topics].astype(np.int32)
-    return usual
 
 
 def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
@@ -289,9 +280,8 @@ def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
         gone=Gone(dead, gone & stays),
         brokers=_frozen(problem.brokers, dead, problem),
         partitions=replace(
-            partitions,
+            partitions.held(left, Hold.DEAD_COPY),
             is_lost=gone & ~stays,
-            may_move=partitions.may_move & ~left,
             wanted_factors=np.where(left, partitions.factors, partitions.wanted_factors).astype(np.int32),
         ),
     )

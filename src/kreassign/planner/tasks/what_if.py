@@ -191,7 +191,7 @@ def _reduced(problem: Problem, at_most: float) -> Problem:
     brokers: Brokers = problem.brokers
     capacity = {name: limits * at_most for name, limits in brokers.capacity.items()}
     bands = tuple(Band(band.goal, None) for band in problem.bands)
-    free = replace(problem.partitions, may_move=np.ones(len(problem.partitions), bool))
+    free = replace(problem.partitions, holds=np.zeros(len(problem.partitions), np.int32))
     return replace(problem, brokers=replace(brokers, capacity=capacity), bands=bands, partitions=free)
 
 

@@ -1,0 +1,83 @@
+"""Why a plan must leave a partition where it is, and what lets it move: one answer for every command. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from enum import IntFlag
+from itertools import islice
+
+from kreassign.model import TopicPartition
+
+
+class Hold(IntFlag):
+    """What fixes a partition, as a value of the array `Partitions.holds`; several may hold it at once."""
+
+    NONE = 0
+    OUT_OF_REACH = 1
+    MOVING = 2
+    UNSIZED = 4
+    DEAD_COPY = 8
+    EXCLUDED = 16
+    NOT_CHOSEN = 32
+    TOO_LARGE = 64
+    STAYS = 128
+
+    @property
+    def why(self) -> str:
+        """The reason, without its subject."""
+        return " and ".join(_WORDS[one][0] for one in self._told)
+
+    @property
+    def remedy(self) -> str:
+        """What to do so that they can move, as an imperative."""
+        return ", and ".join(_WORDS[one][1] for one in self._told)
+
+    @property
+    def _told(self) -> tuple[Hold, ...]:
+        # A copy that no live broker has also has no known size, and cannot be copied by any reassignment.
+        return (Hold.OUT_OF_REACH,) if Hold.OUT_OF_REACH in self else tuple(self)
+
+
+_WORDS = {
+    Hold.OUT_OF_REACH: (
+        "no live broker has a copy to replicate from",
+        "start a broker that has one, or delete the topic if its data may be lost, then plan again",
+    ),
+    Hold.MOVING: (
+        "being reassigned",
+        "wait for that or cancel it (`kreassign doctor` says how), then plan again",
+    ),
+    Hold.UNSIZED: (
+        "no broker reported the size",
+        "see to the log directories of its brokers (`kreassign doctor`), then plan again",
+    ),
+    Hold.DEAD_COPY: (
+        "a broker of it is not live, or lost its copy with a log directory",
+        "start that, or let `kreassign plan repair` replace the copy",
+    ),
+    Hold.EXCLUDED: (
+        "of an excluded topic",
+        "take the topic out of `excluded-topics` of the goals file and of --exclude-topics",
+    ),
+    Hold.NOT_CHOSEN: ("not chosen", "choose its topic too"),
+    Hold.TOO_LARGE: ("one copy takes longer than --fit-in", "give more time, or a higher --rate"),
+    Hold.STAYS: ("to stay", "plan without that"),
+}
+
+
+def held_sentences(held: Iterable[tuple[TopicPartition, Hold]]) -> Iterator[str]:
+    """One sentence per reason: which partitions must stay, why, and what to do."""
+    by_reason: dict[Hold, set[TopicPartition]] = {}
+    for name, hold in held:
+        by_reason.setdefault(hold, set()).add(name)
+    for hold, names in sorted(by_reason.items()):
+        yield f"{first_names(sorted(names))} must stay ({hold.why}); {hold.remedy}"
+
+
+SHOWN_EXAMPLES = 5
+
+
+def first_names(names: Collection[TopicPartition]) -> str:
+    """The first partitions by name, and how many more there are."""
+    shown = ", ".join(map(str, islice(names, SHOWN_EXAMPLES)))
+    return shown if len(names) <= SHOWN_EXAMPLES else f"{shown} and {len(names) - SHOWN_EXAMPLES} more"
