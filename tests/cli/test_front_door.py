@@ -22,6 +22,7 @@ from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.server import serving
 from tests.approved import approve
 from tests.executor.run_events import SUBMITTED
+from tests.operations.test_table_inputs import tables
 from tests.twin.asking import MEGABYTES, cluster
 
 UNEVEN = [[0, 1]] * 8
@@ -134,23 +135,52 @@ def test_loads_that_were_measured_for_seconds_are_refused_where_load_is_required
     assert not out.exists()
 
 
-def test_what_is_typed_wins_then_tables_that_a_load_made_then_the_cluster(
+def test_the_placement_is_of_the_cluster_and_loads_are_of_tables_that_have_any(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KREASSIGN_DATA", str(tmp_path / "no-load-yet"))
-    assert invoke(*PLAN).exit_code == 6
+    data = tmp_path / "data"
+    monkeypatch.setenv("KREASSIGN_DATA", str(data))
+    without = invoke("plan")
+    assert (without.exit_code, "DIR has loads only: specify --bootstrap-server" in without.stderr) == (2, True)
     monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", address)
-    live = json.loads(invoke(*PLAN, "--format", "json").stdout)
-    assert live["loads"]["source"] == "cluster"
-    assert invoke(*PLAN, "--data", tmp_path / "no-load-yet").exit_code == 6
-    both = invoke(*PLAN, "--data", tmp_path, "--bootstrap-server", address)
-    assert both.exit_code == 2
-    assert "a plan is made from one of --data and --bootstrap-server; leave out the other" in both.stderr
+    live = invoke(*PLAN, "--format", "json")
+    assert json.loads(live.stdout)["loads"]["source"] == "cluster"
+    fallen_back = invoke("plan", "--format", "json", "--measure-for", "0")
+    assert json.loads(fallen_back.stdout)["loads"]["source"] == "cluster"
+    assert invoke("plan", "--data", data).exit_code == 6
+    with connect(address) as client:
+        here = client.describe_cluster().cluster_id
+    tables(data, {"t": [(2, 3)] * 8, "gone": [(0,)]}, here, knows_ids=False)
+    told = json.loads(invoke("plan", "--format", "json").stdout)
+    assert (told["loads"]["source"], told["loads"]["gone"], told["loads"]["partitions"]) == ("mean", 1, 8)
+    assert told["loads"]["placed_ms"] > told["loads"]["taken_ms"]
+    assert {one["broker"]: one["before"]["replicas"] for one in told["brokers"]} == {0: 8, 1: 8, 2: 0, 3: 0}
+    shown = invoke("plan", "--out", tmp_path / "plan.json").stdout
+    assert "\nplacement: read 20" in shown
+    assert "\nloads: mean, samples until 2025-12-31 23:00 UTC (" in shown
+    then = json.loads(invoke("plan", "--as-of", "last", "--format", "json").stdout)
+    assert {one["broker"]: one["before"]["replicas"] for one in then["brokers"]} == {0: 1, 1: 0, 2: 8, 3: 8}
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--data", ".", "--measure-for", "1"), "the loads are those of --data or measured"),
+    (("--as-of", "last", "--bootstrap-server", "here:1"), "made from one of --as-of and --bootstrap-server"),
+    (("--as-of", "last"), "specify --data DIR"),
+    ((), "specify --bootstrap-server for the cluster as it is, or --snapshot FILE"),
+])  # fmt: skip
+def test_sources_that_exclude_each_other_are_refused(words: tuple[str, ...], said: str) -> None:
+    refused = invoke("plan", *words)
+    assert (refused.exit_code, said in refused.stderr) == (2, True), refused.output
+
+
+def test_another_cluster_than_the_one_in_force_is_refused(address: str) -> None:
+    refused = invoke(*PLAN, "--bootstrap-server", address, "--cluster", "other")
+    assert (refused.exit_code, "--cluster is other, and 127.0.0.1" in refused.stderr) == (2, True), refused.output
 
 
 def test_the_cluster_has_no_other_load_than_its_present_one(address: str) -> None:
     refused = invoke(*PLAN, "--bootstrap-server", address, "--by", "p95")
-    assert (refused.exit_code, "has only its present one" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "specify --data DIR" in refused.stderr) == (2, True)
 
 
 def test_plan_disks_shows_what_each_log_directory_gives_and_takes(tmp_path: Path) -> None:

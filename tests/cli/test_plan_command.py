@@ -44,7 +44,7 @@ UNEVEN = [([0], 10), ([0], 10), ([0], 10), ([1], 10), ([1], 10), ([1], 10)]
 
 
 def plan(data: Path, *arguments: str | Path) -> Result:
-    return CliRunner().invoke(kreassign, ["plan", "--data", str(data), *map(str, arguments)])
+    return CliRunner().invoke(kreassign, ["plan", "--data", str(data), "--as-of", "last", *map(str, arguments)])
 
 
 def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_plan_is_by_the_last_finished_load_or_by_the_one_that_was_the_last_the
     file = tmp_path / "cluster.json"
     file.touch()
     both = CliRunner().invoke(kreassign, ["plan", "--snapshot", str(file), "--as-of", "2027-01-31"])
-    assert (both.exit_code, "--as-of chooses among the loads in --data" in both.stderr) == (2, True)
+    assert (both.exit_code, "a plan is made from one of --snapshot and --as-of" in both.stderr) == (2, True)
 
 
 def test_without_a_finished_load_there_is_no_plan(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_same_tables_give_the_same_files_byte_for_byte(tmp_path: Path) -> No
 
 def test_from_load_names_the_same_tables_as_data(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
-    from_load = CliRunner().invoke(kreassign, ["plan", "--from-load", str(tmp_path)])
+    from_load = CliRunner().invoke(kreassign, ["plan", "--from-load", str(tmp_path), "--as-of", "last"])
     assert from_load.exit_code == 0, from_load.output
     assert from_load.stdout == plan(tmp_path).stdout
 
@@ -184,7 +184,9 @@ def test_missing_tables_name_the_command_that_makes_them(tmp_path: Path) -> None
 @pytest.mark.thorough
 def test_at_a_terminal_the_passes_of_the_search_are_shown_while_they_run(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
-    code, shown = at_terminal(["plan", "--data", str(tmp_path), "--out", str(tmp_path / "plan.json")])
+    code, shown = at_terminal(
+        ["plan", "--data", str(tmp_path), "--as-of", "last", "--out", str(tmp_path / "plan.json")]
+    )
     assert code == 0, shown
     lines = shown.split("\r\x1b[2K")
     assert lines[1:3] == ["searching a plan", "searching a plan: forced changes"]

@@ -97,7 +97,7 @@ def test_the_default_is_not_in_force_where_another_address_is_given(
 
 def test_an_id_of_a_cluster_that_is_no_profile_stays_with_the_command_that_takes_ids(config: Path) -> None:
     config.write_text('[clusters.prod]\nbootstrap-server = "localhost:1"\n')
-    refused = invoke("plan", "--cluster", "lkc-1", "--data", config.parent / "none")
+    refused = invoke("plan", "--cluster", "lkc-1", "--data", config.parent / "none", "--as-of", "last")
     assert refused.exit_code == 6, refused.output
     refused = invoke("doctor", "--cluster", "lkc-1")
     assert refused.exit_code == 2

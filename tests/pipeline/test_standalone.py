@@ -123,7 +123,8 @@ def test_the_workflow_on_a_real_cluster_by_spark_connect_and_by_spark_submit(
     data, state = ("--data", tmp_path / "data"), ("--state-dir", tmp_path / "state")
     with_kafka = f"spark.jars={','.join(map(str, sorted(spark_kafka_jars().glob('*.jar'))))}"
     records = ("audit", "records", "--topics", topic_name, *where, *data, "--label")
-    planning = ("plan", "rebalance", "--topic", topic_name, "--on", "spark", "--parts", 2, *data, "--out")
+    planning = ("plan", "rebalance", "--topic", topic_name, "--on", "spark", "--parts", 2, *data)
+    planning = (*planning, "--as-of", "last", "--out")  # before the run and after it
     done_here("collect", *where, *data, "--interval", "1s", "--rounds", 3)
 
     with cluster.connect_server([*CONF, with_kafka]) as address:

@@ -62,7 +62,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     "brokers-needed",
     epilog=examples(
         "kreassign plan brokers-needed --snapshot cluster.json.gz",
-        "kreassign plan brokers-needed --data ./data --traffic 2 --at-most 60",
+        "kreassign plan brokers-needed --data ./data --as-of last --traffic 2 --at-most 60",
     ),
 )
 @click.option("--at-most", type=FiniteRange(0, 100, min_open=True), default=70.0, show_default=True,
@@ -125,8 +125,10 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
     if snapshots:
         yield from (inputs_of_snapshot_file(path, options.policy()) for path in snapshots)
-    elif options.data is None:
-        raise click.UsageError("specify --data DIR or snapshot files")
+    elif options.data is None or options.as_of is None:
+        raise click.UsageError(
+            "specify snapshot files, or --data DIR and --as-of last, for the placements in the tables"
+        )
     else:
         from kreassign.operations.table_inputs import clusters_of_tables
 

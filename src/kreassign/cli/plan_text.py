@@ -171,6 +171,8 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
     if basis.is_stale(now_ms, max_age_s):
         renewed = _RENEW.get(basis.source, _LOAD)
         yield f"stale loads: last measured {_age(now_ms - basis.measured_ms)}; renew them with {renewed}"
+    if basis.source not in {"cluster", "snapshot"}:
+        yield _placement(basis, now_ms)
     if basis.source == "cluster":
         only = " only" if basis.is_glimpse else ""
         yield f"loads: measured for {basis.measured_for_s or 0:g} s{only}, {since}{end}"
@@ -184,6 +186,8 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         yield f"loads: {basis.source}, samples until {since}{end}"
     if basis.forecast is not None:
         yield from _forecast(basis.forecast)
+    if basis.gone:
+        yield f"  left out: {basis.gone} partitions of the tables, which are not in the cluster any more"
     if basis.doubtful_count:
         yield from _doubts(basis)
     if basis.unsized:
@@ -192,6 +196,13 @@ def load_lines(basis: LoadBasis, now_ms: int, max_age_s: float | None = None) ->
         count = f"{basis.assumed_reads} of {basis.partitions} partitions"
         yield f"assumed net-out: {count}, for nobody measured their consumers:"
         yield f"  taken to read {basis.reads_per_write:g} x what is written (reads-per-write of the goals file)"
+
+
+def _placement(basis: LoadBasis, now_ms: int) -> str:
+    """When the placement was read, which need not be when the loads were measured."""
+    if basis.placed_ms is None:
+        return f"placement: that of the load, {_moment(basis.taken_ms)} ({_age(now_ms - basis.taken_ms)})"
+    return f"placement: read {_moment(basis.placed_ms)} ({_age(now_ms - basis.placed_ms)})"
 
 
 def _doubts(basis: LoadBasis) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, Literal
 
 from kreassign.errors import InputError
 from kreassign.model.cluster import TopicPartition
@@ -297,6 +298,8 @@ class LoadBasis:
     `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of them, at most `MOST_NAMED`.
     `unsized` partitions have no known size, and stay. `brokers` are those with doubtful replicas. For `assumed_reads`
     partitions the consumers' reads were not measured: they are assumed to be `reads_per_write` times the writes.
+    `placed_ms` is when the placement was read, None if that was with the snapshot of the loads; then the loads of
+    `gone` partitions were left out, which are not there any more.
     """
 
     source: str
@@ -312,6 +315,8 @@ class LoadBasis:
     measured_for_s: float | None = None
     assumed_reads: int = 0
     reads_per_write: float = 1.0
+    placed_ms: int | None = None
+    gone: int = 0
 
     @property
     def doubtful_count(self) -> int:
@@ -404,8 +409,10 @@ class LoadNumber:
         return f"load {self.number}"
 
 
-AsOf = int | LoadNumber
-"""A time in ms since the epoch, for the last load that had begun by then; or the number of a load."""
+AsOf = int | LoadNumber | Literal["last"]
+"""A time in ms since the epoch, for the last load that had begun by then; the number of a load; or the last of all."""
+
+LAST_LOAD: Final = "last"
 
 
 # CPU cost of bytes, relative to each other. Kafka does not measure CPU per partition. The shares are the defaults

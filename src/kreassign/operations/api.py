@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
+from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.findings import Issue
 from kreassign.executor.history.run_history import RunHistory
@@ -20,7 +21,7 @@ from kreassign.executor.progress import Progress
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, AdaptiveThrottle, ThrottleRates
-from kreassign.model.load import MEASURED_S, AsOf, SparkOptions
+from kreassign.model.load import LAST_LOAD, MEASURED_S, AsOf, SparkOptions
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.text import parse_amount
@@ -30,16 +31,18 @@ from kreassign.operations import run as runs
 from kreassign.operations.doctor import diagnose_cluster
 from kreassign.operations.plan import PLAIN, Alternatives, PlanRequest
 from kreassign.operations.plan_files import PlanFile, read_plan_file
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file
+from kreassign.operations.plan_inputs import Inputs, inputs_of_columns
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Rebalance, Task, WhatIf
 from kreassign.operations.report import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest, roll_back
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.run_journals import Forgotten, InForce, default_state_dir, find_journal, named_journal
 from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.operations.twin import faults_of
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.snapshot_columns import columns_of
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results import Outcome
 from kreassign.planner.tasks.what_if import RightSize
@@ -51,8 +54,8 @@ SomePlan = Outcome | PlanFile | Plan | Path
 """What `plan` returned, a plan that was read or made otherwise, or the file of one."""
 
 Snapshot = ClusterSnapshot | Path | str
-"""A snapshot, the file of one, or a directory of tables in which `load` has computed the load of one cluster, or its
-address as text."""
+"""A snapshot, the file of one, or with `as_of` a directory of tables in which `load` has computed the load of one
+cluster, or its address as text."""
 
 AS_IT_IS = WhatIf()
 NO_GUARDS: Mapping[GuardName, Reaction] = {}
@@ -71,22 +74,31 @@ def plan(
     *,
     policy: PlanPolicy = ANY_POLICY,
     request: PlanRequest = PLAIN,
+    loads: Path | str | None = None,
     as_of: AsOf | None = None,
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
 
-    From a directory of tables, with `as_of`, by the last load that had begun by then (ms since the epoch), or
-    by a load of a number (`LoadNumber`).
+    The placement is that of the snapshot, and so are the loads; with `loads`, a directory of tables, they are those of
+    its last load. For a directory of tables in place of a snapshot `as_of` selects the load whose placement and loads
+    are used: the last that had begun by then (ms since the epoch), that of a number (`LoadNumber`), or `"last"`.
 
     `facts.loads` is what its loads rest on, and which are doubtful; with `require_load` in the request that is an
     InputError. Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
     """
-    return planning.make_plan(_inputs(snapshot, policy, as_of), task or Rebalance(), request)
+    return planning.make_plan(_inputs(snapshot, policy, loads, as_of), task or Rebalance(), request)
 
 
-def pareto(snapshot: Snapshot, *, policy: PlanPolicy = ANY_POLICY, request: PlanRequest = PLAIN) -> Alternatives:
+def pareto(
+    snapshot: Snapshot,
+    *,
+    policy: PlanPolicy = ANY_POLICY,
+    request: PlanRequest = PLAIN,
+    loads: Path | str | None = None,
+    as_of: AsOf | None = None,
+) -> Alternatives:
     """Several plans to choose from, of which none beats another. Raises as `plan` does."""
-    return planning.pareto(_inputs(snapshot, policy), request)
+    return planning.pareto(_inputs(snapshot, policy, loads, as_of), request)
 
 
 def brokers_needed(
@@ -96,12 +108,14 @@ def brokers_needed(
     at_most: float = 0.7,
     policy: PlanPolicy = ANY_POLICY,
     request: PlanRequest = PLAIN,
+    loads: Path | str | None = None,
+    as_of: AsOf | None = None,
 ) -> RightSize:
     """How many brokers like these the load needs, each using at most this fraction of its limits.
 
     Of the request only `require_load` counts. Raises InputError for brokers without limits, DataError.
     """
-    return planning.brokers_needed(_inputs(snapshot, policy), circumstances, at_most, request)
+    return planning.brokers_needed(_inputs(snapshot, policy, loads, as_of), circumstances, at_most, request)
 
 
 def place_topic(
@@ -112,17 +126,28 @@ def place_topic(
     *,
     expected: ExpectedRates | str | None = None,
     policy: PlanPolicy = ANY_POLICY,
+    loads: Path | str | None = None,
+    as_of: AsOf | None = None,
 ) -> Placement:
     """Where the partitions of a new topic level the cluster without a copy: its `new_topic`, for `create_topics`.
 
     `expected` is what each will hold, or the name of a topic that it will be like. Raises InputError, Infeasible.
     """
-    return plan_tasks.place_topic(_inputs(snapshot, policy), policy, topic, partitions, replication_factor, expected)
+    inputs = _inputs(snapshot, policy, loads, as_of)
+    return plan_tasks.place_topic(inputs, policy, topic, partitions, replication_factor, expected)
 
 
-def place_partitions(snapshot: Snapshot, topic: str, total: int, *, policy: PlanPolicy = ANY_POLICY) -> Placement:
+def place_partitions(
+    snapshot: Snapshot,
+    topic: str,
+    total: int,
+    *,
+    policy: PlanPolicy = ANY_POLICY,
+    loads: Path | str | None = None,
+    as_of: AsOf | None = None,
+) -> Placement:
     """The same for more partitions of a topic: its `new_partitions`, for `create_partitions`. Raises InputError."""
-    return plan_tasks.place_partitions(_inputs(snapshot, policy), topic, total)
+    return plan_tasks.place_partitions(_inputs(snapshot, policy, loads, as_of), topic, total)
 
 
 def plan_page(plan: Path | str) -> str:
@@ -322,16 +347,33 @@ def report_page(run_id: str, data: Path | str | None = None, *, state_dir: Path 
     return report.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
 
-def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -> Inputs:
-    match snapshot:
-        case ClusterSnapshot():
-            return inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
-        case Path() if not snapshot.is_dir():
-            return inputs_of_snapshot_file(snapshot, policy)
-        case _:
-            from kreassign.operations.table_inputs import inputs_of_tables
+def _inputs(snapshot: Snapshot, policy: PlanPolicy, loads: Path | str | None, as_of: AsOf | None) -> Inputs:
+    is_file = isinstance(snapshot, Path) and not snapshot.is_dir()
+    if not (is_file or isinstance(snapshot, ClusterSnapshot)):
+        return _inputs_of_tables(snapshot, policy, loads, as_of)
+    if as_of is not None and loads is None:
+        raise InputError("`as_of` selects a load of tables; name their directory too (`loads`)")
+    name = (
+        f"{snapshot.cluster_id}@{snapshot.taken_ms}" if isinstance(snapshot, ClusterSnapshot) else Path(snapshot).name
+    )
+    placed = columns_of(snapshot) if isinstance(snapshot, ClusterSnapshot) else read_snapshot_columns(Path(snapshot))
+    if loads is None:
+        return inputs_of_columns(placed, policy, name)
+    from kreassign.operations.table_inputs import inputs_of_placement
 
-            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
+    return inputs_of_placement(placed, name, loads, policy, as_of=LAST_LOAD if as_of is None else as_of)
+
+
+def _inputs_of_tables(snapshot: Snapshot, policy: PlanPolicy, loads: Path | str | None, as_of: AsOf | None) -> Inputs:
+    if as_of is None or loads is not None or isinstance(snapshot, ClusterSnapshot):
+        raise InputError(
+            f"{snapshot} holds tables: they have loads, and a placement of the past. Give the placement as it is, "
+            "`snapshot(cluster)`, and the directory as `loads`; or say which load's placement to plan for, with "
+            "`as_of='last'`"
+        )
+    from kreassign.operations.table_inputs import inputs_of_tables
+
+    return inputs_of_tables(snapshot, None, policy, as_of=as_of)
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

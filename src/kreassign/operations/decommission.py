@@ -203,8 +203,7 @@ def drain_plan(
     outcome = make_plan(inputs_of_snapshot(topics, policy, "cluster"), _task(request, step.brokers))
     if left := sorted(set(step.partitions).difference(outcome.plan.replicas)):
         raise InputError(
-            f"{listed_brokers(step.brokers)} cannot be emptied: {'; '.join(stay_sentences(outcome, left))}. Name topics "
-            "that may stay there with --may-stay"
+            f"{listed_brokers(step.brokers)} cannot be emptied: {'; '.join(stay_sentences(outcome, left))}"
         )
     return PlanFile(outcome.plan, outcome.facts.expected, outcome.facts)
 

@@ -77,28 +77,37 @@ def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: 
 def inputs_of_columns(found: SnapshotColumns, policy: PlanPolicy, snapshot_id: str) -> Inputs:
     """Planner inputs from snapshot columns."""
     head = found.head
-    hosts = [
-        replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
-        for one in head.brokers
-    ]
-    replicas, loads = heeded(_replicas(seen_replicas(found)), "snapshot", head.taken_ms, policy.reads_per_write)
-    topic_ids = {topic.name: topic.topic_id for topic in head.topics if topic.topic_id is not None}
-    problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
-    inputs = posed_inputs(problem, Whence(head.cluster_id, snapshot_id, head.taken_ms), policy, loads, topic_ids)
-    return replace(inputs, min_isr=dict(_min_isr(head)))
+    replicas, loads = heeded(replicas_of(found), "snapshot", head.taken_ms, policy.reads_per_write)
+    problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
+    whence = Whence(head.cluster_id, snapshot_id, head.taken_ms)
+    inputs = posed_inputs(problem, whence, policy, loads, ids_of_topics(head))
+    return replace(inputs, min_isr=min_isr_in(head))
 
 
-def _min_isr(head: ClusterSnapshot) -> Iterator[tuple[str, int]]:
+def hosts_of(head: ClusterSnapshot, policy: PlanPolicy) -> list[BrokerFacts]:
+    """Brokers of a snapshot as the planner sees them."""
+    return limited(
+        [
+            replace(host_facts(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
+            for one in head.brokers
+        ]
+    )
+
+
+def ids_of_topics(head: ClusterSnapshot) -> dict[str, str]:
+    """Ids of a snapshot's topics by name, as far as they are known."""
+    return {topic.name: topic.topic_id for topic in head.topics if topic.topic_id is not None}
+
+
+def min_isr_in(head: ClusterSnapshot) -> dict[str, int]:
     """min.insync.replicas of topics, where it is set for them, or for all brokers and no single one.
 
     What server.properties sets is in no snapshot.
     """
     by_broker = any(MIN_ISR in broker.configs for broker in head.brokers)
     default = None if by_broker else head.broker_defaults.get(MIN_ISR)
-    for topic in head.topics:
-        value = signed_number(topic.configs.get(MIN_ISR, default) or "")
-        if value is not None:
-            yield topic.name, value
+    values = {topic.name: signed_number(topic.configs.get(MIN_ISR, default) or "") for topic in head.topics}
+    return {topic: value for topic, value in values.items() if value is not None}
 
 
 def posed_inputs(
@@ -193,7 +202,9 @@ def heeded(
     return replace(columns, write_bytes_per_s=rates), loads
 
 
-def _replicas(columns: SeenReplicas) -> ReplicaColumns:
+def replicas_of(found: SnapshotColumns) -> ReplicaColumns:
+    """Replicas of a snapshot, one entry each."""
+    columns: SeenReplicas = seen_replicas(found)
     return ReplicaColumns(
         topic_names=columns.topic_names,
         topics=columns.topics,
@@ -223,11 +234,18 @@ def inputs_of_cluster(
     warn: Warn = warn_program,
 ) -> Inputs:
     """Planner inputs from a cluster; its write rates are measured for `measure_for_s`. Raises ClusterError."""
-    seen = observe(client, clock.now_ms(), warn)
-    columns = whole_columns_of(client, seen, clock, measure_for_s, warn)
-    found = inputs_of_columns(columns, policy, seen.snapshot_id)
+    snapshot_id, columns = read_placement(client, measure_for_s, clock, warn)
+    found = inputs_of_columns(columns, policy, snapshot_id)
     return replace(
         found,
         loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s),
-        min_isr=min_isr_of(client, (topic.name for topic in seen.topics)).ok,
+        min_isr=min_isr_of(client, (topic.name for topic in columns.head.topics)).ok,
     )
+
+
+def read_placement(
+    client: AdminClient, measure_for_s: float, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
+) -> tuple[str, SnapshotColumns]:
+    """The id of a snapshot of the present cluster, and its columns. Raises ClusterError."""
+    seen = observe(client, clock.now_ms(), warn)
+    return seen.snapshot_id, whole_columns_of(client, seen, clock, measure_for_s, warn)

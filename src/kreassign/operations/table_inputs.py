@@ -1,13 +1,35 @@
-"""Pose the planning problem from the tables."""
+"""Pose the planning problem with the loads of the tables.
+
+Tables have loads, and the placement of the snapshot that the load read. A plan is for the placement that the cluster
+has now, so that of the tables is used only where the caller selects a load for it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kreassign.model.load import AsOf
+import numpy as np
+
+from kreassign.admin import AdminClient
+from kreassign.executor.cluster.observations import is_another
+from kreassign.model.load import LAST_LOAD, AsOf, ForecastBasis, LoadBasis
 from kreassign.model.snapshot import SnapshotLogDir
-from kreassign.operations.plan_inputs import Inputs, Whence, heeded, host_facts, limited, posed_inputs
+from kreassign.operations.connect import Warn, warn_program
+from kreassign.operations.plan_inputs import (
+    Inputs,
+    Whence,
+    heeded,
+    host_facts,
+    hosts_of,
+    ids_of_topics,
+    limited,
+    min_isr_in,
+    posed_inputs,
+    read_placement,
+    replicas_of,
+)
 from kreassign.pipeline.load.plan_inputs import (
     PlanColumns,
     planned_clusters,
@@ -18,49 +40,157 @@ from kreassign.pipeline.load.plan_inputs import (
 )
 from kreassign.pipeline.tables.parquet import has_table, read_rows, tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
-from kreassign.planner.problem.build import ReplicaColumns, problem_from, with_cores
+from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns
+from kreassign.planner.arrays import FloatArray
+from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from, with_cores
 from kreassign.planner.problem.policy import PlanPolicy
+
+NEW = "not in the tables"
+RECREATED = "of an earlier topic of that name"
+"""Reasons for unknown loads: the tables do not have the partition, or have it of a topic that was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What the tables hold of one cluster, as of one load; `replicas` are as placed then, with CPU in cores."""
+
+    columns: PlanColumns
+    replicas: ReplicaColumns
+    by: str
+    taken_ms: int
+    last_hour_ms: int | None
+    forecast: ForecastBasis | None
+    topic_ids: Mapping[str, str]
+    brokers: tuple[Row, ...]
+    log_dirs: tuple[Row, ...]
 
 
 def inputs_of_tables(
-    data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
+    data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf = LAST_LOAD
 ) -> Inputs:
-    """Planner inputs from the tables; `by` is `mean`, or another load that `plan --by` takes.
+    """Planner inputs from the tables alone: loads and placement of one load, which `as_of` selects.
 
-    All of it is from one load: the last, or the one that `as_of` selects. Raises DataError or
-    InputError.
+    `by` is `mean`, or another load that `plan --by` takes. The placement may be long past: `inputs_of_placement` has
+    the present one. Raises DataError or InputError.
     """
-    where = tables_at(data, as_of)
-    columns = read_plan_columns(where, cluster, by)
-    snapshot = {"snapshot_id": columns.snapshot_id}
-    rows = read_rows(where, BROKERS, only=snapshot)
-    dirs = read_rows(where, LOG_DIRS, only=snapshot) if has_table(where, LOG_DIRS) else []
+    load = _read_load(data, cluster, policy, by, as_of)
     hosts = [
         replace(
             host_facts(
-                row["broker"], row["rack"], [_log_dir(one) for one in dirs if one["broker"] == row["broker"]], policy
+                row["broker"],
+                row["rack"],
+                [_log_dir(one) for one in load.log_dirs if one["broker"] == row["broker"]],
+                policy,
             ),
             is_live=not row["is_fenced"],
         )
-        for row in rows
+        for row in load.brokers
     ]
-    taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
-    given = _replicas(columns)
-    replicas, loads = heeded(given, by, taken_ms, policy.reads_per_write, columns.reason_names, columns.reasons)
-    loads = replace(
-        loads,
+    columns = load.columns
+    replicas, basis = _heeded(load.replicas, load, policy, columns.reason_names, columns.reasons)
+    problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
+    whence = Whence(columns.cluster_id, columns.snapshot_id, load.taken_ms, is_cpu_measured=columns.is_cpu_measured)
+    return posed_inputs(problem, whence, policy, basis, load.topic_ids)
+
+
+def inputs_of_placement(
+    placed: SnapshotColumns,
+    snapshot_id: str,
+    data: Path | str,
+    policy: PlanPolicy,
+    by: str = "mean",
+    *,
+    as_of: AsOf = LAST_LOAD,
+) -> Inputs:
+    """Planner inputs from the placement of a snapshot, with the loads that the tables have of its partitions.
+
+    Sizes are those of the snapshot, unless `by` is a forecast. A partition that the tables do not know, or know of a
+    topic that was deleted since, has an unknown load. Raises DataError or InputError.
+    """
+    head = placed.head
+    load = _read_load(data, head.cluster_id, policy, by, as_of)
+    topic_ids = ids_of_topics(head)
+    replicas, names, reasons = _loaded(replicas_of(placed), load, topic_ids)
+    replicas, basis = _heeded(replicas, load, policy, names, reasons)
+    known = (reasons < len(names) - 2) & (replicas.positions == 0)
+    basis = replace(basis, placed_ms=head.taken_ms, gone=load.columns.partition_count - int(known.sum()))
+    problem = problem_from(hosts_of(head, policy), replicas, reads_per_write=policy.reads_per_write)
+    is_cpu_measured = load.columns.is_cpu_measured
+    whence = Whence(head.cluster_id, snapshot_id, head.taken_ms, is_cpu_measured=is_cpu_measured)
+    return replace(posed_inputs(problem, whence, policy, basis, topic_ids), min_isr=min_isr_in(head))
+
+
+def inputs_of_present(
+    client: AdminClient, data: Path | str, policy: PlanPolicy, by: str = "mean", *, warn: Warn = warn_program
+) -> Inputs:
+    """Planner inputs from the placement that a cluster has now, with the loads of the last load of the tables.
+
+    Raises DataError if the tables have no load of the cluster, before the cluster is read; InputError, ClusterError.
+    """
+    read_plan_columns(tables_at(data), client.describe_cluster().cluster_id, by)
+    snapshot_id, placed = read_placement(client, 0.0, warn=warn)
+    found = inputs_of_placement(placed, snapshot_id, data, policy, by)
+    return replace(found, min_isr=min_isr_of(client, (topic.name for topic in placed.head.topics)).ok)
+
+
+def _read_load(data: Path | str, cluster: str | None, policy: PlanPolicy, by: str, as_of: AsOf) -> _Load:
+    where = tables_at(data, as_of)
+    columns = read_plan_columns(where, cluster, by)
+    snapshot = {"snapshot_id": columns.snapshot_id}
+    brokers = tuple(read_rows(where, BROKERS, only=snapshot))
+    return _Load(
+        columns=columns,
+        replicas=with_cores(_replicas(columns), columns.is_leader, policy.cores_of),
+        by=by,
+        taken_ms=max((int(row["taken_ms"]) for row in brokers), default=0),
         last_hour_ms=read_last_hour(where, columns.cluster_id),
         forecast=read_forecast_basis(where, columns.cluster_id) if by.startswith("forecast") else None,
+        topic_ids=read_topic_ids(where, columns.snapshot_id),
+        brokers=brokers,
+        log_dirs=tuple(read_rows(where, LOG_DIRS, only=snapshot)) if has_table(where, LOG_DIRS) else (),
     )
-    topic_ids = read_topic_ids(where, columns.snapshot_id)
-    replicas = with_cores(replicas, columns.is_leader, policy.cores_of)
-    problem = problem_from(limited(hosts), replicas, reads_per_write=policy.reads_per_write)
-    whence = Whence(columns.cluster_id, columns.snapshot_id, taken_ms, is_cpu_measured=columns.is_cpu_measured)
-    return posed_inputs(problem, whence, policy, loads, topic_ids)
 
 
-def clusters_of_tables(data: Path | str, as_of: AsOf | None) -> tuple[str, ...]:
-    """Ids of the clusters in a load: the last load, or that of `as_of`. Raises DataError."""
+def _heeded(
+    replicas: ReplicaColumns, load: _Load, policy: PlanPolicy, names: Sequence[str], reasons: Ints
+) -> tuple[ReplicaColumns, LoadBasis]:
+    settled, basis = heeded(replicas, load.by, load.taken_ms, policy.reads_per_write, names, reasons)
+    return settled, replace(basis, last_hour_ms=load.last_hour_ms, forecast=load.forecast)
+
+
+def _loaded(
+    placed: ReplicaColumns, load: _Load, topic_ids: Mapping[str, str]
+) -> tuple[ReplicaColumns, tuple[str, ...], Ints]:
+    """Replicas where they are, with the loads of the tables, and the reasons why loads are doubtful."""
+    known, topics = load.columns, placed.topics
+    rows = known.rows_of(placed.topic_names, topics, placed.partitions)
+    others = [is_another(load.topic_ids.get(name), topic_ids.get(name)) for name in placed.topic_names]
+    recreated = np.array(others, bool)[topics] & (rows >= 0)
+    rows = np.where(recreated, -1, rows)
+    names = (*known.reason_names, NEW, RECREATED)
+    unknown = np.where(recreated, len(names) - 1, len(names) - 2)
+    reasons = np.where(rows >= 0, known.reasons[rows], unknown) if len(known.reasons) else unknown
+
+    def of(column: FloatArray | None) -> FloatArray:
+        return np.append(np.full(0, np.nan) if column is None else column, np.nan)[rows]
+
+    ahead = of(load.replicas.size_bytes) if load.by.startswith("forecast") else np.full(len(rows), np.nan)
+    return (
+        replace(
+            placed,
+            size_bytes=np.where(np.isnan(ahead), placed.size_bytes, ahead),
+            write_bytes_per_s=of(load.replicas.write_bytes_per_s),
+            read_bytes_per_s=of(load.replicas.read_bytes_per_s),
+            leader_cpu=of(load.replicas.leader_cpu),
+            follower_cpu=of(load.replicas.follower_cpu),
+        ),
+        names,
+        reasons.astype(np.int32),
+    )
+
+
+def clusters_of_tables(data: Path | str, as_of: AsOf) -> tuple[str, ...]:
+    """Ids of the clusters in the load that `as_of` selects. Raises DataError."""
     return planned_clusters(tables_at(data, as_of))
 
 

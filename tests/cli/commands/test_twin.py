@@ -228,7 +228,7 @@ def test_a_file_of_the_name_of_a_scenario_wins_and_another_name_is_told_which_th
 
 @pytest.mark.parametrize(("words", "complaint"), [
     (["snapshot", "--bootstrap-server", "x:1"], "specify --data DIR, --out FILE, or both"),
-    (["plan"], "specify --bootstrap-server for the cluster as it is, --data DIR or --snapshot FILE"),
+    (["plan"], "specify --bootstrap-server for the cluster as it is, or --snapshot FILE for an earlier placement"),
 ])  # fmt: skip
 def test_what_was_not_said_is_asked_for(words: list[str], complaint: str) -> None:
     outcome = CliRunner().invoke(kreassign, words, env={"KREASSIGN_DATA": None, "KREASSIGN_BOOTSTRAP_SERVER": None})

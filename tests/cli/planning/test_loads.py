@@ -77,7 +77,8 @@ def snapshot(*rates: float | None, cluster: str = "c") -> ClusterSnapshot:
 
 def plan(*arguments: str | Path, max_age: str = "none") -> Result:
     """A plan from loads of a day that is long gone, which is all right unless a test says otherwise."""
-    return CliRunner().invoke(command, ["plan", *map(str, arguments), "--max-load-age", max_age])
+    then = ("--as-of", "last") if "--data" in arguments else ()
+    return CliRunner().invoke(command, ["plan", *map(str, arguments), *then, "--max-load-age", max_age])
 
 
 def loads_of(outcome: Any) -> LoadBasis:
@@ -87,7 +88,7 @@ def loads_of(outcome: Any) -> LoadBasis:
 
 
 def test_a_few_absurd_loads_are_named_and_move_nothing_by_themselves(tmp_path: Path) -> None:
-    found = kreassign.plan(tables(tmp_path, DIRTY))
+    found = kreassign.plan(tables(tmp_path, DIRTY), as_of="last")
     loads = loads_of(found)
     assert (loads.partitions, loads.doubtful_count) == (10, 4)
     assert loads.reasons == {"gaps": 1, "short": 2, "unknown": 1}
@@ -105,8 +106,8 @@ def test_a_few_absurd_loads_are_named_and_move_nothing_by_themselves(tmp_path: P
 
 def test_doubtful_loads_are_shown_first_and_fit_80_columns(tmp_path: Path) -> None:
     lines = plan("--data", tables(tmp_path, DIRTY), "--out", tmp_path / "plan.json").stdout.splitlines()
-    approve(lines[:7], "doubtful-loads", DAYS=DAYS)
-    assert max(map(len, lines[:7])) < 80
+    approve(lines[:8], "doubtful-loads", DAYS=DAYS)
+    assert max(map(len, lines[:8])) < 80
 
 
 def test_the_facts_beside_the_plan_say_the_same_as_the_json_and_as_python(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_the_facts_beside_the_plan_say_the_same_as_the_json_and_as_python(tmp_pa
     assert facts.loads is not None
     assert (told["priors"], told["reasons"]) == (facts.loads.priors, facts.loads.reasons)
     assert (facts.loads.last_hour_ms, facts.loads.taken_ms) == (TAKEN_MS - 2 * HOUR_MS, TAKEN_MS)
-    python = loads_of(kreassign.plan(data))
+    python = loads_of(kreassign.plan(data, as_of="last"))
     assert (python.doubtful, python.reasons) == (facts.loads.doubtful, facts.loads.reasons)
 
 
@@ -186,11 +187,14 @@ def test_reads_of_consumers_are_assumed_only_where_none_were_measured(
     assert loads == [12.0 * MEGABYTE, 12.0 * MEGABYTE, 0.0]
     assert (basis["assumed_reads"], basis["reads_per_write"]) == (6, 3.0)
     lines = said.splitlines()
-    approve(lines[:7], "assumed-reads", DAYS=DAYS)
-    assert max(map(len, lines[:7])) < 80
+    approve(lines[:8], "assumed-reads", DAYS=DAYS)
+    assert max(map(len, lines[:8])) < 80
     facts = read_plan_file(tmp_path / "plan.json").facts
     assert facts is not None
-    assert (loads_of(kreassign.plan(unknown)).assumed_reads, facts.loads) == (6, LoadBasis(**LOADS_OF_UNKNOWN))
+    assert (loads_of(kreassign.plan(unknown, as_of="last")).assumed_reads, facts.loads) == (
+        6,
+        LoadBasis(**LOADS_OF_UNKNOWN),
+    )
 
 
 LOADS_OF_UNKNOWN: dict[str, Any] = {
@@ -221,11 +225,11 @@ def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> N
     goals.write_text('[capacity]\ndisk = "1GB"\n')
     for task in ("pareto", "brokers-needed"):
         lines = plan(task, "--data", data, "--goals-file", goals).stdout.splitlines()
-        assert "doubtful loads: 4 of 10 partitions: 1 gaps, 2 short, 1 unknown" in lines[:3]
+        assert "doubtful loads: 4 of 10 partitions: 1 gaps, 2 short, 1 unknown" in lines[:4]
     for task in ("pareto", "brokers-needed"):
         told = json.loads(plan(task, "--data", data, "--goals-file", goals, "--format", "json").stdout)
         assert told["loads"]["reasons"] == {"gaps": 1, "short": 2, "unknown": 1}
-    choice = kreassign.pareto(data)
+    choice = kreassign.pareto(data, as_of="last")
     assert loads_of(choice.outcome(choice.choices[0])).doubtful_count == 4
 
 
@@ -235,7 +239,7 @@ def test_loads_that_nobody_measured_for_longer_than_allowed_are_called_stale_and
     data, out = tables(tmp_path, {"t": [ENOUGH] * 6}), tmp_path / "plan.json"
     lines = plan("--data", data, "--out", out, max_age="24h").stdout.splitlines()
     assert re.fullmatch("stale loads: last measured [0-9]+ days ago; renew them with `kreassign load`", lines[1])
-    assert lines[2].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[3].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
     assert not [line for line in lines if len(line) > 80 and str(tmp_path) not in line]
     refused = plan("--data", data, "--require-load", max_age="24h")
     assert refused.exit_code == 2
@@ -259,7 +263,7 @@ def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:
     data = tables(tmp_path, DIRTY)
     for ask in (kreassign.plan, kreassign.pareto, kreassign.brokers_needed):
         with pytest.raises(InputError, match="4 of 10 partitions are doubtful: audit-0"):
-            ask(data, request=REQUIRED)
+            ask(data, request=REQUIRED, as_of="last")
 
 
 def test_where_all_loads_are_enough_one_line_says_so_and_nothing_is_refused(tmp_path: Path) -> None:
@@ -267,13 +271,14 @@ def test_where_all_loads_are_enough_one_line_says_so_and_nothing_is_refused(tmp_
     found = plan("--data", data, "--require-load", "--out", tmp_path / "plan.json")
     assert found.exit_code == 0, found.output
     lines = found.stdout.splitlines()
-    assert lines[1].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
-    assert lines[1].endswith("; none doubtful")
+    assert lines[1].startswith("placement: that of the load, 2026-01-01 00:00 UTC (")
+    assert lines[2].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[2].endswith("; none doubtful")
     assert not any("doubtful loads" in line for line in lines)
 
 
 def test_where_everything_is_unknown_it_is_said_and_the_sizes_alone_decide(tmp_path: Path) -> None:
-    found = kreassign.plan(tables(tmp_path, {"t": [("unknown", None)] * 6}))
+    found = kreassign.plan(tables(tmp_path, {"t": [("unknown", None)] * 6}), as_of="last")
     loads = loads_of(found)
     assert (loads.reasons, loads.priors) == ({"unknown": 6}, {"unknown": 6})
     assert all((one.write_share, one.size_share) == (0.0, 1.0) for one in loads.brokers)
@@ -282,7 +287,7 @@ def test_where_everything_is_unknown_it_is_said_and_the_sizes_alone_decide(tmp_p
 
 def test_an_hour_of_samples_is_doubtful_but_better_than_nothing(tmp_path: Path) -> None:
     rates = [float(number) * MEGABYTE for number in range(1, 7)]
-    found = kreassign.plan(tables(tmp_path, {"t": [("short", rate) for rate in rates]}))
+    found = kreassign.plan(tables(tmp_path, {"t": [("short", rate) for rate in rates]}), as_of="last")
     assert loads_of(found).priors == {"measured": 6}
     assert found.problem.partitions.write_bytes_per_s.tolist() == rates
 
@@ -331,7 +336,7 @@ def test_a_plan_by_forecast_shows_the_interval_it_rests_on(tmp_path: Path) -> No
     write_rows(data, FORECAST, [ahead(number, 0.5e6, 1e6, 3e6) for number in range(6)], file_stem="a")
     out = tmp_path / "plan.json"
     lines = plan("--data", data, "--by", "forecast-high", "--out", out).stdout.splitlines()
-    approve(lines[:7], "loads-by-forecast", DAYS=DAYS)
+    approve(lines[:8], "loads-by-forecast", DAYS=DAYS)
     facts = read_plan_file(out).facts
     assert facts is not None
     assert facts.loads is not None

@@ -62,7 +62,7 @@ def test_a_cluster_without_a_plan_does_not_keep_the_others_from_theirs(fleet: li
 def test_without_clusters_there_is_nothing_to_plan() -> None:
     found = plan("fleet")
     assert found.exit_code == 2
-    assert "--data DIR or snapshot files" in found.output
+    assert "specify snapshot files, or --data DIR and --as-of last" in found.output
 
 
 def test_one_plan_in_parts_is_the_same_every_time_and_legal(fleet: list[Path]) -> None:

@@ -131,8 +131,8 @@ class TaskGroup(click.Group):
 def plan() -> None:
     """Compute a plan for a task (default: rebalance).
 
-    Reads the cluster itself and measures its write rates for some seconds, or a snapshot file, or the tables of
-    `kreassign snapshot` and `kreassign load` where there is history. Copies as few bytes as it can, and reports the
+    Reads the cluster as it is, and measures its write rates for some seconds; where `kreassign load` has made tables of
+    its history (--data), loads are those of its last load. Copies as few bytes as it can, and reports the
     lower bound for any plan. Partitions that are being reassigned already stay.
     """
 
@@ -170,7 +170,7 @@ BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 @plan.command(
     epilog=examples(
         "kreassign plan rebalance --snapshot cluster.json.gz --out plan.json",
-        "kreassign plan rebalance --data ./data --topics 'orders.*' --budget-bytes 100GB",
+        "kreassign plan rebalance --by p95 --topics 'orders.*' --budget-bytes 100GB",
     )
 )
 @planning_options
@@ -346,7 +346,7 @@ def restore(
     "what-if",
     epilog=examples(
         "kreassign plan what-if --remove-brokers 3 --snapshot cluster.json.gz",
-        "kreassign plan what-if --add-brokers 2 --traffic 1.5 --data ./data",
+        "kreassign plan what-if --add-brokers 2 --traffic 1.5 --data ./data --as-of last",
     ),
 )
 @circumstance_options

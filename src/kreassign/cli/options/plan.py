@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import click
 
+from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option, measure_for_option
 from kreassign.cli.options.values import (
     OUTPUT_FILE,
@@ -42,6 +43,7 @@ from kreassign.model.text import MOST_REPLICAS, parse_whole, shortened
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_cluster, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import WhatIf
+from kreassign.operations.snapshot_files import read_snapshot_columns
 from kreassign.operations.text_files import named_once, read_filled_text
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
@@ -105,39 +107,73 @@ class PlanOptions:
         return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load, self.max_load_age_s)
 
     def inputs(self) -> Inputs:
-        """The state to plan from: the given files, else the tables if they hold a load, else the cluster itself.
+        """The state to plan from: placement of the cluster as it is, loads of the tables if they have its own.
 
-        Raises DataError, InputError, ClusterError.
+        Another placement is used only if asked for: that of a snapshot file, or with `--as-of` that of a load in the
+        tables. Raises DataError, InputError, ClusterError.
         """
-        if self.snapshot is not None and self.as_of is not None:
-            raise click.UsageError("--as-of chooses among the loads in --data DIR; a snapshot file has none")
-        typed = [name for name in ("--snapshot", "--data", "--bootstrap-server") if was_typed(name)]
-        if len(typed) > 1:
-            raise click.UsageError(f"a plan is made from one of {' and '.join(typed)}; leave out the other")
+        self._check_sources()
         if self.snapshot is not None:
-            return inputs_of_snapshot_file(self.snapshot, self.policy())
-        if self.data is None or "--bootstrap-server" in typed:
-            return self._live_inputs()
-        from kreassign.operations.table_inputs import inputs_of_tables
+            return self._snapshot_inputs(self.snapshot)
+        if self.as_of is not None:
+            from kreassign.operations.table_inputs import inputs_of_tables
 
-        try:
-            return inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
-        except DataError:
-            if self.bootstrap_server is None or typed or self.as_of is not None:
-                raise
-            return self._live_inputs()
-
-    def _live_inputs(self) -> Inputs:
+            return inputs_of_tables(self._tables, self.cluster, self.policy(), self.by, as_of=self.as_of)
         if self.bootstrap_server is None:
-            raise click.UsageError("specify --bootstrap-server for the cluster as it is, --data DIR or --snapshot FILE")
-        if self.as_of is not None or self.by != "mean":
             raise click.UsageError(
-                "--as-of and --by choose among the loads in --data DIR; the cluster has only its present one"
+                "a plan starts from the cluster as it is, and DIR has loads only: specify --bootstrap-server, or plan "
+                "from an earlier placement, with --as-of last (that of the last load) or --snapshot FILE"
+                if self.data is not None
+                else "specify --bootstrap-server for the cluster as it is, or --snapshot FILE for an earlier placement"
             )
+        return self._present_inputs(ClusterOptions(self.bootstrap_server, self.command_config))
+
+    def _check_sources(self) -> None:
+        """Raise UsageError for options that exclude each other."""
+        places = [name for name in ("--snapshot", "--as-of", "--bootstrap-server") if was_typed(name)]
+        if len(places) > 1:
+            raise click.UsageError(f"a plan is made from one of {' and '.join(places)}; leave out the other")
+        rates = [name for name in ("--data", "--measure-for") if was_typed(name)]
+        if len(rates) > 1:
+            raise click.UsageError("the loads are those of --data or measured (--measure-for); leave out the other")
+
+    @property
+    def _tables(self) -> Path | str:
+        if self.data is None:
+            raise click.UsageError("--as-of and --by choose among the loads of tables; specify --data DIR")
+        return self.data
+
+    def _snapshot_inputs(self, snapshot: Path) -> Inputs:
+        """The placement of a snapshot file, with its own loads, or those of `--data`."""
+        if not was_typed("--data"):
+            return inputs_of_snapshot_file(snapshot, self.policy())
+        from kreassign.operations.table_inputs import inputs_of_placement
+
+        columns = read_snapshot_columns(snapshot)
+        return inputs_of_placement(columns, snapshot.name, self._tables, self.policy(), self.by)
+
+    def _present_inputs(self, cluster: ClusterOptions) -> Inputs:
+        """The placement that the cluster has now, with loads of the tables, or measured where they have none of it."""
         policy = self.policy()
-        with ClusterOptions(self.bootstrap_server, self.command_config).connect() as client:
-            click.echo(f"reading the cluster, and measuring write rates for {self.measure_for:g} s", err=True)
-            return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn)
+        with cluster.connect() as client:
+            here = client.describe_cluster().cluster_id
+            if self.cluster not in {None, here}:
+                raise InputError(f"--cluster is {self.cluster}, and {self.bootstrap_server} is of cluster {here}")
+            if self.by == "mean" and (self.data is None or was_typed("--measure-for")):
+                return self._measured_inputs(client, policy)
+            from kreassign.operations.table_inputs import inputs_of_present
+
+            try:
+                return inputs_of_present(client, self._tables, policy, self.by, warn=warn)
+            except DataError as error:
+                if self.by != "mean" or was_typed("--data"):
+                    raise
+                click.echo(f"{error}; so loads are measured", err=True)
+            return self._measured_inputs(client, policy)
+
+    def _measured_inputs(self, client: AdminClient, policy: PlanPolicy) -> Inputs:
+        click.echo(f"reading the cluster, and measuring write rates for {self.measure_for:g} s", err=True)
+        return inputs_of_cluster(client, policy, measure_for_s=self.measure_for, warn=warn)
 
     def policy(self) -> PlanPolicy:
         """The goals file, overridden by options. Raises InputError, which names the file."""
@@ -204,25 +240,27 @@ goals_file_option = click.option(
 """Add `--goals-file`: parameter `goals_file`, for `read_policy`."""
 
 _OPTIONS: tuple[Decorator, ...] = (
-    bootstrap_option("  [default: plan from the tables in DIR]"),
+    bootstrap_option("  [default: none; --snapshot and --as-of need no cluster]"),
     config_option,
-    measure_for_option("Without --data and --snapshot: how long to measure write rates; 0 to skip."),
+    measure_for_option("How long to measure write rates: without tables, or if given; 0 to skip."),
     click.option("--max-load-age", "max_load_age_s", type=parse_age, default="24h", show_default=True, metavar="TIME",
                  help="Call loads stale that were last measured longer ago; `none` for no limit."),
     click.option("--wide", "is_wide", is_flag=True, help="Show every goal of every broker, beyond 80 columns."),
     data_or_load_option,
-    click.option("--as-of", type=parse_as_of, metavar="TIME|NUMBER",
-                 help="Plan by the last load that had begun by then, for example 2027-01-31T06:00 (in UTC, unless it "
-                 "says otherwise), or by the load of this number.  [default: the last load]"),
+    click.option("--as-of", type=parse_as_of, metavar="TIME|NUMBER|last",
+                 help="Plan for the placement, and by the loads, that the tables in DIR had then: of the last load "
+                 "that began by this time, as in 2027-01-31T06:00 (UTC unless it says otherwise), that of this "
+                 "number, or the `last`.  [default: for the cluster as it is, by the last load]"),
     click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast", "forecast-high"]),
                  default="mean", show_default=True,
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
     click.option("--require-load", is_flag=True,
                  help="Refuse to plan with doubtful, unknown or stale loads.  [default: name them; priors stand in]"),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                 help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR.  "
-                 "[default: none]"),
-    click.option("--cluster", metavar="ID", help="Cluster to plan for.  [default: the only one in the tables]"),
+                 help="Plan for the placement in a snapshot file (from `kreassign snapshot --out`), instead of the "
+                 "cluster as it is.  [default: none]"),
+    click.option("--cluster", metavar="ID",
+                 help="Cluster to plan for.  [default: the one in force; with --as-of the only one in the tables]"),
     click.option("--out", type=OUTPUT_FILE, metavar="FILE",
                  help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
     click.option("--current-out", type=OUTPUT_FILE, metavar="FILE",

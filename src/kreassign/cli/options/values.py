@@ -19,7 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
-from kreassign.model.load import AsOf, LoadNumber
+from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
 from kreassign.model.text import LARGEST_ID, parse_amount, shortened, signed_number
 from kreassign.operations.plan_files import BESIDE
 
@@ -73,14 +73,16 @@ def parse_moment(text: str) -> int:
 
 
 def parse_as_of(text: str) -> AsOf:
-    """The number of a load, or a date and time as `parse_moment` reads it. For `click.option(type=…)`."""
+    """`last`, the number of a load, or a date and time as `parse_moment` reads it. For `click.option(type=…)`."""
+    if text.strip() == "last":
+        return LAST_LOAD
     # A date without dashes has eight digits.
     if re.fullmatch(r"[1-9][0-9]{0,6}", text.strip()):
         return LoadNumber(int(text))
     try:
         return parse_moment(text)
     except click.BadParameter as error:
-        raise click.BadParameter(f"{error}, or the number of a load, for example 12") from error
+        raise click.BadParameter(f"{error}, or the number of a load, for example 12, or `last`") from error
 
 
 def parse_interval(text: str) -> float:

@@ -6,6 +6,7 @@ Also read the basis of the loads: each verdict, the last measured hour, and how 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,25 @@ class PlanColumns:
     paths: tuple[str, ...]
     log_dirs: npt.NDArray[np.int32]
     in_sync: npt.NDArray[np.bool_] | None = None
+
+    def rows_of(
+        self, topic_names: Sequence[str], topics: npt.NDArray[np.integer], partitions: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.int64]:
+        """Row of the first replica of each of these partitions, -1 where it is not in the columns.
+
+        `topics` are indices into `topic_names`.
+        """
+        number = {name: code for code, name in enumerate(topic_names)}
+        theirs = np.array([number.get(name, -1) for name in self.topic_names], np.int64)[self.topics]
+        order = np.argsort(self.positions, kind="stable")
+        keys = (theirs << 32 | self.partitions)[order]
+        places = _places(keys, topics.astype(np.int64) << 32 | partitions.astype(np.int64))
+        return np.where(places >= 0, order[places], -1)
+
+    @property
+    def partition_count(self) -> int:
+        """Number of partitions."""
+        return len(np.unique(self.topics.astype(np.int64) << 32 | self.partitions))
 
     @property
     def is_cpu_measured(self) -> bool:

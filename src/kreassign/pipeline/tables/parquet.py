@@ -26,7 +26,7 @@ from deltalake.transaction import AddAction
 from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.model.load import AsOf, LoadNumber
+from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
 from kreassign.pipeline.tables.arrow import ARROW_TYPES, arrow_schema
 from kreassign.pipeline.tables.delta import (
     DataDir,
@@ -156,7 +156,7 @@ def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
     load = _said(loads, as_of)
     if load is not None:
         return tables_of(data_dir, load)
-    if as_of is None:
+    if as_of is None or as_of == LAST_LOAD:
         return TablesAt(data_dir)
     if isinstance(as_of, LoadNumber):
         known = f"its loads are 1 to {loads[-1].number}" if loads else "there is none at all"
@@ -173,7 +173,7 @@ def tables_of(data_dir: DataDir, load: Load) -> TablesAt:
 
 def _said(loads: Sequence[Load], as_of: AsOf | None) -> Load | None:
     match as_of:
-        case None:
+        case None | "last":
             found = list(loads)
         case LoadNumber():
             found = [load for load in loads if load.number == as_of.number]

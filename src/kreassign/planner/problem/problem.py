@@ -179,7 +179,8 @@ class Partitions:
         """Usual replication factor of each partition's topic (`model/placement.py`), (P,); 0 where it has none."""
         rows = np.stack([self.topics, self.factors, (self.holds & Hold.MOVING) != 0], axis=1)
         kinds, counts = np.unique(rows, axis=0, return_counts=True)
-        usual = usual_factors(dict(zip(map(tuple, kinds.tolist()), counts.tolist(), strict=True)))
+        seen: dict[tuple[int, int, int], int] = dict(zip(map(tuple, kinds.tolist()), counts.tolist(), strict=True))
+        usual = usual_factors(seen)
         return np.array([usual.get(topic, 0) for topic in range(len(self.topic_names))], np.int32)[self.topics]
 
     @property
