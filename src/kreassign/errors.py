@@ -3,7 +3,8 @@
     KreassignError
     ├── InputError            the input is wrong; nothing was sent                  exit 2
     │   ├── MalformedPlan     not the JSON of Kafka's tools; .path
-    │   └── IllegalPlan       breaks rules; .violations (all of them, not the first)
+    │   ├── IllegalPlan       breaks rules; .violations (all of them, not the first)
+    │   └── PlanIsMet         every partition is already where the plan puts it; .run_id, if a run did that
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
     ├── ClusterError          a request to the cluster failed; .message .item .api    exit 4
     │   ├── Unreachable       did not reach a broker; safe to retry
@@ -66,6 +67,18 @@ class IllegalPlan(InputError):
             lines.append(f"\n  and {more:,} more")
         super().__init__(f"the plan cannot be executed:{''.join(lines)}")
         self.violations = violations
+
+
+class PlanIsMet(InputError):
+    """Every partition is already where the plan puts it: it was carried out before, by a run if that is known."""
+
+    def __init__(self, run_id: str | None = None) -> None:
+        by = "" if run_id is None else f" by run {run_id}"
+        super().__init__(
+            f"the plan was already carried out{by}: every partition is where it puts it, so there is nothing to run. "
+            "`kreassign verify` checks that"
+        )
+        self.run_id = run_id
 
 
 class Infeasible(KreassignError):

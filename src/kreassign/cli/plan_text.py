@@ -407,6 +407,8 @@ def _cost(outcome: Outcome) -> str:
 
 def _nothing(outcome: Outcome) -> str:
     """Why a plan changes nothing: no need, or no change helps."""
+    if outcome.problem.rules.is_given:
+        return "nothing to do, for every partition is already where it is to be"
     if outcome.problem.rules.only_forced or not outcome.evaluation.goals:
         return "nothing to do"
     if outcome.evaluation.misses():

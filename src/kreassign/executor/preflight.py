@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kreassign.errors import ClusterError, IllegalPlan, InputError
+from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor.cluster import permissions, requests
 from kreassign.executor.cluster.observations import ReplicaLocation, is_another, leader_sizes, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
@@ -178,7 +178,9 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
         yield loss
     expected = view.expected.get(name)
     # Order is ignored: Kafka does not restore it when a reassignment is cancelled, and the copies are the same.
-    if expected is not None and sorted(expected) != sorted(partition.replicas):
+    # What an earlier run of the plan has moved already is as it is to be: the plan can be run on.
+    is_there = sorted(assignment.replicas) == sorted(partition.replicas)
+    if expected is not None and sorted(expected) != sorted(partition.replicas) and not is_there:
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
 
 
@@ -375,6 +377,8 @@ def prepare(
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
         raise IllegalPlan(wrong)
+    if was_carried_out(plan, view):
+        raise PlanIsMet
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
     log_dirs = _log_dir_targets(plan, view)
     moves = tuple(
@@ -405,6 +409,22 @@ def prepare(
         guards_to_the_end=True,
         rereads_first=True,
         allows_producer_outage=settings.allows_producer_outage,
+    )
+
+
+def was_carried_out(plan: Plan, view: ClusterView) -> bool:
+    """True if the partitions were elsewhere when the plan was made, and all of it is as the plan says now.
+
+    That is its lists, preferred leaders and log directories. A plan that says nothing of before is never judged so.
+    """
+    partitions, expected = view.partitions, view.expected
+    return (
+        any(name in expected and expected[name] != target for name, target in plan.replicas.items())
+        and all(
+            partitions[name].replicas == target and partitions[name].leader == target[0]
+            for name, target in plan.replicas.items()
+        )
+        and all(target.path == target.before for found in _log_dir_targets(plan, view).values() for target in found)
     )
 
 

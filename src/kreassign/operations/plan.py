@@ -147,8 +147,10 @@ def make_plan(
     request.check_loads(inputs)
     posed = task.pose(inputs)
     if posed.assignment is not None:
-        judged = replace(posed.problem, budget=request.budgeted(posed.problem).budget)
-        found = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, posed.left))
+        problem, dead = ignore_dead_brokers(posed.problem, posed.assignment)
+        judged = replace(problem, budget=request.budgeted(problem).budget)
+        left = (*posed.left, *dead)
+        found = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
         return _with_factors(found, inputs, posed.consent, request)
     problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
     problem = request.budgeted(problem)

@@ -309,7 +309,7 @@ class Import:
 
     def pose(self, inputs: Inputs) -> Posed:
         """The given assignment. Raises Drifted if other brokers hold a partition than it was made for."""
-        wrong = tasks.held_by_others(inputs.problem, self.found.expected)
+        wrong = tasks.held_by_others(inputs.problem, self.found.expected, self.found.plan.replicas)
         if wrong:
             first = min(wrong)
             raise Drifted(

@@ -17,7 +17,15 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, IllegalPlan, InputError, JournalLocked, Rejected
+from kreassign.errors import (
+    ClusterError,
+    IllegalPlan,
+    InputError,
+    JournalDamaged,
+    JournalLocked,
+    PlanIsMet,
+    Rejected,
+)
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.requests import read_factors, topic_ids_of
@@ -44,6 +52,7 @@ from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.journal import (
     Journal,
     active_run,
+    cluster_journals,
     first_event,
     journal_path,
     post_request,
@@ -86,7 +95,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.authorization import error_text
 from kreassign.model.load import MEASURED_S
 from kreassign.model.plan import Plan
-from kreassign.model.plan_facts import PlanFacts
+from kreassign.model.plan_facts import PlanFacts, plan_id
 from kreassign.model.reassignment import Replicas, missing_expectations
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
@@ -321,7 +330,11 @@ def prepare_run(
     facts = request.plan.facts
     origin = UNKNOWN_ORIGIN if facts is None else PlanOrigin(facts.cluster_id, facts.topic_ids)
     chosen = request.settings(new_run_id(now_ms), now_ms)
-    started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
+    try:
+        started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
+    except PlanIsMet:
+        cluster_id = client.describe_cluster().cluster_id
+        raise PlanIsMet(_run_of_plan(context.state_dir, cluster_id, request.plan.plan)) from None
     if facts is not None and facts.cluster_id is not None:
         known = topic_ids_of_moves(started.moves).keys()
         warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
@@ -342,6 +355,15 @@ def _whole(expected: Replicas, plan: Plan) -> Replicas:
             "not be noticed. Give the lists of all of its partitions, as `kreassign plan --current-out` writes them"
         )
     return expected
+
+
+def _run_of_plan(state_dir: Path, cluster_id: str, plan: Plan) -> str | None:
+    """The latest run here that carried out the plan to its end; None if no readable journal has one."""
+    for path in reversed(cluster_journals(state_dir, cluster_id)):
+        with suppress(JournalDamaged):
+            if first_event(path).plan_id == plan_id(plan) and read_history(path).state == "done":
+                return path.stem
+    return None
 
 
 def start_run(

@@ -14,6 +14,7 @@ import numpy as np
 
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster.observations import is_another
+from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.model.load import LAST_LOAD, AsOf, ForecastBasis, LoadBasis
 from kreassign.model.snapshot import SnapshotLogDir
 from kreassign.operations.connect import Warn, warn_program

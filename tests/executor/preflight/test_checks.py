@@ -1,8 +1,9 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.preflight import ClusterView, violations
+from kreassign.executor.preflight import ClusterView, violations, was_carried_out
 from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -69,6 +70,29 @@ def test_a_plan_made_for_other_replicas_is_refused_with_the_difference() -> None
 def test_a_plan_may_run_again_after_a_cancellation_which_gives_the_replicas_back_in_another_order() -> None:
     cancelled = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
     assert violations(plan(to(T0, 1, 2)), cancelled, ThrottleRates()) == ()
+
+
+@pytest.mark.parametrize("wish", [(0, 1), (1, 0)])
+def test_partitions_that_are_where_the_plan_puts_them_do_not_make_it_stale(wish: tuple[int, ...]) -> None:
+    half_done = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (2, 0), T1: (2, 0)})
+    assert not [one for one in violations(plan(to(T0, *wish)), half_done, ThrottleRates()) if one.startswith("t-0")]
+
+
+@pytest.mark.parametrize(("expected", "target", "is_met"), [
+    ({T0: (2, 0)}, (0, 1), True),
+    ({T0: (1, 0)}, (0, 1), True),
+    ({T0: (0, 1)}, (0, 1), False),
+    ({}, (0, 1), False),
+    ({T0: (2, 0)}, (1, 0), False),
+])  # fmt: skip
+def test_a_plan_was_carried_out_if_all_of_it_changed_since(
+    expected: Mapping[TopicPartition, tuple[int, ...]], target: tuple[int, ...], is_met: bool
+) -> None:
+    led = replace(SITUATION.partitions[T0], leader=target[0])
+    seen = replace(SITUATION, partitions={**SITUATION.partitions, T0: led}, expected=expected)
+    assert was_carried_out(plan(to(T0, *target)), seen) == is_met
+    elsewhere = replace(seen, partitions={T0: replace(led, leader=2)})
+    assert not was_carried_out(plan(to(T0, *target)), elsewhere)
 
 
 def test_a_throttle_that_lets_nothing_through_is_refused() -> None:

@@ -1,11 +1,24 @@
+from dataclasses import replace
+
 import pytest
 
 from kreassign.errors import Infeasible
+from kreassign.model import TopicPartition
 from kreassign.planner import Band, BrokerFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
-from kreassign.planner.tasks import change_factors, demote, drain_brokers, ignore_dead_brokers, only_forced, rebalance
-from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
+from kreassign.planner.problem.holds import Hold, held_sentences
+from kreassign.planner.tasks import (
+    change_factors,
+    demote,
+    drain_brokers,
+    ignore_dead_brokers,
+    only_forced,
+    rebalance,
+    replace_brokers,
+    restore,
+)
+from tests.planner.small_problems import GIGABYTE, brokers, partition, plan, posed
 
 HOSTS = [*brokers(1, 2, 3), BrokerFacts(4, is_live=False)]
 
@@ -83,3 +96,46 @@ def test_what_cannot_be_repaired_with_the_task_is_refused() -> None:
     problem, _ = ignore_dead_brokers(drain_brokers(posed(HOSTS, [partition(0, 2, 3, 4)]), [3]))
     with pytest.raises(Infeasible, match="no broker may take them: t-0; every receiver holds a replica of it already"):
         solve(problem)
+
+
+GIVEN = posed(
+    [*brokers(1, 2, 3), BrokerFacts(4, is_live=False)],
+    [
+        partition(0, 1, 2),
+        partition(1, 3, 4),
+        partition(2, 4, hold=Hold.OUT_OF_REACH),
+        partition(3, 1, 2, hold=Hold.EXCLUDED),
+    ],
+    bands=(),
+)
+
+
+@pytest.mark.parametrize(("wanted", "violations"), [
+    ((0, (1, 3)), ()),
+    ((1, (3, 1)), ()),
+    ((1, (4, 3)), ("t-1: broker 4 is not live, but is to have a copy",)),
+    ((0, (1, 4)), ("t-0: broker 4 gets a copy but is not live",)),
+    ((2, (1,)), tuple(held_sentences([(TopicPartition("t", 2), Hold.OUT_OF_REACH)]))),
+    ((3, (2, 1)), tuple(held_sentences([(TopicPartition("t", 3), Hold.EXCLUDED)]))),
+])  # fmt: skip
+def test_of_given_lists_only_what_they_change_is_judged(wanted, violations: tuple[str, ...]) -> None:
+    problem, assignment = restore(GIVEN, plan(wanted))
+    judged, told = ignore_dead_brokers(problem, assignment)
+    assert evaluate(judged, assignment).violations == violations
+    is_repaired = wanted[0] == 1
+    assert told == (
+        (
+            "broker 4 is not live: 1 partitions with a replica there are not touched; no live broker has a copy of t-2"
+            if is_repaired
+            else "broker 4 is not live: 2 partitions with a replica there are not touched; `kreassign plan repair` "
+            "repairs the others; no live broker has a copy of t-2"
+        ),
+    )
+
+
+def test_a_broker_is_replaced_while_another_one_is_down() -> None:
+    problem, assignment = replace_brokers(GIVEN, {1: 3})
+    free = replace(problem, partitions=replace(problem.partitions, holds=problem.partitions.holds & ~Hold.EXCLUDED))
+    judged, told = ignore_dead_brokers(free, assignment)
+    assert evaluate(judged, assignment).violations == ()
+    assert len(told) == 1

@@ -46,6 +46,12 @@ class Case:
         budget = self.problem.budget
         return any(getattr(budget, one.name) is not None for one in fields(budget))
 
+    @property
+    def is_up(self) -> BoolArray:
+        """Mask of the live brokers, (N,): those that are down are not, also where the plan leaves them as they are."""
+        live, gone = self.problem.brokers.is_live, self.problem.gone
+        return live if gone is None else live & ~gone.brokers
+
     def replica(self, place: int) -> str:
         """Partition and broker of one replica, for messages."""
         broker = self.problem.brokers.ids[self.assignment.replicas[place]]
@@ -92,11 +98,11 @@ def _distinct(case: Case) -> Iterator[str]:
 
 def _receivers(case: Case) -> Iterator[str]:
     brokers, added = case.problem.brokers, case.changes.added
-    target = case.assignment.replicas
+    target, is_live = case.assignment.replicas, case.is_up
     for why, barred in (
-        ("is not live", ~brokers.is_live),
-        ("is to be drained", brokers.is_live & brokers.must_empty),
-        ("may receive nothing", brokers.is_live & ~brokers.must_empty & ~brokers.may_receive),
+        ("is not live", ~is_live),
+        ("is to be drained", is_live & brokers.must_empty),
+        ("may receive nothing", is_live & ~brokers.must_empty & ~brokers.may_receive),
     ):
         for place in np.flatnonzero(added & barred[target]):
             yield f"{case.replica(int(place))} gets a copy but {why}"
@@ -378,7 +384,9 @@ def _lost(case: Case) -> Iterator[str]:
     count = len(case.problem.brokers)
     gone = pairs(now.owners[lost], now.replicas[lost], count)
     for place in np.flatnonzero(np.isin(pairs(case.changes.owners, case.assignment.replicas, count), gone)):
-        yield f"{case.replica(int(place))} has lost its copy, but is to have one"
+        is_up = case.is_up[case.assignment.replicas[place]]
+        why = "has lost its copy, but is to have one" if is_up else "is not live, but is to have a copy"
+        yield f"{case.replica(int(place))} {why}"
 
 
 def _out_of_reach(case: Case) -> Iterator[str]:

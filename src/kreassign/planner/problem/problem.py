@@ -307,7 +307,8 @@ class Rules:
     `only_forced` bands decide only the targets of forced moves: any other replica keeps its position and log directory,
     and a leader that may stay leads. Others move only if a hard limit would be exceeded. With `failover` the order of
     replicas, and what the bands leave free, prepare for the loss of one more broker or rack: it is the tolerance of the
-    survivors' bands, infinite if only capacities count, None if it is no goal.
+    survivors' bands, infinite if only capacities count, None if it is no goal. With `is_given` the lists are those of
+    the task, and nothing is searched.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -322,6 +323,7 @@ class Rules:
     topic_leaders: float | None = None
     only_forced: bool = False
     failover: float | None = None
+    is_given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,9 +15,10 @@ from kreassign.errors import Infeasible, InputError
 from kreassign.model import TopicPartition
 from kreassign.model.plan import Plan
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check.cost import changes_of
 from kreassign.planner.check.legality import rack_excess
 from kreassign.planner.goals import DISK
-from kreassign.planner.problem.holds import Hold
+from kreassign.planner.problem.holds import Hold, first_names
 from kreassign.planner.problem.policy import TopicChoice, chosen_brokers
 from kreassign.planner.problem.problem import Assignment, Band, Brokers, Gone, Partitions, Problem, RackRule, Rules
 from kreassign.planner.results import assignment_of, index_of
@@ -157,7 +158,7 @@ def replace_brokers(problem: Problem, successors: Mapping[int, int]) -> tuple[Pr
         problem.partitions.offsets, target[problem.partitions.replicas], _same_paths(problem, target)
     )
     _refuse_doubles(problem, assignment)
-    return drained, assignment
+    return replace(drained, rules=replace(drained.rules, is_given=True)), assignment
 
 
 def _same_paths(problem: Problem, target: IntArray) -> IntArray:
@@ -251,7 +252,7 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     Raises IllegalPlan for unknown partitions, brokers and log directories.
     """
     assignment = assignment_of(problem, wanted)
-    rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover)
+    rules = Rules(racks=RackRule.NONE, between_log_dirs=True, failover=problem.rules.failover, is_given=True)
     factors = np.diff(assignment.offsets).astype(np.int32)
     return replace(problem, rules=rules, partitions=replace(problem.partitions, wanted_factors=factors)), assignment
 
@@ -259,19 +260,20 @@ def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
 # Plan for the live brokers; `repair` handles dead ones.
 
 
-def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
+def ignore_dead_brokers(problem: Problem, given: Assignment | None = None) -> tuple[Problem, tuple[str, ...]]:
     """Ignore dead brokers and lost copies; return the problem and a sentence for each broker with any.
 
-    Partitions with a copy there are fixed; only those that the task forces to change are repaired with it, because a
-    change of such a list recreates all its replicas. A dead broker receives nothing, and its target load is what it is
-    left with. Brokers to be drained are not left out: they may be dead.
+    Partitions with a copy there are fixed; only those that the task forces to change, or that a `given` assignment
+    changes, are repaired with it, because a change of such a list recreates all its replicas. A dead broker receives
+    nothing, and its target load is what it is left with. Brokers to be drained are not left out: they may be dead.
     """
     dead = ~problem.brokers.is_live & ~problem.brokers.must_empty
     gone = dead[problem.partitions.replicas] | problem.partitions.is_lost
     touched = _partitions_with(problem.partitions, gone)
     if not (touched.any() or dead.any()):
         return problem, ()
-    repaired = touched & problem.partitions.may_move & _demanded_if_all_lived(problem, dead)
+    demanded = _demanded_if_all_lived(problem, dead) if given is None else changes_of(problem, given).differs
+    repaired = touched & problem.partitions.may_move & demanded
     left = touched & ~repaired
     brokers, partitions = problem.brokers, problem.partitions
     stays = left[partitions.owners]
@@ -328,24 +330,28 @@ def _shares_of_living(problem: Problem, dead: BoolArray, may_move: BoolArray) ->
 
 
 def _dead_broker_sentences(brokers: Brokers, partitions: Partitions, left: BoolArray, dead: BoolArray) -> Iterator[str]:
+    reached = partitions.within_reach(brokers.is_live)
     for broker in np.unique(partitions.replicas[left]):
-        count = int((left & (partitions.replicas == broker)).sum())
+        owners = np.unique(partitions.owners[left & (partitions.replicas == broker)])
         why = "is not live" if dead[broker] else "has lost copies with a log directory"
-        yield (
-            f"broker {brokers.ids[broker]} {why}: {count} partitions with a replica there are not touched; "
-            "`kreassign plan repair` repairs them"
-        )
+        sentence = f"broker {brokers.ids[broker]} {why}: {len(owners)} partitions with a replica there are not touched"
+        lost = [partitions.name(one) for one in owners[~reached[owners]].tolist()]
+        if len(lost) < len(owners):
+            sentence += "; `kreassign plan repair` repairs " + ("the others" if lost else "them")
+        yield f"{sentence}; no live broker has a copy of {first_names(lost)}" if lost else sentence
 
 
 # Assignments from elsewhere: were they made for this cluster, and what do they do to its racks?
 
 
 def held_by_others(
-    problem: Problem, expected: Mapping[TopicPartition, tuple[int, ...]]
+    problem: Problem,
+    expected: Mapping[TopicPartition, tuple[int, ...]],
+    targets: Mapping[TopicPartition, tuple[int, ...]],
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Partitions whose present brokers differ from the expected ones, with their present lists; order does not count.
+    """Partitions on other brokers than the expected ones, with their present lists; order does not count.
 
-    Unknown partitions are left out.
+    Unknown partitions are left out, and those that are on the brokers of their target already.
     """
     places = {name: index_of(problem.partitions, name) for name in expected}
     present = {
@@ -353,7 +359,11 @@ def held_by_others(
         for name, place in places.items()
         if place is not None
     }
-    return {name: brokers for name, brokers in present.items() if set(brokers) != set(expected[name])}
+    return {
+        name: brokers
+        for name, brokers in present.items()
+        if set(brokers) not in (set(expected[name]), set(targets.get(name, ())))
+    }
 
 
 def crowded(problem: Problem, assignment: Assignment) -> tuple[TopicPartition, ...]:
