@@ -150,8 +150,8 @@ def make_plan(
         problem, dead = ignore_dead_brokers(posed.problem, posed.assignment)
         judged = replace(problem, budget=request.budgeted(problem).budget)
         left = (*posed.left, *dead)
-        found = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
-        return _with_factors(found, inputs, posed.consent, request)
+        met = outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request, left))
+        return _with_factors(met, inputs, posed.consent, request)
     problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
     problem = request.budgeted(problem)
     try:

@@ -106,7 +106,7 @@ def min_isr_in(head: ClusterSnapshot) -> dict[str, int]:
     """
     by_broker = any(MIN_ISR in broker.configs for broker in head.brokers)
     default = None if by_broker else head.broker_defaults.get(MIN_ISR)
-    values = {topic.name: signed_number(topic.configs.get(MIN_ISR, default) or "") for topic in head.topics}
+    values = {topic.name: signed_number(topic.configs.get(MIN_ISR) or default or "") for topic in head.topics}
     return {topic: value for topic, value in values.items() if value is not None}
 
 
