@@ -245,7 +245,8 @@ def test_each_partition_has_five_seconds_of_its_own(tool: ToolOnTwin) -> None:
 
 def test_the_five_seconds_begin_again_once_a_partition_is_on_its_way(tool: ToolOnTwin) -> None:
     hold(tool, FOO[0])
-    for after_ms, target in ((50, None), (4_500, (2, 1)), (4_900, None), (9_000, (2, 1))):
+    moves: list[tuple[int, tuple[int, ...] | None]] = [(50, None), (4_500, (2, 1)), (4_900, None), (9_000, (2, 1))]
+    for after_ms, target in moves:
         _move_by_others(tool, target, after_ms)
     tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=500))
     assert tool.batches == [(FOO[0],), (FOO[1],)]
@@ -414,15 +415,16 @@ def test_the_rest_has_what_may_be_unsubmitted_and_not_what_was_refused(
     tool: ToolOnTwin, tmp_path: Path, is_lost: bool, said: str, kept: set[str]
 ) -> None:
     """What was refused would be refused again; to submit twice what had no answer does no harm."""
+
+    def delete() -> None:
+        tool.twin.commit(delete_topics(tool.twin.context, [TopicReference("zoo", None)]))
+
     zoo, *others = TopicPartition("zoo", 0), TopicPartition("zz", 0), TopicPartition("zz", 1)
     tool.admin.create_topics([NewTopic("zoo", assignments=((0,),)), NewTopic("zz", assignments=((0,), (0,)))])
     if is_lost:
         tool.transport.before = lose_the_answer
     else:
-        tool.twin.schedule(
-            tool.twin.now_ms + 50,
-            lambda: tool.twin.commit(delete_topics(tool.twin.context, [TopicReference("zoo", None)])),
-        )
+        tool.twin.schedule(tool.twin.now_ms + 50, delete)
     with pytest.raises(TerseError) as caught:
         tool.execute_with_options(
             {**dict.fromkeys(FOO[:2], (2, 1)), zoo: (1,), **dict.fromkeys(others, (1,))},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -171,11 +171,12 @@ def test_who_may_only_describe_sees_the_status_and_changes_nothing(version: Kafk
     asked = twin({"foo": [[0, 1]]}, version=version, permissions=may_look)
     with client_of(asked) as client:
         offset = asked.metadata.offset
-        for call in (
+        calls: tuple[Callable[[], object], ...] = (
             lambda: client.alter_partition_counts({"foo": 2}).raise_if_any(),
             lambda: client.alter_replication_factors({"foo": 3}).raise_if_any(),
             lambda: client.reassign_partitions({FOO: (2, 1)}).raise_if_any(),
-        ):
+        )
+        for call in calls:
             with pytest.raises(Rejected) as refused:
                 call()
             assert refused.value.code in ({31} if version is WITH else {29, 31})

@@ -167,7 +167,8 @@ def by_znode(cluster: ZooKeeperCluster) -> None:
 def test_an_election_is_held_once_whichever_way_it_is_asked_for(order: str, code: int) -> None:
     """What KIP-183 has a flag for: the znode that is not handled yet, and a request, are about the same partition."""
     cluster = zookeeper_mode()
-    epoch, codes = cluster.state[1], []
+    epoch = cluster.state[1]
+    codes: list[int] = []
     for step in order.split():
         match step:
             case "znode":

@@ -4,6 +4,7 @@ goes on."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -110,15 +111,16 @@ CANARY = TopicPartition("__amazon_msk_canary", 0)
 MAY_STAY = ("__amazon_msk_canary.*",)
 
 
-def with_canary(found: Readings, **lists: object) -> Readings:
+def with_canary(found: Readings, **lists: Any) -> Readings:
     """The readings with a partition that the vendor keeps on every broker."""
     (one,) = found.brokers
-    kept = {"replicas": (*one.replicas, CANARY), "copies": (*one.copies, CANARY)} if one.is_live else {}
+    kept: dict[str, Any] = {"replicas": (*one.replicas, CANARY), "copies": (*one.copies, CANARY)} if one.is_live else {}
     return replace(found, brokers=(replace(one, **{**kept, **lists}),))
 
 
 def test_what_may_stay_is_neither_drained_nor_waited_for_and_named_in_the_end() -> None:
-    wanted, cluster, steps = Decommission(may_stay=MAY_STAY), Cluster(), []
+    wanted, cluster = Decommission(may_stay=MAY_STAY), Cluster()
+    steps: list[Step] = []
     while not steps or not isinstance(steps[-1], Finished):
         steps.append(wanted.next_step(with_canary(cluster.read)))
         cluster.take(steps[-1])
@@ -138,7 +140,7 @@ def test_what_may_stay_is_neither_drained_nor_waited_for_and_named_in_the_end() 
     ],
     ids=["a replica", "one that arrives", "one that leaves", "a copy that is left"],
 )
-def test_only_what_may_stay_is_left_out(lists: dict[str, object], otherwise: type[Step]) -> None:
+def test_only_what_may_stay_is_left_out(lists: dict[str, Any], otherwise: type[Step]) -> None:
     emptied = with_canary(Cluster(value="*", replicas=set()).read, **lists)
     assert type(Decommission(may_stay=MAY_STAY).next_step(emptied)) is Finished
     for others in ((), ("__amazon_msk",), ("canary",)):  # a pattern matches whole names
