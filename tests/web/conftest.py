@@ -28,6 +28,7 @@ def write_hostile_plan(path: Path) -> None:
         cluster_id=IMAGE,
         task=SCRIPT,
         remaining=(QUOTES,),
+        factors=(QUOTES,),
         partitions=(moved,),
         limits=(Limit("disk", "B", f"the goals file {IMAGE}", 3, GB, 2 * GB),),
         unknown_goals=(QUOTES,),

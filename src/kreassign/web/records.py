@@ -171,11 +171,13 @@ class Change:
 class Plan:
     """A plan in detail. `changes` are the first ones; `remaining` is left undone.
 
+    `factors` has a sentence per change of replication factors.
     `limits` are those of brokers, null if the plan has no facts. `unknown_goals` were left out because their load is
     not known; `uneven_topics` have partitions of unequal size.
     """
 
     summary: PlanSummary
+    factors: tuple[str, ...]
     moves: int | None
     leader_changes: int | None
     least_bytes: int | None
@@ -350,6 +352,7 @@ def plan_of(summary: PlanSummary, file: PlanFile) -> Plan:
     prediction = None if facts is None else facts.prediction
     return Plan(
         summary=summary,
+        factors=() if facts is None else facts.factors,
         moves=None if totals is None else totals.moves,
         leader_changes=None if totals is None else totals.leader_changes,
         least_bytes=None if totals is None else totals.least_bytes,
