@@ -1,0 +1,51 @@
+"""The same plan is given to `run` again: after it was carried out, and after its run was cancelled half way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import PlanIsMet
+from kreassign.executor.events import CancelRequested
+from kreassign.executor.journal import post_request
+from kreassign.executor.throttle_rates import ThrottleRates
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, prepare_run
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
+
+LISTS = [[0, 1], [1, 0], [2, 3]]
+TARGETS = {0: (2, 1), 1: (2, 0)}
+PLAN = PlanFile(
+    Plan(tuple(PartitionAssignment(tp(number), target) for number, target in TARGETS.items())),
+    {tp(number): tuple(LISTS[number]) for number in TARGETS},
+)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, LISTS)
+
+
+ASKED = RunRequest(PLAN, ThrottleRates(RATE), pace=pace(moves=1), measure_for_s=0)
+
+
+def test_a_plan_that_was_carried_out_names_its_run(rig: TwinRig) -> None:
+    started = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
+    assert rig.run(started).state == "done"
+    for state_dir, by in ((rig.state_dir, f" by run {started.run_id}"), (rig.state_dir / "elsewhere", "")):
+        with pytest.raises(PlanIsMet, match=f"already carried out{by}: every partition is where it puts it"):
+            prepare_run(rig.client, ASKED, RunContext(state_dir), rig.transport)
+
+
+def test_a_plan_of_a_cancelled_run_is_run_on(rig: TwinRig) -> None:
+    started = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
+    due_ms = rig.transport.now_ms() + 15_000
+    path = rig.path(started.run_id)
+    rig.after(15, lambda: post_request(path, lambda number: CancelRequested(due_ms, number, is_now=True)))
+    assert rig.run(started).state == "cancelled"
+    assert sorted(rig.replicas[number] == target for number, target in TARGETS.items()) == [False, True]
+    again = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
+    assert sum(bool(move.adding) for move in again.moves) == 1
+    assert rig.run(again).state == "done"
