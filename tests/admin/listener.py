@@ -72,6 +72,11 @@ class Listener:
             thread.join(PATIENCE_S)
             assert not thread.is_alive(), "a connection was left open"
 
+    def go_away(self) -> None:
+        """Stop listening and break all connections, as a process that is killed."""
+        _shut(self._server)
+        self.close_connections()
+
     def close(self) -> None:
         """Stop listening and leave no thread behind."""
         _shut(self._server)

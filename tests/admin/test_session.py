@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kreassign.admin import AdminClient, ClientSettings
+from kreassign.admin import Address, AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model import (
@@ -298,9 +298,114 @@ def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Liste
 
 def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
     node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
-    with pytest.raises(ProtocolViolation, match="does it expect TLS"):
+    with pytest.raises(ProtocolViolation, match=f"^{node.address}: .*it looks like TLS"):
         connect(node).list_topics()
     assert node.times_asked(api.API_VERSIONS) == 1
+
+
+def in_tls(listen: Listen) -> Address:
+    node = listen()
+    node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
+    return node.address
+
+
+def closed(listen: Listen) -> Address:
+    node = listen()
+    node.close()
+    return node.address
+
+
+BAD_ENTRIES: dict[str, tuple[Callable[[Listen], Address], str]] = {
+    "another protocol": (in_tls, "it looks like TLS"),
+    "wrong port": (closed, "connection refused"),
+    "unresolvable": (lambda _listen: Address("no-such-host.invalid", 9092), "does not resolve"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ENTRIES)
+def test_a_bad_bootstrap_entry_is_named_and_the_next_one_asked(
+    bad: str, listen: Listen, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    make, words = BAD_ENTRIES[bad]
+    alive = listen()
+    join(alive)
+    alive.answers[LIST] = NO_MOVES
+    address = make(listen)
+    client = connect(bootstrap_servers=(address, alive.address))
+    assert client.list_partition_reassignments() == {}
+    (warning,) = caplog.messages
+    assert str(address) in warning
+    assert words in warning
+
+
+def test_entries_that_are_no_kafka_are_all_named_at_once(listen: Listen, connect: Connect) -> None:
+    first, second = in_tls(listen), in_tls(listen)
+    with pytest.raises(ProtocolViolation) as wrong:
+        connect(bootstrap_servers=(first, second)).list_topics()
+    assert str(first) in str(wrong.value)
+    assert str(second) in str(wrong.value)
+
+
+def test_a_cluster_that_goes_away_during_a_call_is_given_up_soon(listen: Listen) -> None:
+    nodes, clock = [listen(), listen()], VirtualClock()
+    join(*nodes)
+
+    def go_away(_asked: Asked) -> Reply:
+        for node in nodes:
+            node.go_away()
+        return Deed.HANG_UP
+
+    for node in nodes:
+        node.answers[LIST] = go_away
+    settings = ClientSettings(bootstrap_servers=tuple(node.address for node in nodes), api_timeout_ms=60_000)
+    with (
+        AdminClient.connect(settings, clock=clock) as client,
+        pytest.raises(Unreachable, match="no node of the cluster can be reached"),
+    ):
+        client.list_partition_reassignments()
+    assert clock.monotonic_s() < 10
+
+
+# Addresses that nodes name
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+@pytest.mark.parametrize("host", ["kafka-0.invalid", "127.0.0.1"])
+@pytest.mark.parametrize("ask", [AdminClient.describe_cluster, AdminClient.list_partition_reassignments, alter])
+def test_a_listener_out_of_reach_is_named_with_who_named_it(
+    ask: Callable[[AdminClient], object], host: str, brokers: int, listen: Listen
+) -> None:
+    node, clock = listen(), VirtualClock()
+    port = closed(listen).port
+    named = Cluster("id", 0, tuple(Broker(number, host, port) for number in range(brokers)))
+    node.answers[api.METADATA] = answers.metadata(named)
+    settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
+    with AdminClient.connect(settings, clock=clock) as client, pytest.raises(Unreachable) as silent:
+        ask(client)
+    text = str(silent.value)
+    assert f"{node.address} answered and tells clients to go to {host}:{port}, which cannot be reached: " in text
+    assert "advertised.listeners" in text
+    assert clock.monotonic_s() < 10
+
+
+def test_one_listener_out_of_reach_costs_only_its_broker(listen: Listen) -> None:
+    node, clock = listen(), VirtualClock()
+    gone = closed(listen)
+    named = Cluster("id", 0, (Broker(0, *node.address), Broker(1, *gone)))
+    node.answers |= {api.METADATA: answers.metadata(named), LOG_DIRS: log_dirs("/a")}
+    settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
+    with AdminClient.connect(settings, clock=clock) as client:
+        batch = client.describe_log_dirs([0, 1])
+    assert list(batch.ok) == [0]
+    assert f"{node.address} answered and tells clients to go to {gone}" in str(batch.failed[1])
+    assert clock.monotonic_s() < 10
+
+
+@pytest.mark.parametrize("host", ["", None])
+def test_a_node_without_a_host_is_no_answer(host: str | None, node: Listener, connect: Connect) -> None:
+    node.answers[api.METADATA] = answers.metadata(Cluster("id", 0, (Broker(0, host, 9092),)))
+    with pytest.raises(ProtocolViolation, match=f"{node.address}: .*node 0 has no host"):
+        connect(node).list_topics()
 
 
 def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is_given_up(

@@ -204,7 +204,7 @@ def test_another_protocol_is_a_violation_and_ends_the_connection(
 ) -> None:
     node.answers[api.API_VERSIONS] = b"HTTP"
     connection = dial(node.address)
-    with pytest.raises(ProtocolViolation, match="is this a Kafka listener"):
+    with pytest.raises(ProtocolViolation, match="it looks like HTTP"):
         connection.exchange(FRAME, PATIENCE_S)
     assert not connection.is_usable()
 
@@ -295,9 +295,19 @@ def test_a_listener_without_tls_is_told_from_one_that_is_not_trusted(
 ) -> None:
     with ThreadPoolExecutor(1) as threads:
         talking = threads.submit(lambda: server.accept().sendall(b"SSH-2.0-OpenSSH_9.2\r\n"))
-        with pytest.raises(Unauthenticated, match=r"no TLS connection with .*: "):
+        with pytest.raises(Unauthenticated, match=r"no TLS connection with .*: .*in plain text\? Then set security"):
             dial(server.address, **over_tls(authority))
         talking.result()
+
+
+def test_a_listener_that_closes_on_tls_may_speak_plain_text(
+    server: RawServer, dial: Callable[..., Connection], authority: trustme.CA
+) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        closing_it = threads.submit(lambda: server.accept().shutdown(socket.SHUT_RDWR))
+        with pytest.raises(ClusterError, match=r"no TLS connection with .*in plain text\? Then set security.protocol"):
+            dial(server.address, **over_tls(authority))
+        closing_it.result()
 
 
 def test_silence_in_the_handshake_is_unreachable_after_one_timeout(

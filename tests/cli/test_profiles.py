@@ -95,6 +95,26 @@ def test_the_default_is_not_in_force_where_another_address_is_given(
     assert invoke("doctor", "--measure-for", "0").exit_code == 0
 
 
+def test_the_properties_file_names_the_servers(address: str, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = config.parent / "client.properties"
+    file.write_text(f"bootstrap.servers = {address} \n")
+    doctor = ("doctor", "--measure-for", "0")
+    assert invoke(*doctor, "--command-config", file).exit_code == 0
+    assert invoke(*doctor, "--command-config", file, "--bootstrap-server", "localhost:1").exit_code == 4
+    config.write_text('default = "prod"\n[clusters.prod]\nbootstrap-server = "localhost:1"\n')
+    assert invoke(*doctor, "--command-config", file).exit_code == 0
+    config.write_text(
+        f'[clusters.prod.properties]\n"bootstrap.servers" = "{address}"\n'
+        '[clusters.test]\nbootstrap-server = "localhost:1"\n'
+    )
+    assert invoke(*doctor, "--cluster", "prod").exit_code == 0
+    monkeypatch.setenv("KREASSIGN_COMMAND_CONFIG", str(file))
+    assert invoke(*doctor, "--cluster", "test").exit_code == 4
+    assert f" at {address}\n" in invoke().stdout
+    file.write_text("bootstrap.servers = http//x\n")
+    assert "bootstrap.servers: 'http//x' is not an address" in invoke(*doctor).stderr
+
+
 def test_an_id_of_a_cluster_that_is_no_profile_stays_with_the_command_that_takes_ids(config: Path) -> None:
     config.write_text('[clusters.prod]\nbootstrap-server = "localhost:1"\n')
     refused = invoke("plan", "--cluster", "lkc-1", "--data", config.parent / "none", "--as-of", "last")

@@ -19,7 +19,17 @@ def test_a_length_that_no_broker_would_announce_is_a_violation(length: int) -> N
         frame_length(struct.pack(">i", length))
 
 
-@pytest.mark.parametrize("answer", [b"HTTP", b"\x15\x03\x03\x00", b"SSH-", b"<htm"], ids=["http", "tls", "ssh", "html"])
-def test_another_protocol_is_recognised_by_its_first_bytes(answer: bytes) -> None:
-    with pytest.raises(ProtocolViolation, match="is this a Kafka listener, and does it expect TLS"):
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP", "length of 1213486160 bytes, which is no Kafka message; it looks like HTTP"),
+        (b"\x15\x03\x03\x00", "it looks like TLS: set security.protocol to SSL or SASL_SSL"),
+        (b"\x16\x03\x03\x00", "it looks like TLS"),
+        (b"SSH-", "it looks like SSH"),
+        (b"<htm", "it looks like HTML"),
+        (b"220 ", "is this a Kafka listener, and does it expect TLS"),
+    ],
+)
+def test_another_protocol_is_recognised_by_its_first_bytes(answer: bytes, words: str) -> None:
+    with pytest.raises(ProtocolViolation, match=words):
         frame_length(answer)

@@ -409,6 +409,14 @@ def read_properties(path: str | Path) -> dict[str, str]:
     return found
 
 
+def addresses_of(key: str, properties: Mapping[str, str]) -> str | None:
+    """`bootstrap.servers` or `bootstrap.controllers`, references replaced; None without it. Raises InputError."""
+    addresses = resolve_references(properties, keys={key}).properties.get(key, "").strip(_BLANKS)
+    if addresses:
+        _check_addresses(key, addresses)
+    return addresses or None
+
+
 def client_settings(
     properties: Mapping[str, str] = MappingProxyType({}),
     *,

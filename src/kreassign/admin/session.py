@@ -8,6 +8,10 @@ The rules of retrying live here only:
 - NOT_CONTROLLER: nothing was done, so look the controller up again and ask it;
 - a listing of reassignments at a controller: an inactive one answers without an error, from what it has read, so first
   ask the controller that is named whether it is the active one;
+- no node of the cluster answers for some seconds: the call fails, however much of its time is left;
+- a bootstrap address that is no Kafka, or speaks no TLS: ask the next one, and warn of this one by its name;
+- an address that a node named and that this client never reached: given up after some seconds (at once
+  if its name does not resolve), with who named it;
 - the controller cannot be reached or hangs: by the same two rules ask another broker. With KRaft, brokers name any
   broker as the controller, also one that hangs, and all forward the call; with ZooKeeper others say NOT_CONTROLLER;
 - a partition whose leader has just changed: ask again about it alone;
@@ -18,6 +22,7 @@ The rules of retrying live here only:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
@@ -28,10 +33,19 @@ from typing import TypeVar
 from kreassign.admin import translate
 from kreassign.admin.call import Call, reading_answer
 from kreassign.admin.settings import Address, ClientSettings
+from kreassign.admin.tls import NoTls
 from kreassign.admin.tokens import NoToken
-from kreassign.admin.transport import ClusterIdentity, Link, Transport
+from kreassign.admin.transport import ClusterIdentity, Link, NoHost, Transport
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
+from kreassign.errors import (
+    ClusterError,
+    OutcomeUnknown,
+    ProtocolViolation,
+    Rejected,
+    Unauthenticated,
+    Unreachable,
+    Unsupported,
+)
 from kreassign.model import Batch, Broker, Cluster
 from kreassign.model.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
@@ -53,12 +67,24 @@ Node = TypeVar("Node", bound=Hashable)
 _FAN_OUT_THREADS = 64
 # Long enough for a listener that is just starting; a cluster that is down must be reported as down.
 _BOOTSTRAP_PATIENCE_S = 5.0
+# A node that dies is listed for some seconds more; a wrong advertised listener stays wrong.
+_ADVERTISED_PATIENCE_S = 8.0
+# A known node answers soon or is gone; each node that is looked for takes so much of the time to notice that all are.
+_LOOK_AGAIN_S = 3.0
 # Brokers learn of a new leader one by one, and the leader itself learns its followers' offsets last (KIP-207).
 _LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
 # A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before answering.
 _COORDINATOR_CHANGED = (COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)
 # A coordinator that hangs must leave time to find its successor.
 _LEAST_TRY_S = 1.0
+# Another address would not behave differently towards the same client, but may be a listener of Kafka.
+_NO_LISTENER = (ProtocolViolation, NoTls, Unsupported)
+
+log = logging.getLogger(__name__)
+
+
+class NoNode(Unreachable):
+    """No known address of the cluster answers."""
 
 
 class To(Enum):
@@ -81,6 +107,7 @@ class Session:
         self._lock = Lock()
         self._links: dict[Address, Link] = {}
         self._cluster: Cluster | None = None
+        self._named_by: Address | None = None
         self._identity = ClusterIdentity()
         self._look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
         self._coordinators: dict[str, int] = {}
@@ -90,30 +117,40 @@ class Session:
         """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules of this module."""
         deadline = self._deadline(timeout_ms)
         avoid: set[Address] = set()
+        unreached: set[Address] = set()
         has_looked_afresh = False
         failure: ClusterError | None = None
         self._known_cluster(deadline)  # Report a cluster that cannot be reached at once.
+        give_up = self._clock.monotonic_s() + _ADVERTISED_PATIENCE_S
         while True:
             link: Link | None = None
             try:
                 link = self._route(call, target, avoid, deadline)
-                response = link.exchange(call, min(self._remaining_s(deadline), self._request_timeout_s))
+                timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
+                response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
                     return _read(call, response)  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
-            except (Unreachable, OutcomeUnknown) as error:
+            except (Unreachable, OutcomeUnknown) as caught:
+                error: ClusterError = caught
+                is_over = isinstance(error, NoNode)
+                if link is not None and self._is_elsewhere(link):
+                    unreached.add(link.address)
+                    is_vain = isinstance(error, NoHost) or self._is_late(give_up)
+                    is_over = is_vain and (isinstance(target, int) or self._are_all(unreached))
+                    error = self._named_in_vain(link.address, error)
                 self._forget_nodes()  # Also for the next call: the metadata named the node that does not answer.
                 # Stop reading from a broker that fresh metadata does not list either; keep trying a change.
                 is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
-                if is_absent or not self._may_ask_again(call, target, error, deadline):
+                if is_over or is_absent or not self._may_ask_again(call, target, error, deadline):
                     # A last try cut short by the deadline says less than the failure before it.
-                    if failure is not None and isinstance(error, Unreachable) and not self._time_is_left(deadline):
+                    if failure is not None and isinstance(error, Unreachable) and self._is_late(deadline):
                         raise failure from error
-                    raise
+                    raise error from caught.__cause__
                 failure = error
                 if link is not None:
                     avoid.add(link.address)
             else:
-                if not self._time_is_left(deadline):
+                if self._is_late(deadline):
                     if failure is not None:
                         raise failure  # Nothing can replace the controller itself.
                     return _read(call, response)
@@ -128,7 +165,7 @@ class Session:
         # A broker that hangs costs one timeout, not several in a row until the deadline.
         if isinstance(target, int) and _timed_out(error):
             return False
-        return not self._is_closed and self._time_is_left(deadline)
+        return not self._is_closed and not self._is_late(deadline)
 
     def fan_out(
         self, keys: Iterable[Key], ask: Callable[[Key], Answer]
@@ -158,7 +195,7 @@ class Session:
         """Ask leaders about partitions; within the deadline ask again about those whose leader has just changed."""
         deadline = self._deadline(timeout_ms)
         found = ask(keys)
-        while (changed := _leader_changed(found)) and self._time_is_left(deadline):
+        while (changed := _leader_changed(found)) and not self._is_late(deadline):
             self._clock.sleep(self._backoff_s)
             kept = {key: error for key, error in found.failed.items() if key not in changed}
             found = join([Batch(found.ok, kept), ask(changed)])
@@ -179,11 +216,11 @@ class Session:
             except (Rejected, Unreachable, OutcomeUnknown) as error:
                 is_elsewhere = has_code(error, *_COORDINATOR_CHANGED)
                 if not is_elsewhere and (
-                    isinstance(error, Rejected) or (call.is_write and isinstance(error, OutcomeUnknown))
+                    isinstance(error, (Rejected, NoNode)) or (call.is_write and isinstance(error, OutcomeUnknown))
                 ):
                     raise
                 self._coordinators.pop(group_id, None)
-                if self._is_closed or not self._time_is_left(deadline):
+                if self._is_closed or self._is_late(deadline):
                     raise
             self._clock.sleep(self._backoff_s)
 
@@ -233,8 +270,10 @@ class Session:
                 self._forget_nodes()
                 raise Unreachable("no controller of the quorum is active; ask again once it has elected one")
             link = self._link(Address(named.host, named.port))
-            cluster = self._asked_who_is_there(link, min(self._remaining_s(deadline), self._request_timeout_s))
-            self._cluster = cluster
+            found = self._asked_who_is_there(link, min(self._remaining_s(deadline), self._request_timeout_s))
+            if not isinstance(found, Cluster):
+                raise found
+            self._cluster = cluster = found
             if cluster.controller_id == named.id:
                 return link
             self._clock.sleep(self._backoff_s)
@@ -270,45 +309,81 @@ class Session:
     def _forget_nodes(self) -> None:
         self._cluster = None
 
+    # --- addresses that nodes name ----------------------------------------------------------------------------
+
+    def _is_elsewhere(self, link: Link) -> bool:
+        """True if the address was named by another one and never reached."""
+        return not link.was_reached and self._named_by not in {None, link.address}
+
+    def _connect_timeout_s(self, link: Link) -> float | None:
+        """Share the time for addresses that were never reached among them, so that each gets a try."""
+        cluster = self._cluster
+        if cluster is None or not self._is_elsewhere(link):
+            return None
+        return max(_ADVERTISED_PATIENCE_S / max(len(cluster.brokers), 1), _LEAST_TRY_S)
+
+    def _are_all(self, unreached: set[Address]) -> bool:
+        cluster = self._cluster
+        return cluster is None or {Address(broker.host, broker.port) for broker in cluster.brokers} <= unreached
+
+    def _named_in_vain(self, address: Address, error: ClusterError) -> ClusterError:
+        if not isinstance(error, Unreachable):
+            return error
+        named = Unreachable(
+            f"{self._named_by} answered and tells clients to go to {address}, which cannot be reached: {error}. Check "
+            "advertised.listeners of that broker, and that this name and port lead there from here"
+        )
+        named.__cause__ = error
+        return named
+
     def _discover(self, deadline: float) -> Cluster:
         """Ask the known addresses, bootstrap last, until one describes the cluster."""
         give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
-        failures: dict[Address, str] = {}
-        no_token: NoToken | None = None
+        longest_s = self.settings.connect_timeout_ms / 1000 if self._named_by is None else _LOOK_AGAIN_S
+        failures: dict[Address, ClusterError] = {}
         while True:
             for address in self._addresses():
-                timeout_s = min(deadline - self._clock.monotonic_s(), self.settings.connect_timeout_ms / 1000)
+                timeout_s = min(deadline - self._clock.monotonic_s(), longest_s)
                 if timeout_s <= 0 and failures:
                     break
-                try:
-                    found = self._asked_who_is_there(self._link(address), timeout_s)
-                except (Unreachable, OutcomeUnknown) as error:
-                    failures.setdefault(address, str(error))  # The first try had the most time.
-                    no_token = error if isinstance(error, NoToken) else no_token
-                except Rejected as error:
-                    if not error.retriable:
-                        raise
-                    failures.setdefault(address, f"{address}: {error}")
-                else:
+                if isinstance(failures.get(address), _NO_LISTENER):
+                    continue
+                found = self._asked_who_is_there(self._link(address), timeout_s)
+                if isinstance(found, Cluster):
+                    if self._named_by is None and failures:
+                        log.warning("passed over: %s", _texts(failures))
+                    self._named_by = address
                     return found
-            if self._is_closed or not self._time_is_left(give_up):
-                if no_token is not None:
-                    raise no_token  # The token issuer failed, not the cluster.
-                raise Unreachable(
-                    "no node of the cluster can be reached: " + "; ".join(failures.values()) + ". Check the addresses, "
-                    "that the brokers are up, and that security.protocol fits the listener"
-                )
+                failures.setdefault(address, found)  # The first try had the most time.
+            self._raise_if_vain(failures, give_up)
             self._clock.sleep(self._backoff_s)
 
-    def _asked_who_is_there(self, link: Link, timeout_s: float) -> Cluster:
-        response = link.exchange(self._look_up, timeout_s)
+    def _raise_if_vain(self, failures: Mapping[Address, ClusterError], give_up: float) -> None:
+        first, *_ = failures.values()
+        if all(isinstance(failures.get(address), _NO_LISTENER) for address in self._addresses()):
+            raise type(first)(_texts(failures)) from first
+        if self._is_closed or self._is_late(give_up):
+            for error in failures.values():
+                if isinstance(error, NoToken):
+                    raise error  # The token issuer failed, not the cluster.
+            raise NoNode(
+                f"no node of the cluster can be reached: {_texts(failures)}. Check the addresses, that the brokers are "
+                "up, and that security.protocol fits the listener"
+            )
+
+    def _asked_who_is_there(self, link: Link, timeout_s: float) -> Cluster | ClusterError:
+        """The cluster as this node describes it, or why another address should be asked. Raises other failures."""
         try:
+            response = link.exchange(self._look_up, timeout_s)
             with reading_answer(self._look_up.api):
                 found = self._look_up.read(response)
             self._identity.check(link.address, found.cluster_id)
-        except ClusterError:
+        except ClusterError as error:
             link.close()  # Opened before the cluster was known: a new connection must report its cluster id.
-            raise
+            is_refusal = isinstance(error, Rejected) and not error.retriable
+            if is_refusal or (isinstance(error, Unauthenticated) and not isinstance(error, NoTls)):
+                raise  # Other nodes would say the same; a wrong password tried at each may lock the account.
+            return error
         return found
 
     def _addresses(self) -> list[Address]:
@@ -329,8 +404,9 @@ class Session:
     def _deadline(self, timeout_ms: int | None) -> float:
         return self._clock.monotonic_s() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
-    def _time_is_left(self, deadline: float) -> bool:
-        return self._clock.monotonic_s() + self._backoff_s < deadline
+    def _is_late(self, deadline: float) -> bool:
+        """True if the pause before another try would end after the deadline."""
+        return self._clock.monotonic_s() + self._backoff_s >= deadline
 
     def _remaining_s(self, deadline: float) -> float:
         remaining = deadline - self._clock.monotonic_s()
@@ -360,6 +436,12 @@ def _is_wrong_controller(call: Call[Answer], response: Message) -> bool:
 def _read(call: Call[Answer], response: Message) -> Answer:
     with reading_answer(call.api):
         return call.read(response)
+
+
+def _texts(failures: Mapping[Address, ClusterError]) -> str:
+    """What happened at each address."""
+    named = ((str(address), str(error)) for address, error in failures.items())
+    return "; ".join(text if address in text else f"{address}: {text}" for address, text in named)
 
 
 def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kreassign.admin.settings import TLS_VERSIONS, Secret, Tls
-from kreassign.errors import InputError
+from kreassign.errors import InputError, Unauthenticated
 from kreassign.model.text import shortened
 
 if TYPE_CHECKING:
@@ -222,10 +222,19 @@ _ADVICE_ON_ALERTS = {
     "bad certificate": "It may want another certificate of this client (ssl.keystore.location)",
 }
 
+# What a listener without TLS makes of our first message: it closes the connection, or answers in its own protocol.
+_IN_PLAIN_TEXT = ("unexpected eof", "reset by peer", "wrong version number", "record layer failure", "packet length")
+_ADVICE_ON_PLAIN_TEXT = "Is it a listener in plain text? Then set security.protocol to PLAINTEXT or SASL_PLAINTEXT"
 
-def advice_on_alert(reason: str) -> str:
-    """Advice for the alert by which a server refused a connection; empty if the alert is unknown."""
-    return next((f". {advice}" for alert, advice in _ADVICE_ON_ALERTS.items() if alert in reason), "")
+
+class NoTls(Unauthenticated):
+    """The handshake of TLS failed at this address."""
+
+
+def advice_on_failure(reason: str) -> str:
+    """Advice for the reason why TLS failed, an alert or a connection that broke; empty if the reason is unknown."""
+    advice = {**_ADVICE_ON_ALERTS, **dict.fromkeys(_IN_PLAIN_TEXT, _ADVICE_ON_PLAIN_TEXT)}
+    return next((f". {advice[sign]}" for sign in advice if sign in reason), "")
 
 
 def distrust(who: object, error: ssl.SSLCertVerificationError) -> str:

@@ -21,14 +21,13 @@ from kreassign import __version__
 from kreassign.admin.call import Call, reading_answer, rejection
 from kreassign.admin.sasl import Login
 from kreassign.admin.settings import Address, ClientSettings
-from kreassign.admin.tls import advice_on_alert, distrust, tls_context
+from kreassign.admin.tls import NoTls, advice_on_failure, distrust, tls_context
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import (
     InputError,
     OutcomeUnknown,
     ProtocolViolation,
     Rejected,
-    Unauthenticated,
     Unreachable,
     Unsupported,
 )
@@ -42,6 +41,10 @@ _CHUNK_BYTES = 1 << 20
 _USED_OF_A_SESSION = 0.85
 # A broker accepts another login on a connection only this long after the last (KafkaChannel.MIN_REAUTH_INTERVAL…).
 _BETWEEN_LOGINS_S = 1.0
+
+
+class NoHost(Unreachable):
+    """The host name does not resolve, and another try soon would not change that."""
 
 
 class Connection(Protocol):
@@ -101,12 +104,13 @@ class TcpTransport:
         try:
             return self._tls.wrap_socket(plain, server_hostname=address.host)
         except ssl.SSLCertVerificationError as error:
-            raise Unauthenticated(distrust(address, error)) from None
+            raise NoTls(distrust(address, error)) from None
         except ssl.SSLError as error:
             reason = _reason(error)
-            raise Unauthenticated(f"no TLS connection with {address}: {reason}{advice_on_alert(reason)}") from None
+            raise NoTls(f"no TLS connection with {address}: {reason}{advice_on_failure(reason)}") from None
         except OSError as error:
-            raise Unreachable(f"no TLS connection with {address}: {_reason(error)}") from error
+            reason = _reason(error)
+            raise Unreachable(f"no TLS connection with {address}: {reason}{advice_on_failure(reason)}") from error
 
 
 class TcpConnection:
@@ -141,7 +145,7 @@ class TcpConnection:
             self.close()
             raise
 
-    def _refusal(self, error: OSError) -> Unauthenticated | None:
+    def _refusal(self, error: OSError) -> NoTls | None:
         """The alert behind a broken TLS connection, if any.
 
         From TLS 1.3 on a client that the broker does not trust learns this only after the handshake; when sending
@@ -154,7 +158,7 @@ class TcpConnection:
                 error = said
         if _is_alert(error):
             reason = _reason(error)
-            return Unauthenticated(f"{self._address} refused the TLS connection: {reason}{advice_on_alert(reason)}")
+            return NoTls(f"{self._address} refused the TLS connection: {reason}{advice_on_failure(reason)}")
         return None
 
     def _receive(self, size: int, deadline: float) -> bytes:
@@ -241,9 +245,10 @@ def _open(address: Address, timeout_s: float) -> socket.socket:
     try:
         opened = socket.create_connection((address.host, address.port), timeout=max(timeout_s, 0.001))
     except socket.gaierror as error:
-        raise Unreachable(f"the host name of {address} does not resolve: {error.strerror}") from error
+        kind = Unreachable if error.errno == socket.EAI_AGAIN else NoHost
+        raise kind(f"the host name of {address} does not resolve: {error.strerror}") from error
     except UnicodeError as error:
-        raise Unreachable(f"the host name of {address} cannot be one: {error}") from error
+        raise NoHost(f"the host name of {address} cannot be one: {error}") from error
     except OSError as error:
         raise Unreachable(f"could not connect to {address}: {_reason(error)}") from error
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -336,11 +341,15 @@ class Link:
         self._ask_identity = ask_identity
         self._lock = Lock()
         self._connection: Connection | None = None
+        self.was_reached = False
+        """True once a connection was open, logged in and ready for calls."""
         self._versions: Versions = {}
         self._correlation_id = 0
 
-    def exchange(self, call: Call[Answer], timeout_s: float) -> api.Message:
+    def exchange(self, call: Call[Answer], timeout_s: float, connect_s: float | None = None) -> api.Message:
         """Send a call in the highest version that both ends speak and return the raw response.
+
+        Each step of connecting takes at most `connect_s`, if given.
 
         Raises `Unreachable`, `Unauthenticated` or `Unsupported` when nothing was sent, `OutcomeUnknown` when the
         request may have been executed.
@@ -349,7 +358,9 @@ class Link:
         if not self._lock.acquire(timeout=max(0.0, timeout_s)):
             raise Unreachable(f"{self.address} is still busy with another call")
         try:
-            return self._send(self._connected(deadline), call, deadline)
+            return self._send(self._connected(deadline, connect_s), call, deadline)
+        except ProtocolViolation as error:
+            raise ProtocolViolation(f"{self.address}: {error.message}", item=error.item, api=error.api) from error
         finally:
             self._lock.release()
 
@@ -375,13 +386,14 @@ class Link:
             raise Unreachable(f"{self.address} could not be asked in time")
         return remaining
 
-    def _connected(self, deadline: float) -> Connection:
+    def _connected(self, deadline: float, connect_s: float | None) -> Connection:
         if self._connection is not None and self._connection.is_usable():
             return self._connection
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        connection = self._transport.connect(self.address, self._remaining_s(deadline))
+        remaining_s = self._remaining_s(deadline)
+        connection = self._transport.connect(self.address, min(remaining_s, connect_s or remaining_s))
         try:
             self._versions = self._offered_versions(connection, deadline)
             if self._identity.is_known:
@@ -393,6 +405,7 @@ class Link:
             connection.close()
             raise
         self._connection = connection
+        self.was_reached = True
         return connection
 
     def _offered_versions(self, connection: Connection, deadline: float) -> Versions:

@@ -18,13 +18,14 @@ from kreassign.errors import InputError
 from kreassign.model.authorization import error_text
 
 
-def connect(bootstrap_servers: str, properties: Path | Mapping[str, str] | None = None) -> AdminClient:
+def connect(bootstrap_servers: str | None = None, properties: Path | Mapping[str, str] | None = None) -> AdminClient:
     """A connected client, to be used in a `with` statement.
 
-    `properties` are those of Kafka's clients (security, timeouts), or a file of them. Raises InputError for bad ones,
-    Unreachable.
+    `properties` are those of Kafka's clients (security, timeouts), or a file of them; without `bootstrap_servers`
+    they name the servers. Raises InputError for bad ones, Unreachable.
     """
-    return AdminClient.connect(_settings(properties, bootstrap_servers=bootstrap_servers))
+    named = {} if bootstrap_servers is None else {"bootstrap_servers": bootstrap_servers}
+    return AdminClient.connect(_settings(properties, **named))
 
 
 def connect_controllers(bootstrap_controllers: str, properties: Path | Mapping[str, str] | None = None) -> AdminClient:

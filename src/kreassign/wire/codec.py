@@ -191,13 +191,24 @@ MAX_FRAME_BYTES = 256 * 1024 * 1024
 listener sends to a client that does not speak TLS, reads as a length of 336 MB."""
 
 
+# The first bytes by which servers of other protocols answer.
+_OTHER_PROTOCOLS = {
+    b"HTTP": "it looks like HTTP, so this is a web server or a proxy",
+    b"<": "it looks like HTML, so this is a web server or a proxy",
+    b"SSH-": "it looks like SSH",
+    b"\x15\x03": "it looks like TLS: set security.protocol to SSL or SASL_SSL",
+    b"\x16\x03": "it looks like TLS: set security.protocol to SSL or SASL_SSL",
+}
+
+
 def frame_length(prefix: bytes) -> int:
     """Number of bytes after this prefix; `ProtocolViolation` if no Kafka broker would announce so many."""
     length: int = struct.unpack(">i", prefix)[0]
     if not 0 <= length <= MAX_FRAME_BYTES:
+        known = (text for start, text in _OTHER_PROTOCOLS.items() if prefix.startswith(start))
         raise ProtocolViolation(
             f"the answer announces a length of {length} bytes, which is no Kafka message; "
-            "is this a Kafka listener, and does it expect TLS?"
+            f"{next(known, 'is this a Kafka listener, and does it expect TLS?')}"
         )
     return length
 

@@ -47,10 +47,17 @@ def nodes() -> Call[Cluster]:
         return api.METADATA.request(topics=[], allow_auto_topic_creation=False)
 
     def read(response: Message) -> Cluster:
-        brokers = (Broker(node.node_id, node.host, node.port, node.rack) for node in response.brokers)
+        brokers = (_broker(node.node_id, node) for node in response.brokers)
         return Cluster(response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
 
     return Call(api.METADATA, build, read)
+
+
+def _broker(broker: int, node: Message, *, is_fenced: bool = False) -> Broker:
+    """Read a node. Raises ValueError without a host: clients could not connect to it, or would to this machine."""
+    if not node.host:
+        raise ValueError(f"node {broker} has no host")
+    return Broker(broker, node.host, node.port, node.rack, is_fenced)
 
 
 def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
@@ -127,9 +134,7 @@ def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Clust
 
     def read(response: Message) -> Cluster:
         raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
-        brokers = (
-            Broker(node.broker_id, node.host, node.port, node.rack, bool(node.is_fenced)) for node in response.brokers
-        )
+        brokers = (_broker(node.broker_id, node, is_fenced=bool(node.is_fenced)) for node in response.brokers)
         return Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
 
     return Call(api.DESCRIBE_CLUSTER, build, read)

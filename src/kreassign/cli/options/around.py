@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.cli.options.cluster import ClusterOptions
-from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, around
+import click
+
+from kreassign.cli.options.cluster import ClusterOptions, named_addresses
+from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, around
 
 
 def cluster_around() -> ClusterOptions:
     """Address and client properties, as the environment or the profile has them."""
     config = around("KREASSIGN_COMMAND_CONFIG", "command-config")
-    return ClusterOptions(around(ADDRESS_ENVIRONMENT, "bootstrap-server"), Path(config) if config else None)
+    file = Path(config) if config else None
+    profile = click.get_current_context().meta.get(IN_FORCE)
+    servers = around(ADDRESS_ENVIRONMENT, "bootstrap-server") or named_addresses("bootstrap.servers", file, profile)
+    return ClusterOptions(servers, file)

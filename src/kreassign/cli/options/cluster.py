@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kreassign.admin import AdminClient
-from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY
+from kreassign.admin.properties import PROVIDER_CLASSES, PROVIDERS_KEY, addresses_of, read_properties
 from kreassign.admin.settings import Address
 from kreassign.cli.options.values import Decorator, ReadBy, checked, option_group, parse_duration
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile
@@ -55,6 +57,28 @@ def _printed(key: str, command: str) -> str:
     except (OSError, ValueError, subprocess.SubprocessError, IndexError) as error:
         what = "printed nothing" if isinstance(error, IndexError) else f"failed: {type(error).__name__}"
         raise InputError(f"{key} refers to the command {command!r}, which {what}") from None
+
+
+def named_addresses(key: str, config: Path | None, profile: Profile | None) -> str | None:
+    """This property of the file, or of the profile where no file is named. Raises InputError."""
+    if config is not None:
+        return addresses_of(key, read_properties(config))
+    return None if profile is None else addresses_of(key, with_secrets(profile.properties))
+
+
+class AddressOption(click.Option):
+    """Addresses; by default those of the client properties, as in Kafka's clients."""
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """The value and its source: a typed file of properties wins over the addresses of a profile."""
+        value, source = super().consume_value(ctx, opts)
+        is_typed = ctx.get_parameter_source("command_config") is ParameterSource.COMMANDLINE
+        if source is not ParameterSource.DEFAULT and not (source is ParameterSource.DEFAULT_MAP and is_typed):
+            return value, source
+        config = ctx.params.get("command_config")
+        key = f"{str(self.name).replace('_', '.')}s"
+        named = named_addresses(key, config if isinstance(config, Path) else None, ctx.meta.get(IN_FORCE))
+        return (value if named is None else named), source
 
 
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
@@ -111,19 +135,22 @@ class ClusterOptions:
 
 config_option = click.option(
     "--command-config",
+    is_eager=True,  # It may name the servers.
     envvar="KREASSIGN_COMMAND_CONFIG",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Client properties, in the format of Kafka's own tools (security, timeouts).  "
+    help="Client properties, in the format of Kafka's own tools (servers, security, timeouts).  "
     "[default: Kafka's defaults, in plain text]",
 )
 _CONTROLLER = click.option(
     "--bootstrap-controller",
+    cls=AddressOption,
     type=ADDRESSES,
     envvar=CONTROLLER_ENVIRONMENT,
     metavar="HOST:PORT[,…]",
     help="Controllers of a KRaft cluster, to set the throttle of brokers that are down "
-    f"(or the environment variable {CONTROLLER_ENVIRONMENT}).  [default: none]",
+    f"(or the environment variable {CONTROLLER_ENVIRONMENT}, or bootstrap.controllers of --command-config).  "
+    "[default: none]",
 )
 
 
@@ -135,14 +162,16 @@ def measure_for_option(what: str) -> Decorator:
 
 
 def bootstrap_option(default: str = "") -> Decorator:
-    """Add `--bootstrap-server`; required unless `default` describes what happens without it."""
+    """Add `--bootstrap-server`; required, there or in the properties, unless `default` says what happens without."""
     return click.option(
         "--bootstrap-server",
+        cls=AddressOption,
         required=not default,
         type=ADDRESSES,
         envvar=ADDRESS_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
-        help=f"Brokers to connect to first (or the environment variable {ADDRESS_ENVIRONMENT}).{default}",
+        help=f"Brokers to connect to first (or the environment variable {ADDRESS_ENVIRONMENT}, or "
+        f"bootstrap.servers of --command-config).{default}",
     )
 
 
