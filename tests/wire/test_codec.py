@@ -1,3 +1,4 @@
+import re
 import struct
 from contextlib import suppress
 
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kreassign.errors import ProtocolViolation
+from kreassign.errors import InputError, ProtocolViolation
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from kreassign.wire.codec import (
@@ -187,3 +188,48 @@ def test_a_framed_payload_has_its_length_before_it(payload: bytes) -> None:
     frame = framed(payload)
     assert frame_length(frame[:PREFIX_BYTES]) == len(payload)
     assert frame[PREFIX_BYTES:] == payload
+
+
+# Numbers too wide for their field
+
+
+FACTORS = api.ALTER_REPLICATION_FACTORS.request
+
+
+def reassignment(index: object, replicas: list[object]) -> object:
+    request = api.ALTER_PARTITION_REASSIGNMENTS.request
+    part = request.ReassignableTopic.ReassignablePartition(partition_index=index, replicas=replicas)
+    return request(topics=[request.ReassignableTopic(name="t", partitions=[part])])
+
+
+@pytest.mark.parametrize(
+    ("version", "request_", "words"),
+    [
+        (1, reassignment(2**31, [1]), "topics[0].partitions[0].partition_index is 2147483648, and it must be between"),
+        (0, reassignment(0, [1, -(2**31) - 1]), "topics[0].partitions[0].replicas[1] is -2147483649, and it must be"),
+        (0, reassignment(0, ["x"]), "topics[0].partitions[0].replicas[0] is 'x', which is no whole number"),
+        (7, api.CREATE_TOPICS.request(timeout_ms=2**31), "timeout_ms is 2147483648"),
+        (
+            0,
+            api.ALTER_REPLICATION_FACTORS.request(
+                topics=[
+                    api.ALTER_REPLICATION_FACTORS.request.TopicReplicationFactor(name="t", replication_factor=40_000)
+                ]
+            ),
+            "topics[0].replication_factor is 40000, and it must be between -32768 and 32767",
+        ),
+    ],
+)
+def test_a_number_too_wide_for_its_field_is_named(version: int, request_: object, words: str) -> None:
+    with pytest.raises(InputError) as wrong:
+        encode_request(version, request_, 7, "us")
+    assert f"cannot be sent: {words}" in str(wrong.value)
+
+
+@pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
+def test_each_number_of_a_request_is_named_when_too_wide(asked: Api, version: int) -> None:
+    for definition in asked.request.json["fields"]:
+        if definition["type"] in {"int8", "int16", "int32", "int64"} and definition["versions"] == "0+":
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", definition["name"]).lower()
+            with pytest.raises(InputError, match=f"{name} is 9223372036854775808, and it must be between"):
+                encode_request(version, asked.request(**{name: 2**63}), 7, "us")

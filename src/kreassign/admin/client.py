@@ -15,7 +15,7 @@ from typing import Self
 from kreassign.admin import topic_changes, translate
 from kreassign.admin.sasl import principal_of
 from kreassign.admin.session import Session, Target, To
-from kreassign.admin.settings import ClientSettings
+from kreassign.admin.settings import ClientSettings, check_timeout
 from kreassign.admin.topic_changes import (
     BrokerReport,
     Named,
@@ -55,7 +55,7 @@ from kreassign.model import (
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.reassignment import Override, check_expected
 from kreassign.model.requests import CommittedOffset, Group, GroupCandidate, Key, Membership, OffsetRange, join
-from kreassign.model.text import LARGEST_ID, signed_number
+from kreassign.model.text import LARGEST_ID, check_ids, signed_number
 from kreassign.model.topic_changes import TopicsView
 
 REASSIGNMENTS_PER_REQUEST = 5_000
@@ -277,6 +277,8 @@ class AdminClient:
         Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED, `Unsupported` without `allow_replication_factor_change`
         where a broker does not know the option, and `OutcomeUnknown` if no answer tells what was done.
         """
+        for key, target in targets.items():
+            check_ids(key, (key.partition, *(target or ())))
         if expected:
             self._check_expected(expected, timeout_ms)
         if warns_of_overrides:
@@ -324,7 +326,10 @@ class AdminClient:
         A partition whose move could not be cancelled keeps it, and fails with that error: its target is not submitted.
         Cancelled partitions whose target is then refused stay with the replicas from before their move.
         """
+        for key, target in targets.items():
+            check_ids(key, (key.partition, *target))
         limit_ms = self._session.settings.api_timeout_ms if timeout_ms is None else timeout_ms
+        check_timeout("timeout_ms", limit_ms)
         deadline_s = self._clock.monotonic_s() + limit_ms / 1000
         poll_s = self._session.settings.retry_backoff_ms / 1000
         failed = topic_changes.cancel_and_wait(self, self._clock, tuple(targets), deadline_s, poll_s)
@@ -537,6 +542,7 @@ class AdminClient:
         self._needs_brokers("alter_replica_log_dirs")
         grouped: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in targets.items():
+            check_ids(replica, (replica.partition,))
             grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
         answers, errors = self._session.fan_out(
             grouped,

@@ -32,7 +32,7 @@ from typing import TypeVar
 
 from kreassign.admin import translate
 from kreassign.admin.call import Call, reading_answer
-from kreassign.admin.settings import Address, ClientSettings
+from kreassign.admin.settings import Address, ClientSettings, check_timeout
 from kreassign.admin.tls import NoTls
 from kreassign.admin.tokens import NoToken
 from kreassign.admin.transport import ClusterIdentity, Link, NoHost, Transport
@@ -402,6 +402,8 @@ class Session:
         return self.settings.request_timeout_ms / 1000
 
     def _deadline(self, timeout_ms: int | None) -> float:
+        if timeout_ms is not None:
+            check_timeout("timeout_ms", timeout_ms)
         return self._clock.monotonic_s() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
 
     def _is_late(self, deadline: float) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.model.text import LARGEST_PORT, parse_whole, shortened
+from kreassign.model.text import LARGEST_ID, LARGEST_PORT, parse_whole, shortened
 
 KAFKA_PORT = 9092
 LONGEST_HOST = 253
@@ -274,6 +274,12 @@ Credentials = Sasl | OAuth | Kerberos
 """Credentials of any SASL mechanism."""
 
 
+def check_timeout(name: str, timeout_ms: float) -> None:
+    """Raise InputError for a timeout that Kafka's signed 32 bits do not hold; a negative one is over at once."""
+    if timeout_ms > LARGEST_ID:
+        raise InputError(f"{name} is {timeout_ms}, and it must be at most {LARGEST_ID} (24 days)")
+
+
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
     """Addresses, security and timeouts of an `AdminClient`.
@@ -294,6 +300,8 @@ class ClientSettings:
     retry_backoff_ms: int = 100
 
     def __post_init__(self) -> None:
+        for name in ("request_timeout_ms", "api_timeout_ms", "connect_timeout_ms", "retry_backoff_ms"):
+            check_timeout(name, getattr(self, name))
         if bool(self.bootstrap_servers) == bool(self.bootstrap_controllers):
             raise InputError("specify addresses of brokers or of controllers: exactly one of the two")
         if self.security_protocol.uses_sasl and self.sasl is None:

@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, Partition, TopicPartition
+from kreassign.model.text import LARGEST_AMOUNT, check_ids
 
 # Demand: what producers' writes take of a throttle while partitions are copied, and the lowest rate that is enough.
 #
@@ -186,12 +188,22 @@ def traffic_of(
 # Rates at which brokers of a run may send and receive for its moves.
 
 
+def check_rate(bytes_per_s: int | None) -> None:
+    """Raise InputError for a rate that a setting of Kafka cannot hold; what is no rate at all the preflight tells."""
+    if bytes_per_s is not None and bytes_per_s > LARGEST_AMOUNT:
+        raise InputError(f"a throttle of {bytes_per_s} B/s is too large; the largest is {LARGEST_AMOUNT} B/s")
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerRate:
     """Rate that one broker may send, and receive, in bytes per second; None for no limit."""
 
     broker: int
     bytes_per_s: int | None
+
+    def __post_init__(self) -> None:
+        check_ids("throttle", (self.broker,))
+        check_rate(self.bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +216,9 @@ class ThrottleRates:
     bytes_per_s: int | None = None
     per_broker: tuple[BrokerRate, ...] = ()
     adaptive: AdaptiveThrottle | None = None
+
+    def __post_init__(self) -> None:
+        check_rate(self.bytes_per_s)
 
     @property
     def is_limited(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TextIO
 
@@ -72,6 +73,27 @@ LARGEST_PORT = 2**16 - 1
 
 MOST_REPLICAS = 2**15 - 1
 """A replication factor is a signed number of 16 bits."""
+
+
+def check_ids(item: object, ids: Iterable[int]) -> None:
+    """Raise InputError, which names the item, for an id that a field of 32 bits cannot hold.
+
+    Whether smaller ids exist is the cluster's question.
+    """
+    for number in ids:
+        if not -LARGEST_ID - 1 <= number <= LARGEST_ID:
+            raise InputError(f"{item}: the id {number} is too large; Kafka's ids are at most {LARGEST_ID}")
+
+
+LONGEST_WAIT_S = 366 * 86_400
+"""A year: no interval or measurement is longer, and much longer waits exceed the system's clock."""
+
+
+def check_wait(name: str, seconds: float) -> None:
+    """Raise InputError, which names the value, unless it is a number of seconds from 0 to a year."""
+    if not 0 <= seconds <= LONGEST_WAIT_S:
+        raise InputError(f"{name} is {seconds}, and it must be between 0 and {LONGEST_WAIT_S} seconds (a year)")
+
 
 _SPELT = re.compile(r"([+-]?)0*(\d+)", re.ASCII)
 _MOST_DIGITS = 19

@@ -36,7 +36,7 @@ from kreassign.model import (
 )
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED, has_code
-from kreassign.model.text import signed_number
+from kreassign.model.text import check_wait, signed_number
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.broker_changes import MaintenanceStore
 from kreassign.operations.run import RunContext
@@ -70,6 +70,7 @@ def examine(
     client: AdminClient, state_dir: Path, measure_for_s: float = 0.0, clock: Clock = SYSTEM_CLOCK
 ) -> ClusterReadings:
     """Read everything that a diagnosis needs. Raises ClusterError."""
+    check_wait("measure_for_s", measure_for_s)
     ongoing = client.list_partition_reassignments()
     begun_s = clock.monotonic_s()
     first = _Look.at(client, ongoing)

@@ -24,6 +24,7 @@ from kreassign.errors import ClusterError, DataError, InputError, requires
 from kreassign.executor.cluster.permissions import lacking_to_read
 from kreassign.model import Broker, ConfigEntry, ConfigResource, OffsetSpec, Topic
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
+from kreassign.model.text import check_wait
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import Warn, connect, warn_of_failures, warn_program
 from kreassign.operations.snapshot import described_cluster, warn_of_unread
@@ -174,6 +175,7 @@ def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:
 
     A round that took longer is followed by the next at once.
     """
+    check_wait("interval_s", interval_s)
     started_s = clock.monotonic_s()
     for number in count() if rounds is None else range(rounds):
         clock.sleep(started_s + number * interval_s - clock.monotonic_s())

@@ -97,6 +97,7 @@ from kreassign.model.load import MEASURED_S
 from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts, plan_id
 from kreassign.model.reassignment import Replicas, missing_expectations
+from kreassign.model.text import check_wait
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.run_journals import default_state_dir, keep_facts, this_operator
@@ -273,6 +274,9 @@ class RunContext:
     lease: LeasePolicy = LeasePolicy.AUTO
     observers: tuple[Observer, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_wait("poll_s", self.poll_s)
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -296,6 +300,9 @@ class RunRequest:
     replan: bool = False
     allow_producer_outage: bool = False
     allow_factor_change: bool = False
+
+    def __post_init__(self) -> None:
+        check_wait("measure_for_s", self.measure_for_s)
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """Settings for the executor, with the id of the run and the time at which it begins."""

@@ -21,6 +21,7 @@ from kreassign.model.authorization import missing_permission
 from kreassign.model.cluster import ResourceType
 from kreassign.model.load import MEASURED_S
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotTopic
+from kreassign.model.text import check_wait
 from kreassign.operations.connect import Warn, warn_of_failures, warn_program
 from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.ingest.snapshots import Observation, ObservedOffsets, snapshot_tables, whole_columns
@@ -123,6 +124,7 @@ def whole_columns_of(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn
 ) -> SnapshotColumns:
     """As `whole_snapshot`, as columns."""
+    check_wait("measure_for_s", seconds)
     known = {partition.topic_partition: partition for topic in seen.topics for partition in topic.partitions}
     offsets = sample_offsets(client, clock, known.keys(), seconds, known)
     warn_of_failures(warn, "offsets", offsets.failed)

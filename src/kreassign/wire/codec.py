@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kreassign.errors import ProtocolViolation
+from kreassign.errors import InputError, ProtocolViolation
+from kreassign.model.text import shortened
 from kreassign.wire.api import API_VERSIONS, Api, Message
 
 # Strictness: Kafka's decoder rejects nulls in non-nullable fields and strings of more than 32,767 bytes. Kafka closes
@@ -105,11 +106,48 @@ _NUMBER_BYTES = 4
 
 
 def encode_request(version: int, request: Message, correlation_id: int, client_id: str) -> bytes:
-    """Encode a whole frame: length, header (v2 for flexible versions, else v1) and body of this version."""
+    """Encode a whole frame: length, header (v2 for flexible versions, else v1) and body of this version.
+
+    Raises InputError, which names the field, for a number that does not fit into it.
+    """
     request.API_VERSION = version
     request.with_header(correlation_id=correlation_id, client_id=client_id)
-    encoded: bytes = request.encode(header=True, framed=True)
+    try:
+        encoded: bytes = request.encode(header=True, framed=True)
+    except (struct.error, OverflowError) as error:
+        misfit = _misfit(type(request).json["fields"], request, version) or f"a field does not fit: {error}"
+        raise InputError(f"{type(request).__name__} cannot be sent: {misfit}") from error
     return encoded
+
+
+_WIDTHS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64}
+
+
+def _misfit(definitions: list[Mapping[str, Any]], holder: Message, version: int, path: str = "") -> str | None:
+    """Describe the first number that is none, or too wide for its field; None if all fit."""
+    for definition in definitions:
+        if not _covers(definition["versions"], version):
+            continue
+        name, kind = _snake(definition["name"]), definition["type"]
+        value = getattr(holder, name)
+        is_list, kind = kind.startswith("[]"), kind.removeprefix("[]")
+        for number, part in enumerate((value or ()) if is_list else (value,)):
+            where = f"{path}{name}[{number}]" if is_list else f"{path}{name}"
+            if kind in _WIDTHS and (found := _too_wide(part, kind)) is not None:
+                return f"{where} is {found}"
+            if definition.get("fields") and part is not None:
+                found = _misfit(definition["fields"], part, version, f"{where}.")
+                if found is not None:
+                    return found
+    return None
+
+
+def _too_wide(value: Any, kind: str) -> str | None:
+    bits = _WIDTHS[kind]
+    least, most = (0, 2**bits - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if not isinstance(value, int):
+        return f"{shortened(repr(value))}, which is no whole number"
+    return None if least <= value <= most else f"{value}, and it must be between {least} and {most}"
 
 
 def decode_response(api: Api, version: int, payload: bytes, correlation_id: int) -> Message:

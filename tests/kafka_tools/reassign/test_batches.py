@@ -122,6 +122,7 @@ EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
         ("--incremental", "Incremental partition reassignment requires reassignment-batch-size > 0"),
         ("--incremental --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
         ("--reassignment-batch-size 1 --reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
+        (f"--reassignment-batch-size 1 --reassignment-poll-interval-ms {2**63 - 1}", "must be at most 2147483647, but"),
         ("--reassignment-batch-size 1 --reassignment-poll-interval-ms -5", "must be greater than 0, but is -5"),
         ("--reassignment-batch-size 1 --reassignment-wait-timeout-ms 0", "must be greater than 0, but is 0"),
         ("--reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),

@@ -20,12 +20,10 @@ from click.shell_completion import CompletionItem
 
 from kreassign.errors import InputError
 from kreassign.model.load import LAST_LOAD, AsOf, LoadNumber
-from kreassign.model.text import LARGEST_ID, parse_amount, shortened, signed_number
+from kreassign.model.text import LARGEST_ID, LONGEST_WAIT_S, parse_amount, shortened, signed_number
 from kreassign.operations.plan_files import BESIDE
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-LONGEST_S = 366 * 86_400
-"""A year: no interval or measurement is longer, and much longer waits exceed the system's clock."""
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
@@ -52,8 +50,10 @@ def parse_duration(text: str) -> float:
     if match is None:
         raise click.BadParameter(f"{shortened(text)!r} is not a duration; write for example 5s, 500ms or 1m")
     seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
-    if seconds > LONGEST_S:
-        raise click.BadParameter(f"{shortened(text)!r} is too long; the longest duration is {LONGEST_S / 3600:.0f}h")
+    if seconds > LONGEST_WAIT_S:
+        raise click.BadParameter(
+            f"{shortened(text)!r} is too long; the longest duration is {LONGEST_WAIT_S / 3600:.0f}h"
+        )
     return seconds
 
 

@@ -14,11 +14,16 @@ from enum import Enum, auto
 from kreassign.kafka_tools.command_line import Option, Options, ToolError, UncaughtError, UsageError, Value
 from kreassign.model import Partition, TopicPartition
 from kreassign.model.plan import partition_order
+from kreassign.model.text import LARGEST_ID
 
 # Start a plan in batches (KIP-1335): complete partitions in, the next ones to submit out. Pure.
 #
 # Either a batch starts at once and all of it must be complete before the next, or incrementally: each complete
 # partition lets the next one start. Both go through the plan by topic and partition, whatever the order in its file.
+
+
+LONGEST_INTERVAL_MS = LARGEST_ID
+"""24 days; Java would wait for 292 million years, and the system's clock holds no such time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,6 +483,10 @@ def _check_batches(options: Options) -> None:
     for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
         if options.has(name) and (value := _checked_number(options, name, 0)) <= 0:
             raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
+    if (interval := _checked_number(options, "reassignment-poll-interval-ms", 0)) > LONGEST_INTERVAL_MS:
+        raise UsageError(
+            f'Option "[reassignment-poll-interval-ms]" must be at most {LONGEST_INTERVAL_MS}, but is {interval}'
+        )
     # KIP-1335 refuses no interval: with a batch size of 0 nothing waits, so it has no effect. These rules are ours.
     for name in ("reassignment-require-isr", "reassignment-wait-timeout-ms"):
         if options.has(name) and batch_size == 0:

@@ -16,6 +16,7 @@ from kreassign.kafka_tools.reassign.options import (
     DEFAULT_TIMEOUT_MS,
     FORMATS,
     LEAST_INTERVAL_MS,
+    LONGEST_INTERVAL_MS,
     NO_THROTTLE,
     NO_TIMEOUT,
     Action,
@@ -198,6 +199,8 @@ def _progress(options: Options) -> ProgressRequest:
     interval_ms = options.number("interval-ms", DEFAULT_INTERVAL_MS)
     if interval_ms < LEAST_INTERVAL_MS:
         raise ToolError(f"--interval-ms must be at least {LEAST_INTERVAL_MS}, not {interval_ms}")
+    if interval_ms > LONGEST_INTERVAL_MS:
+        raise ToolError(f"--interval-ms must be at most {LONGEST_INTERVAL_MS}, not {interval_ms}")
     has_plan = options.has("reassignment-json-file")
     plan = parse_plan(_content(options, "reassignment-json-file")) if has_plan else None
     return ProgressRequest(plan, options.has("follow"), interval_ms, form == "json", options.has("by-broker"))

@@ -1,0 +1,110 @@
+"""Numbers too wide for their field are refused by name, or answered; nothing is sent, and nothing else is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kreassign.admin import AdminClient, ClientSettings, client_settings
+from kreassign.errors import ClusterError, InputError
+from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
+from kreassign.model import ConfigResource, NewPartitions, NewTopic, TopicPartition, TopicPartitionReplica
+from kreassign.model.requests import CommittedOffset, GroupCandidate, Membership
+from kreassign.model.text import check_wait
+from kreassign.twin.cluster import Twin
+from kreassign.twin.transport import TwinTransport
+from tests.twin.asking import twin
+
+FACTOR = 40_000
+"""Too wide for a factor, not for a count."""
+WIDE = (2**31, -(2**31) - 1, 2**63, 10**30)
+FIRST = TopicPartition("orders", 0)
+MEMBER = Membership("g", "i", "m", 1)
+Ask = Callable[[AdminClient, int], object]
+
+
+def of_orders(number: int) -> TopicPartition:
+    return TopicPartition("orders", number)
+
+
+CALLS: dict[str, Ask] = {
+    "a replica": lambda admin, wide: admin.alter_partition_reassignments({FIRST: (1, wide)}),
+    "a partition": lambda admin, wide: admin.alter_partition_reassignments({of_orders(wide): (1, 2)}),
+    "a cancelled partition": lambda admin, wide: admin.alter_partition_reassignments({of_orders(wide): None}),
+    "a replaced target": lambda admin, wide: admin.replace_reassignments({FIRST: (1, wide)}),
+    "a listed partition": lambda admin, wide: admin.list_partition_reassignments([of_orders(wide)]),
+    "an elected partition": lambda admin, wide: admin.elect_leaders([of_orders(wide)]),
+    "a preferred partition": lambda admin, wide: admin.elect_preferred_leaders([of_orders(wide)]),
+    "a count of KIP-179": lambda admin, wide: admin.alter_partition_counts({"orders": wide}),
+    "a factor of KIP-179": lambda admin, wide: admin.alter_replication_factors({"orders": wide}),
+    "a replica of KIP-179": lambda admin, wide: admin.reassign_partitions({FIRST: (wide,)}),
+    "a partition of KIP-179": lambda admin, wide: admin.reassign_partitions({of_orders(wide): (1,)}),
+    "a status": lambda admin, wide: admin.replica_status([of_orders(wide)]),
+    "a status of a broker": lambda admin, wide: admin.replica_status([FIRST], brokers={FIRST: [wide]}),
+    "partitions of a topic": lambda admin, wide: admin.create_topics([NewTopic("new", wide, 1)]),
+    "a factor of a topic": lambda admin, wide: admin.create_topics([NewTopic("new", 1, wide)]),
+    "replicas of a topic": lambda admin, wide: admin.create_topics([NewTopic("new", assignments=((wide,),))]),
+    "a total": lambda admin, wide: admin.create_partitions({"orders": NewPartitions(wide)}),
+    "new replicas": lambda admin, wide: admin.create_partitions({"orders": NewPartitions(3, ((wide,),))}),
+    "a broker's directories": lambda admin, wide: admin.describe_log_dirs([wide]),
+    "a partition's directory": lambda admin, wide: admin.describe_log_dirs([0], partitions=[of_orders(wide)]),
+    "a moved copy": lambda admin, wide: admin.alter_replica_log_dirs({TopicPartitionReplica(0, "orders", wide): "/a"}),
+    "a copy's broker": lambda admin, wide: admin.alter_replica_log_dirs({TopicPartitionReplica(wide, *FIRST): "/a"}),
+    "an offset's partition": lambda admin, wide: admin.list_offsets([of_orders(wide)]),
+    "an unregistered broker": lambda admin, wide: admin.unregister_broker(wide),
+    "a broker's settings": lambda admin, wide: admin.describe_configs([ConfigResource.broker(wide)]),
+    "a session timeout": lambda admin, wide: admin.join_group(GroupCandidate("g", "i", "p", "p", b"", wide)),
+    "a generation": lambda admin, wide: admin.heartbeat(Membership("g", "i", "m", wide)),
+    "a committed offset": lambda admin, wide: admin.commit_offsets(MEMBER, {FIRST: CommittedOffset(wide, "")}),
+    "a committed partition": lambda admin, wide: admin.commit_offsets(
+        MEMBER, {of_orders(wide): CommittedOffset(1, "")}
+    ),
+    "a fetched partition": lambda admin, wide: admin.fetch_offsets("g", [of_orders(wide)]),
+    "a timeout": lambda admin, wide: admin.describe_cluster(timeout_ms=wide),
+    "a timeout of a change": lambda admin, wide: admin.replace_reassignments({FIRST: (0, 1)}, timeout_ms=wide),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wide_number_is_refused_by_name(name: str) -> None:
+    asked = twin({"orders": [[0, 1], [1, 2]]})
+    before = replicas_of(asked)
+    world = TwinTransport(asked)
+    with AdminClient.connect(client_settings(bootstrap_servers="broker-0:9092"), clock=world, transport=world) as admin:
+        for wide in (FACTOR, *WIDE) if "factor" in name else WIDE:
+            outcome = outcome_of(lambda wide=wide: CALLS[name](admin, wide))
+            assert not isinstance(outcome, InputError) or str(wide) in str(outcome)
+    assert replicas_of(asked) == before
+
+
+def outcome_of(call: Callable[[], object]) -> object:
+    """The answer, or an error of ours: what is looked up first may be said not to be there."""
+    try:
+        return call()
+    except (InputError, ClusterError) as error:
+        return error
+
+
+def replicas_of(asked: Twin) -> str:
+    return str(asked.metadata.topics["orders"])
+
+
+@pytest.mark.parametrize("name", ["request_timeout_ms", "api_timeout_ms", "connect_timeout_ms", "retry_backoff_ms"])
+def test_a_timeout_beyond_kafkas_is_refused_by_name(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} is 2147483648, and it must be at most 2147483647"):
+        ClientSettings(bootstrap_servers=(("a", 1),), **{name: 2**31})
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 2.0**63])
+def test_a_wait_that_no_clock_holds_is_refused_by_name(seconds: float) -> None:
+    with pytest.raises(InputError, match="poll_s is "):
+        check_wait("poll_s", seconds)
+
+
+def test_a_throttle_that_no_setting_holds_is_refused() -> None:
+    for build in (lambda: ThrottleRates(2**63), lambda: BrokerRate(1, 2**63)):
+        with pytest.raises(InputError, match=f"a throttle of {2**63} B/s is too large"):
+            build()
+    with pytest.raises(InputError, match="the id 2147483648 is too large"):
+        BrokerRate(2**31, 5)
