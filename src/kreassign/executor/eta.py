@@ -321,8 +321,8 @@ def _not_moving(run: RunView) -> Iterator[str]:
         yield f"it was paused, and no process executes it; go on with `kreassign resume {run.run_id}`"
     if run.phase is Phase.AWAITING_LEASE:
         yield f"nothing is changed without the lease of the cluster: {run.lease}"
-    if run.unreachable_since_ms is not None:
-        yield f"the cluster has not answered since {run.time_of_day(run.unreachable_since_ms)}"
+    if run.silence is not None:
+        yield run.silence
     if run.step in BEFORE_MOVING:
         yield BEFORE_MOVING[run.step]
 

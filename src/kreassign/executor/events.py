@@ -501,10 +501,14 @@ class LeaseRefused:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """A query or request got no usable answer, and nothing is known to have changed."""
+    """A query or request got no usable answer, and nothing is known to have changed.
+
+    `asked_ms` is when the run began to ask after its last answer or pause; earlier journals do not have it.
+    """
 
     at_ms: int
     message: str
+    asked_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,3 +572,17 @@ Event = (
 
 Request = HoldRequested | ReleaseRequested | CancelRequested | ThrottleRequested | PaceRequested
 """Events that another process may cause."""
+
+
+def is_answer(event: Event) -> bool:
+    """True if the cluster answered. Calls about many items may get no answer for any, which is told as problems."""
+    match event:
+        case RunResumed() | MovesObserved() | HealthObserved() | ThrottleChecked():
+            return True
+        case ConfigsRead() | ThrottleSet() | ThrottleRestored():
+            return not event.problems
+        case MovesSubmitted() | MovesCancelled():
+            return bool(event.accepted or event.refused)
+        case LeadersElected():
+            return bool(event.elected)
+    return False

@@ -231,6 +231,8 @@ class Runner:
         self._sampling = ProgressSampling()
         self._is_stop_requested = False
         self._checks_factor = True
+        self._asked_ms: int | None = None
+        """Since when the cluster is asked without an answer or a pause."""
 
     @property
     def run(self) -> RunView:
@@ -332,13 +334,17 @@ class Runner:
         return instructions
 
     def _do(self, instruction: Instruction) -> Event:
+        asked_ms = self._time.now_ms() if self._asked_ms is None else self._asked_ms
         try:
-            return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
+            event = self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
-            return CallFailed(self._time.now_ms(), error_text(error))
+            return CallFailed(self._time.now_ms(), error_text(error), asked_ms)
         except _NoLeaseError as error:
             # What was sent before is looked up when the run goes on, as after a crash.
             return LeaseLost(self._time.now_ms(), str(error))
+        if not isinstance(event, TimePassed):
+            self._asked_ms = None
+        return event
 
     def _confirm(self) -> None:
         """Raise _NoLeaseError if the run may not change the cluster now."""
@@ -413,6 +419,7 @@ class Runner:
 
     def _wait(self) -> Event:
         self._time.sleep(self._poll_s)
+        self._asked_ms = self._time.now_ms()  # The lease may ask first, and tells nothing of silence.
         status = self._lease.beat()
         if isinstance(status, Taken) and self._machine.accepts(LeaseLost):
             return LeaseLost(self._time.now_ms(), status.reason)

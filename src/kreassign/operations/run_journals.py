@@ -22,13 +22,16 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ExecutionError, InputError, JournalUnreadable, MalformedPlan
 from kreassign.executor.events import (
     BrokersForgotten,
+    CallFailed,
     CancelRequested,
     HoldRequested,
+    MovesObserved,
     Operator,
     PaceRequested,
     ReleaseRequested,
     Request,
     ThrottleRequested,
+    ThrottleSet,
 )
 from kreassign.executor.history.run_history import (
     RunHistory,
@@ -321,6 +324,26 @@ def set_throttle(
 ) -> Request:
     """Change the throttle of a run: of these brokers, or of all. Raises what `ask` raises."""
     return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
+
+
+IN_FORCE_S = 3.0
+"""A run writes settings within a poll or two, where the cluster answers."""
+
+
+def is_in_force(path: Path, request: Request, clock: Clock = SYSTEM_CLOCK) -> bool:
+    """True once the run has written the settings of an accepted throttle; False if that fails, or takes long."""
+    reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
+    is_accepted, deadline_s = False, clock.monotonic_s() + IN_FORCE_S
+    while True:
+        for event in reader.new_events():
+            is_accepted = is_accepted or (isinstance(event, Request) and event.request == request.request)
+            if is_accepted and isinstance(event, CallFailed):
+                return False
+            if is_accepted and isinstance(event, ThrottleSet | MovesObserved):
+                return not getattr(event, "problems", ())
+        if clock.monotonic_s() > deadline_s or not is_active(path):
+            return False
+        clock.sleep(ASK_EVERY_S)
 
 
 def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> Request:

@@ -466,6 +466,18 @@ def test_a_cluster_out_of_reach_for_five_minutes_pauses_the_run_throttled() -> N
     assert run.problems == ("the cluster was out of reach for 5 minutes: no answer",)
 
 
+def test_a_silence_begins_with_the_first_question_and_ends_with_an_answer() -> None:
+    late = CallFailed(15_000, "no answer", asked_ms=5_000)
+    run = Played(*SUBMITTED, late)
+    assert run.view.silence == "the cluster has not answered since 00:00:05 UTC"
+    assert run.view.outlook == (run.view.silence,)
+    unset = Played(*SUBMITTED, late, ThrottleRequested(16_000, 1, 5))
+    assert unset.view.unreachable_since_ms == 5_000
+    assert unset.on(ThrottleSet(20_000, ("no answer",))).problems == ("no answer",)
+    assert unset.view.unreachable_since_ms == 5_000
+    assert run.on(TimePassed(16_000), look(16_500, MOVING)).view.silence is None
+
+
 def test_a_missing_permission_is_told_until_the_next_answer() -> None:
     refused = missing_permission("DESCRIBE", ("a",))
     run = Played(*SUBMITTED, replace(FAILED, message=refused))

@@ -205,10 +205,17 @@ def pause(run_id: str | None, drains: bool, state_dir: Path, output_format: str)
     sentence = "starts no new moves; nothing is in flight"
     if count := in_flight(found):
         sentence = f"starts no new moves; {count} in flight continue, {format_bytes(left)} left of them"
+    if found.silence is not None:
+        sentence = f"asked; starts no new moves; {count} were in flight{_silence(found)}"
     is_waiting = bool(drains and count)
     print_accepted(path, request, sentence, output_format, then=() if is_waiting else ("resume", path.stem))
     if is_waiting:
         _drain(path, output_format)
+
+
+def _silence(found: RunHistory) -> str:
+    """The end of a sentence about a run whose cluster does not answer; else empty."""
+    return "" if found.silence is None else f"; {found.silence}"
 
 
 def _drain(path: Path, output_format: str) -> None:
@@ -269,7 +276,10 @@ def throttle(
     path = meant_journal(state_dir, run_id)
     fixed = limit if isinstance(limit, int) else None
     accepted = run_journals.set_throttle(path, fixed, brokers, auto)
-    print_accepted(path, accepted, _throttled(ThrottleRates(fixed, (), auto), brokers), output_format)
+    sentence = _throttled(ThrottleRates(fixed, (), auto), brokers)
+    if not run_journals.is_in_force(path, accepted):
+        sentence = f"asked; {sentence} as soon as its settings are written{_silence(run_journals.status(path))}"
+    print_accepted(path, accepted, sentence, output_format)
 
 
 def _only_argument(context: click.Context, word: str | None) -> int | str | None:
@@ -309,7 +319,9 @@ def pace(run_id: str | None, pace: PaceOptions, state_dir: Path, output_format: 
     if change == PaceChange():
         raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
     accepted = run_journals.change_pace(path, change)
-    print_accepted(path, accepted, f"continues with {pace_text(run_journals.status(path).pace)}", output_format)
+    found = run_journals.status(path)
+    asked = "" if found.silence is None else "asked; "
+    print_accepted(path, accepted, f"{asked}continues with {pace_text(found.pace)}{_silence(found)}", output_format)
 
 
 # `kreassign forget`: drop from an interrupted run what it can never restore.

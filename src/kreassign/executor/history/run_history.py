@@ -165,7 +165,7 @@ class RunHistory:
     `was_throttle_kept` unless others are known to have changed the throttle while the run had it set.
     `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are those who started
     and resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is the state of the lease of its
-    cluster, "" without one.
+    cluster, "" without one; `silence` says since when the cluster does not answer, None if it does.
     """
 
     run_id: str
@@ -186,6 +186,7 @@ class RunHistory:
     plan_id: str = ""
     operators: tuple[Operator, ...] = ()
     lease: str = ""
+    silence: str | None = None
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -227,6 +228,7 @@ def history(run: RunView) -> RunHistory:
         plan_id=run.plan_id,
         operators=run.operators,
         lease=run.lease,
+        silence=run.silence,
     )
 
 

@@ -210,6 +210,7 @@ def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
             f"run {run.identity.run_id}: {type(event).__name__} cannot happen while {run.state.phase} "
             f"({before.__name__})"
         )
+    run.health.note_silence(event)
     after, instructions = row.handler(run, run.state, event)
     if type(after) not in row.leads_to:
         raise InvariantBroken(
@@ -278,7 +279,7 @@ class Machine:
         state = self._run.state
         if isinstance(state, Waiting):
             # The time does not decide: the event shows what was due when the wait was over.
-            self._run.state = moving.after_wait(self._run, state, event)
+            self._run.state = moving.after_wait(self._run, event)
         else:
             self.handle(TimePassed(event.at_ms))
 

@@ -132,14 +132,13 @@ def confirm(run: Run, event: ThrottleSet) -> None:
 # --- observing and choosing ----------------------------------------------------------------------------------------
 
 
-def observe(run: Run, unreachable_since_ms: int | None = None) -> Next:
+def observe(run: Run) -> Next:
     """Poll moves that may have progressed; waiting ones right before they start, or when no others are left."""
-    return _poll(run, _observing(run, unreachable_since_ms))
+    return _poll(run, _observing(run))
 
 
-def _observing(run: Run, unreachable_since_ms: int | None) -> Observing:
-    names = tuple(run.moves.index.to_observe) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE))
-    return Observing(names, unreachable_since_ms=unreachable_since_ms)
+def _observing(run: Run) -> Observing:
+    return Observing(tuple(run.moves.index.to_observe) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE)))
 
 
 def _poll(run: Run, state: Observing) -> Next:
@@ -430,36 +429,28 @@ def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
     if admission.sleeps_until_window(run, event.at_ms):
         return Next(state, (Wait(),))
     if throttling.is_measurement_due(run, event.at_ms):
-        return Next(MeasuringTraffic(state.unreachable_since_ms), (throttling.measurement(run),))
-    return observe(run, state.unreachable_since_ms)
+        return Next(MeasuringTraffic(), (throttling.measurement(run),))
+    return observe(run)
 
 
-def after_wait(run: Run, state: Waiting, event: Event) -> MovingStep:
+def after_wait(run: Run, event: Event) -> MovingStep:
     """The state before an event whose preceding TimePassed is not journaled."""
     if isinstance(event, TrafficMeasured):
-        return MeasuringTraffic(state.unreachable_since_ms)
-    return _observing(run, state.unreachable_since_ms)
+        return MeasuringTraffic()
+    return _observing(run)
 
 
-def _after_measuring(run: Run, state: MeasuringTraffic, event: TrafficMeasured) -> Next:
+def _after_measuring(run: Run, _: MeasuringTraffic, event: TrafficMeasured) -> Next:
     throttling.take_in_traffic(run, event)
-    return observe(run, state.unreachable_since_ms)
-
-
-def _could_not_observe(run: Run, state: Observing, event: CallFailed) -> Next:
-    return _wait_for_cluster(run, state.unreachable_since_ms, event)
+    return observe(run)
 
 
 def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
-    return _wait_for_cluster(run, None, event)
-
-
-def _wait_for_cluster(run: Run, since_ms: int | None, event: CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
-    since_ms, is_tried_again = within(since_ms, event.at_ms, OUT_OF_REACH_MS)
+    _, is_tried_again = within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)
     if is_tried_again:
-        return Next(Waiting(since_ms), (Wait(),))
+        return Next(Waiting(), (Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
     return Next(Paused())
 
@@ -471,18 +462,18 @@ ROWS: Rows = {
     (Observing, MovesObserved): row(
         _after_observation, Observing, CheckingHealth, Cancelling, CheckingThrottle, SettingLists, *SENT
     ),
-    (Observing, CallFailed): row(_could_not_observe, Waiting, Paused),
+    (Observing, CallFailed): row(_call_failed, Waiting, Paused),
     (CheckingThrottle, ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
-    (CheckingThrottle, CallFailed): row(_call_failed, Waiting),
+    (CheckingThrottle, CallFailed): row(_call_failed, Waiting, Paused),
     (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
     (SettingLists, ThrottleSet): row(_after_listing, *SENT),
     (Submitting, SubmissionIntended): row(_note_sending, Submitting),
     (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, SettingLists, *SENT, Observing),
-    (Submitting, CallFailed): row(_call_failed, Waiting),
+    (Submitting, CallFailed): row(_call_failed, Waiting, Paused),
     (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
     (Cancelling, MovesCancelled): row(_after_cancelling, Observing),
-    (Cancelling, CallFailed): row(_call_failed, Waiting),
-    (CheckingHealth, CallFailed): row(_call_failed, Waiting),
+    (Cancelling, CallFailed): row(_call_failed, Waiting, Paused),
+    (CheckingHealth, CallFailed): row(_call_failed, Waiting, Paused),
     (Waiting, TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
     (MeasuringTraffic, TrafficMeasured): row(_after_measuring, Observing),
 }

@@ -87,7 +87,6 @@ class Observing:
     phase: ClassVar = Phase.MOVING
     moves: Names
     chosen: Names = ()
-    unreachable_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +150,9 @@ class Cancelling:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time passes until the next poll; the cluster has been out of reach since `unreachable_since_ms`, if at all."""
+    """Time passes until the next poll."""
 
     phase: ClassVar = Phase.MOVING
-    unreachable_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,6 @@ class MeasuringTraffic:
     """The traffic of brokers is measured, for a throttle that adapts to it."""
 
     phase: ClassVar = Phase.MOVING
-    unreachable_since_ms: int | None = None
 
 
 # --- without the lease ---------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kreassign.executor.events import Event, Operator, PlannedMove
+from kreassign.executor.events import CallFailed, Event, Operator, PlannedMove, is_answer
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.scheduling import NO_LIMITS, Candidate, DiskBudget, Pace, Queue, Saturation, SaturationThreshold
@@ -460,6 +460,16 @@ class HealthWatch:
     """Bytes that destinations can still take, as of the last check; empty before the first one."""
     stuck: tuple[TopicPartition, ...] = ()
     """Moves without space on disks while nothing is in flight that could free some."""
+    silent_since_ms: int | None = None
+    """Time since when the cluster does not answer; None if it does."""
+
+    def note_silence(self, event: Event) -> None:
+        """Begin a silence with the call that failed first, and end it with an answer."""
+        if isinstance(event, CallFailed):
+            if self.silent_since_ms is None:
+                self.silent_since_ms = event.at_ms if event.asked_ms is None else event.asked_ms
+        elif is_answer(event):
+            self.silent_since_ms = None
 
 
 @dataclass(slots=True)
@@ -523,7 +533,9 @@ class Run:
             if problem.until_ms is None and text not in texts:
                 problem.until_ms = at_ms
         for text in texts:
-            problem = known.setdefault(text, PassingProblem(text, at_ms, at_ms, 0))
+            # What fails while the cluster is silent began with the silence, whenever it was tried.
+            from_ms = at_ms if self.health.silent_since_ms is None else min(at_ms, self.health.silent_since_ms)
+            problem = known.setdefault(text, PassingProblem(text, from_ms, at_ms, 0))
             if problem.until_ms is not None:
                 problem.until_ms, problem.times = None, problem.times + 1
 

@@ -19,10 +19,7 @@ from kreassign.executor.state.phases import (
     Cancelled,
     Done,
     Failed,
-    MeasuringTraffic,
-    Observing,
     Phase,
-    Waiting,
 )
 from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
@@ -169,7 +166,14 @@ class RunView:
         """Waits, and what does not fit into the schedule; empty if the run does not go on."""
         if not self._goes_on:
             return ()
-        return (*self.lost_destinations, *self._awaiting_replan, *self._run.moves.outlook)
+        silence = () if self.silence is None else (self.silence,)
+        return (*silence, *self.lost_destinations, *self._awaiting_replan, *self._run.moves.outlook)
+
+    @property
+    def silence(self) -> str | None:
+        """A sentence about a cluster that does not answer; None if it does."""
+        since_ms = self.unreachable_since_ms
+        return None if since_ms is None else f"the cluster has not answered since {self.time_of_day(since_ms)}"
 
     @property
     def _awaiting_replan(self) -> Iterator[str]:
@@ -199,8 +203,7 @@ class RunView:
     @property
     def unreachable_since_ms(self) -> int | None:
         """Time since when the cluster does not answer; None if it does."""
-        state = self._run.state
-        return state.unreachable_since_ms if isinstance(state, Observing | Waiting | MeasuringTraffic) else None
+        return self._run.health.silent_since_ms if self._goes_on else None
 
     def time_of_day(self, at_ms: int) -> str:
         """The time by the wall clock."""
