@@ -121,9 +121,9 @@ def _eta(left_bytes: int | None, rate: float | None, writes: float | None) -> fl
 #
 # A run ends when its busiest broker is done, because pacing always gives that broker enough to do, including waiting
 # moves. Its end is t = s / (r - w): s is all that it still has to send (or to receive), with moves not yet started,
-# r its recent rate, and w the rate at which producers added to that. What other brokers have left by then goes at
-# the full rate. The earliest end assumes that every broker reaches the best rate that any has reached, or the throttle;
-# the latest, that the busiest broker is as slow as in its slowest recent quarter.
+# r its recent rate while it had copies in flight, and w the rate at which producers added to that. What other brokers
+# have left by then goes at the full rate. The earliest end assumes that every broker reaches the best rate that any has
+# reached, or the throttle; the latest, that the busiest broker is as slow as in its slowest recent quarter.
 
 INTERVAL_WINDOW_MS = 60_000
 """Window of broker rates: several windows of Kafka's throttle."""
@@ -151,12 +151,16 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ProgressSample:
-    """Sample of a broker or the whole run: bytes done, left, and written to copies in progress since the run began."""
+    """Sample of a broker or the whole run: bytes done, left, and written to copies in progress since the run began.
+
+    It `is_busy` while copies are in flight there.
+    """
 
     at_ms: int
     done_bytes: int
     left_bytes: int
     written_bytes: int
+    is_busy: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,28 +194,37 @@ class Side:
     @property
     def rate_bytes_per_s(self) -> float | None:
         """Recent rate, at most the long-run rate of the throttle; None if unmeasured."""
-        measured = _side_rate(self._busy_samples)
+        measured = _rate_of(self._busy)
         if measured is None or self.limit_bytes_per_s is None:
             return measured
         return min(measured, self.limit_bytes_per_s)
 
     @property
+    def present_bytes_per_s(self) -> float | None:
+        """Rate since the broker began to copy, also of the time in which it waited; None if unmeasured."""
+        return _rate_of(self._begun)
+
+    @property
     def slowest_bytes_per_s(self) -> float | None:
         """Rate in the slowest part of that time."""
-        samples = self._busy_samples
-        if len(samples) <= 2 * PARTS:
+        busy = self._busy
+        if len(busy) < 2 * PARTS:
             return self.rate_bytes_per_s
-        cuts = [round(part * (len(samples) - 1) / PARTS) for part in range(PARTS + 1)]
-        rates = (_side_rate(samples[begin : end + 1]) for begin, end in pairwise(cuts))
+        cuts = [round(part * len(busy) / PARTS) for part in range(PARTS + 1)]
+        rates = (_rate_of(busy[begin:end]) for begin, end in pairwise(cuts))
         return min((rate for rate in rates if rate is not None), default=None)
 
     @property
-    def _busy_samples(self) -> Sequence[ProgressSample]:
-        """Samples since the broker began to copy: one without work until recently is not slow."""
-        grows = (
-            index for index, (one, after) in enumerate(pairwise(self.samples)) if after.done_bytes > one.done_bytes
-        )
-        return self.samples[next(grows, len(self.samples) - 1) :]
+    def _begun(self) -> Sequence[tuple[ProgressSample, ProgressSample]]:
+        """Times between two samples since the first bytes: what was in flight before does not count."""
+        pairs = list(pairwise(self.samples))
+        grows = (index for index, (one, after) in enumerate(pairs) if after.done_bytes > one.done_bytes)
+        return pairs[next(grows, len(pairs)) :]
+
+    @property
+    def _busy(self) -> Sequence[tuple[ProgressSample, ProgressSample]]:
+        """Those in which the broker copied: one that waits for others is not slow."""
+        return [(one, after) for one, after in self._begun if one.is_busy or after.done_bytes > one.done_bytes]
 
     @property
     def write_bytes_per_s(self) -> float:
@@ -262,11 +275,11 @@ def _last(ends: Iterable[float | None]) -> float | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def _side_rate(samples: Sequence[ProgressSample]) -> float | None:
-    first, last = samples[0], samples[-1]
-    if last.at_ms - first.at_ms < MINIMUM_SPAN_MS:
+def _rate_of(pairs: Sequence[tuple[ProgressSample, ProgressSample]]) -> float | None:
+    span_ms = sum(after.at_ms - one.at_ms for one, after in pairs)
+    if span_ms < MINIMUM_SPAN_MS:
         return None
-    return max(0.0, (last.done_bytes - first.done_bytes) * 1000 / (last.at_ms - first.at_ms))
+    return max(0.0, sum(after.done_bytes - one.done_bytes for one, after in pairs) * 1000 / span_ms)
 
 
 # Why the ETA of a run is unknown: one sentence, from its state and its measurements.

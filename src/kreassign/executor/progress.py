@@ -254,9 +254,9 @@ class _Sum:
         self.left_bytes += sign * (copy.left_bytes or 0)
         self.unknown += sign * (copy.left_bytes is None)
 
-    def sample(self, at_ms: int) -> None:
-        """Append a sample of the present sums."""
-        now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+    def sample(self, at_ms: int, *, is_busy: bool) -> None:
+        """Append a sample of the present sums; `is_busy` while copies are in flight there."""
+        now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes, is_busy)
         self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - INTERVAL_WINDOW_MS), now)
 
 
@@ -377,7 +377,7 @@ class ProgressMeter:
         side = self._sums.get(end)
         if side is None or self._run.phase in AT_REST:
             return 0.0
-        return Side(side.samples).rate_bytes_per_s if side.samples else None
+        return Side(side.samples).present_bytes_per_s if side.samples else None
 
     def _count(self, record: MoveRecord) -> None:
         """Update the sums for the present state of a move."""
@@ -412,10 +412,16 @@ class ProgressMeter:
         self._totals = recent((*self._totals, whole))
         self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
         self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
-        self._all.sample(self._at_ms)
-        for side in self._sums.values():
-            side.sample(self._at_ms)
+        busy = self._busy_ends()
+        self._all.sample(self._at_ms, is_busy=bool(busy))
+        for end, side in self._sums.items():
+            side.sample(self._at_ms, is_busy=end in busy)
             self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
+
+    def _busy_ends(self) -> set[Endpoint]:
+        """Ends with copies in flight that are not done."""
+        copies = (copy for record in self._run.in_flight for copy in self._counted.get(record.name, ()))
+        return {end for end, copy in copies if copy.left_bytes != 0}
 
     def _total(self) -> Sample:
         """Sum of all copies."""

@@ -81,6 +81,14 @@ def test_a_broker_that_had_nothing_to_do_until_lately_is_not_slow() -> None:
     assert Side([*idle, *begun[:1]]).rate_bytes_per_s is None
 
 
+def test_a_broker_that_waits_for_others_is_not_slow() -> None:
+    busy = [ProgressSample(1000 * at, 100 * at, 10_000 - 100 * at, 0, at < 10) for at in range(11)]
+    idle = [ProgressSample(1000 * at, 1_000, 9_000, 0, is_busy=False) for at in range(11, 60)]
+    side = Side([*busy, *idle])
+    assert (side.rate_bytes_per_s, side.slowest_bytes_per_s) == (100, 100)
+    assert side.present_bytes_per_s == pytest.approx(1_000 / 59)
+
+
 @pytest.mark.parametrize("written", [50, 80])
 def test_what_does_not_shrink_has_no_end(written: int) -> None:
     assert _side(50, 3_000, written=written).takes_s(50.0) is None
