@@ -397,8 +397,6 @@ def print_state(console: Console, history: RunHistory, *, is_active: bool = Fals
         _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     elif limit := _throttle_in_force(history):
         console.print(f"  {limit}", soft_wrap=True)
-    if history.silence is not None and is_active:
-        console.print(f"  {history.silence}")
     if is_active and history.ended_ms is None and not (history.problems or history.verdicts or history.outlook):
         console.print("  healthy")
 

@@ -482,6 +482,19 @@ def test_a_copy_loses_ground_when_writes_outrun_it(before: Pace, now: Pace, foun
     assert now.losing_ground_since(before) == found
 
 
+def test_a_copy_that_waits_in_its_brokers_queue_loses_no_ground() -> None:
+    """A minute is measured from the last time that it stood still, so that a wait does not count as slowness."""
+    record = MoveRecord(MOVE)
+    for at_ms in range(0, 5 * PACE_MS, 1_000):
+        record.see(observed(MOVING, CopyProgress(2, 0, 100 + at_ms)), at_ms)
+        assert record.losing_ground is None
+    for second in range(1, PACE_MS // 1_000 - 1):
+        record.see(observed(MOVING, CopyProgress(2, 1_000 * second, 1_000_000)), 5 * PACE_MS + 1_000 * second)
+    assert record.losing_ground is None
+    record.see(observed(MOVING, CopyProgress(2, 60_000, 1_000_000)), 6 * PACE_MS)
+    assert record.losing_ground is not None
+
+
 def test_lost_ground_is_measured_each_minute_over_all_copies() -> None:
     record, losing = MoveRecord(MOVE), (10.0, (600 + 5) / 60)
     for at_ms, copies, losing_ground in (

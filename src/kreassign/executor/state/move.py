@@ -444,12 +444,14 @@ class MoveRecord:
         self._measure(at_ms)
 
     def _measure(self, at_ms: int) -> None:
-        """Check once a minute whether more is copied than written, if all remaining bytes are known."""
+        """Check after each minute of copying whether more is copied than written, if all remaining bytes are known."""
         lefts = [copy.left_bytes for copy in self.copies]
         known = [left for left in lefts if left is not None]
         if not known or len(known) < len(lefts):
             return
         now = Pace(at_ms, sum(copy.done_bytes for copy in self.copies), sum(known))
+        if self.anchor is not None and now.done_bytes <= self.anchor.done_bytes:
+            self.anchor = now  # It waits in its broker's queue, or stands still: no rate follows from that.
         if self.anchor is None or at_ms - self.anchor.at_ms >= PACE_MS:
             self.losing_ground = None if self.anchor is None else now.losing_ground_since(self.anchor)
             self.anchor = now
