@@ -453,6 +453,26 @@ def test_bytes_received_and_left_are_told_by_broker() -> None:
     assert MoveRecord(replace(MOVE, size_bytes=0), MoveStatus.COMPLETE).bytes_received == {2: 0, 3: 0}
 
 
+@pytest.mark.parametrize(
+    ("seen", "copied"),
+    [
+        ([(400, 600), (500, 500)], 1_000),
+        ([(400, 600), (0, 0)], 400),  # All records are deleted.
+        ([(400, 600), (0, 300), (300, 0)], 700),  # Retention takes what was copied, and more.
+        ([(400, 600), (350, 650)], 1_000),  # Only measured again.
+        ([(400, 600), (900, 200)], 1_100),  # Producers write.
+        ([(400, 300)], 700),  # Smaller than before the run.
+        ([(400, None)], 1_000),
+    ],
+)
+def test_bytes_copied_are_those_that_passed(seen: list[tuple[int, int | None]], copied: int) -> None:
+    record = MoveRecord(replace(MOVE, target=(0, 3), original=(0, 1)))
+    for second, (done, left) in enumerate(seen):
+        record.see(observed(MOVING, CopyProgress(3, done, left)), 1_000 * second)
+    record.status = MoveStatus.COMPLETE
+    assert record.bytes_copied == copied
+
+
 def test_a_move_progresses_when_a_copy_grows_or_comes_in_sync() -> None:
     record = MoveRecord(MOVE)
     for at_ms, isr, done, progressed_ms in (

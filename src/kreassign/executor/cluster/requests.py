@@ -140,18 +140,29 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     # A broker that lags may not know a topic; partitions that the controller reassigns exist.
     gone = frozenset(name for name in names if name not in ongoing and _is_gone(name, topics, found))
     copying = {name for name, move in ongoing.items() if move.adding}
+    # What a copy has at its end is what was copied: the log may have become smaller since the last poll.
+    arrived = {move.topic_partition for move in moves if move.adding and _is_there(move, ongoing, found)}
     locations, silent = read_locations(port, moves)
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=gone,
         unread={name: _why_unread(name, topics) for name in names if name not in found and name not in gone},
         ongoing=ongoing,
-        statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
+        statuses=_statuses(port, [move for move in moves if move.topic_partition in copying | arrived], found),
         locations=locations,
         silent=silent,
         topic_ids=topic_ids_of(topics),
         absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
     )
+
+
+def _is_there(
+    move: PlannedMove,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    found: Mapping[TopicPartition, Partition],
+) -> bool:
+    partition = found.get(move.topic_partition)
+    return move.topic_partition not in ongoing and partition is not None and partition.replicas == move.target
 
 
 def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[ReplicaLocations, frozenset[int]]:

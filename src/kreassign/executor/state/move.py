@@ -229,6 +229,8 @@ class MoveRecord:
     leaderless_since_ms: int | None = None
     observation: PartitionObservation | None = None
     copies: tuple[CopyProgress, ...] = ()
+    vanished: dict[int, int] = field(default_factory=dict)
+    """Bytes that a broker had received and that were deleted since, by retention or by DeleteRecords."""
     problem: str | None = None
     progressed_ms: int | None = None
     given_up: str | None = None
@@ -304,12 +306,22 @@ class MoveRecord:
 
     @property
     def bytes_received(self) -> dict[int, int]:
-        """Bytes that reached each new copy, by broker: as last observed, and all of them once the move is complete."""
-        seen = {copy.broker: copy for copy in self.copies}
-        if self.status is not MoveStatus.COMPLETE:
-            return {broker: seen[broker].done_bytes if broker in seen else 0 for broker in self.move.receiving}
-        whole = {broker: copy.done_bytes + (copy.left_bytes or 0) for broker, copy in seen.items()}
-        return {broker: max(self.move.size_bytes, whole.get(broker, 0)) for broker in self.move.receiving}
+        """Bytes that reached each new copy, by broker, also those deleted since; all of them once the move is complete.
+
+        What became smaller was not copied: of a complete copy counts what was seen of it, and the size from before
+        the run only where nothing was seen.
+        """
+        received = dict.fromkeys(self.move.receiving, 0)
+        if self.status is MoveStatus.COMPLETE:
+            received = dict.fromkeys(self.move.receiving, self.move.size_bytes)
+        for copy in self.copies:
+            if copy.broker not in received:
+                continue
+            done = copy.done_bytes + self.vanished.get(copy.broker, 0)
+            if self.status is MoveStatus.COMPLETE:
+                done = max(done, received[copy.broker]) if copy.left_bytes is None else done + copy.left_bytes
+            received[copy.broker] = done
+        return received
 
     @property
     def bytes_copied(self) -> int:
@@ -438,6 +450,10 @@ class MoveRecord:
         self.observation = observation
         known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
         done_before = sum(copy.done_bytes for copy in self.copies)
+        for before in self.copies:
+            deleted = _deleted_bytes(before, known[before.broker])
+            if deleted:
+                self.vanished[before.broker] = self.vanished.get(before.broker, 0) + deleted
         self.copies = tuple(known[broker] for broker in sorted(known))
         if has_grown or sum(copy.done_bytes for copy in self.copies) > done_before:
             self.progressed_ms = at_ms
@@ -465,6 +481,14 @@ def conclude(record: MoveRecord, at_ms: int) -> NextAction:
     if rule not in {_doubt, _returned_unsent, _partly_untouched, _unconfirmed}:
         record.doubtful_since_ms = None
     return rule(record, record.observation, at_ms)
+
+
+def _deleted_bytes(before: CopyProgress, now: CopyProgress) -> int:
+    """Received bytes that are gone: the whole log became smaller too, else the progress was only measured again."""
+    if before.left_bytes is None or now.left_bytes is None:
+        return 0
+    shrunk = before.done_bytes + before.left_bytes - now.done_bytes - now.left_bytes
+    return max(0, min(before.done_bytes - now.done_bytes, shrunk))
 
 
 def _arrived(copy: CopyProgress) -> CopyProgress:
