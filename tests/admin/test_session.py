@@ -12,6 +12,7 @@ from kreassign.admin import Address, AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model import (
+    Batch,
     Broker,
     Cluster,
     ConfigChange,
@@ -98,6 +99,25 @@ def test_a_read_that_any_node_can_answer_goes_to_another_one(listen: Listen, con
     first.answers[api.DESCRIBE_CLUSTER] = Deed.HANG_UP
     assert len(connect(first, second).describe_cluster().brokers) == 2
     assert (first.times_asked(api.DESCRIBE_CLUSTER), second.times_asked(api.DESCRIBE_CLUSTER)) == (1, 1)
+
+
+def test_another_node_is_asked_before_a_topic_is_believed_gone(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    page = api.DESCRIBE_TOPIC_PARTITIONS
+    first.answers[page] = answers.topic_page([], {"t": 3})
+    second.answers[page] = answers.topic_page([answers.some_topic("t", 0)])
+    assert [*connect(first, second).describe_topics(["t"]).ok] == ["t"]
+    assert (first.times_asked(page), second.times_asked(page)) == (1, 1)
+
+
+def test_two_nodes_that_know_of_no_topic_are_believed(listen: Listen, connect: Connect) -> None:
+    nodes = [listen(), listen()]
+    join(*nodes)
+    for node in nodes:
+        node.answers[api.DESCRIBE_TOPIC_PARTITIONS] = answers.topic_page([])
+    assert connect(*nodes).describe_topics() == Batch()
+    assert [node.times_asked(api.DESCRIBE_TOPIC_PARTITIONS) for node in nodes] == [1, 1]
 
 
 def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -188,16 +189,28 @@ class Asked:
         return self.server.do(lambda twin: twin.metadata.offset), {str(path): path.read_bytes() for path in files}
 
 
-@pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
-    monkeypatch.chdir(tmp_path)
-    Path(PATIENT).write_text("default.api.timeout.ms=600000\n")
+@contextmanager
+def serving_everything(folder: Path) -> Iterator[Asked]:
+    """A twin whose only client may do everything, and the files that commands need, in a folder that is then ours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with chdir(folder):
+        yield from _served()
+
+
+def _served() -> Iterator[Asked]:
+    Path(PATIENT).write_text("default.api.timeout.ms=600000\nretry.backoff.ms=10\n")
     moved = PartitionAssignment(TopicPartition("t", 0), (3, 1))
     write_plan(Path("plan.json"), Plan((moved,)))
     write_plan(Path("dirs.json"), Plan((replace(moved, replicas=(0, 1), log_dirs=("/data/0/d1", "any")),)))
     lists = [[0, 1], [1, 2], [2, 0], [3, 0]]
     with serving(Twin(cluster({"t": lists}), TwinSettings(permissions=Permissions(EVERYTHING))), speed=SPEED) as server:
         yield Asked(server)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    with serving_everything(tmp_path) as given:
+        yield given
 
 
 def lines_with(text: str, found: Result) -> list[str]:

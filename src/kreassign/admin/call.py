@@ -24,6 +24,10 @@ def _no_codes(_response: Message) -> Iterable[int]:
     return ()
 
 
+def _never(_answer: object) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Answer]):
     """A request and the reading of its response.
@@ -32,7 +36,8 @@ class Call(Generic[Answer]):
     asked. `read(response)` gives model types and raises `Rejected` for a request-level error. `is_write` forbids
     sending the request again after an answer was lost. `routing_codes` are the error codes of a response among
     which NOT_CONTROLLER means: nothing was done, ask the controller. `is_answered_by_inactive_controllers`: they give
-    no such code, but an answer from what they have read, which may be stale or empty.
+    no such code, but an answer from what they have read, which may be stale or empty. `is_doubtful(answer)`: a node
+    that has not read the metadata yet, or is behind, answers so too; another one is asked before it is believed.
     """
 
     api: Api
@@ -41,6 +46,7 @@ class Call(Generic[Answer]):
     is_write: bool = False
     routing_codes: Callable[[Message], Iterable[int]] = _no_codes
     is_answered_by_inactive_controllers: bool = False
+    is_doubtful: Callable[[Answer], bool] = _never
 
 
 _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

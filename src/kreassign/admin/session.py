@@ -16,6 +16,8 @@ The rules of retrying live here only:
   broker as the controller, also one that hangs, and all forward the call; with ZooKeeper others say NOT_CONTROLLER;
 - a partition whose leader has just changed: ask again about it alone;
 - a node of another cluster at a known address: `Unreachable`, and nothing is sent to it;
+- no broker, no topic, or no topic of a name that was asked for: nodes that have not read the metadata answer so too, so
+  another node is asked, once;
 - NOT_COORDINATOR and similar codes: nothing was done, so look the group's coordinator up again and ask it;
 - anything else is the answer.
 """
@@ -118,7 +120,7 @@ class Session:
         deadline = self._deadline(timeout_ms)
         avoid: set[Address] = set()
         unreached: set[Address] = set()
-        has_looked_afresh = False
+        has_looked_afresh = has_doubted = False
         failure: ClusterError | None = None
         self._known_cluster(deadline)  # Report a cluster that cannot be reached at once.
         give_up = self._clock.monotonic_s() + _ADVERTISED_PATIENCE_S
@@ -129,7 +131,12 @@ class Session:
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
-                    return _read(call, response)  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    answer = _read(call, response)  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    if has_doubted or not call.is_doubtful(answer) or self._is_late(deadline):
+                        return answer
+                    has_doubted = True
+                    avoid.add(link.address)
+                    continue
             except (Unreachable, OutcomeUnknown) as caught:
                 error: ClusterError = caught
                 is_over = isinstance(error, NoNode)

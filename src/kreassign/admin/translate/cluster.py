@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kreassign import __version__
 from kreassign.admin.call import NOT_NAMED, Call, outcomes, raise_if_failed, readings, rejection, unanswered
@@ -29,7 +29,7 @@ from kreassign.model import (
     TopicPartition,
     operation_names,
 )
-from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 
@@ -50,7 +50,7 @@ def nodes() -> Call[Cluster]:
         brokers = (_broker(node.node_id, node) for node in response.brokers)
         return Cluster(response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
 
-    return Call(api.METADATA, build, read)
+    return Call(api.METADATA, build, read, is_doubtful=_without_brokers)
 
 
 def _broker(broker: int, node: Message, *, is_fenced: bool = False) -> Broker:
@@ -137,7 +137,11 @@ def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Clust
         brokers = (_broker(node.broker_id, node, is_fenced=bool(node.is_fenced)) for node in response.brokers)
         return Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_brokers_by_id)))
 
-    return Call(api.DESCRIBE_CLUSTER, build, read)
+    return Call(api.DESCRIBE_CLUSTER, build, read, is_doubtful=_without_brokers)
+
+
+def _without_brokers(cluster: Cluster) -> bool:
+    return not cluster.brokers
 
 
 def _brokers_by_id(broker: Broker) -> int:
@@ -173,7 +177,7 @@ def list_topics() -> Call[dict[str, bool]]:
     def read(response: Message) -> dict[str, bool]:
         return {topic.name: bool(topic.is_internal) for topic in response.topics}
 
-    return Call(api.METADATA, build, read)
+    return Call(api.METADATA, build, read, is_doubtful=lambda topics: not topics)
 
 
 def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, Topic]]:
@@ -188,7 +192,7 @@ def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, 
     def read(response: Message) -> Batch[str, Topic]:
         return _topics(api.METADATA, response.topics, NOT_NAMED if wanted is None else wanted)
 
-    return Call(api.METADATA, build, read)
+    return Call(api.METADATA, build, read, is_doubtful=_lacks_topics)
 
 
 def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> Call[TopicPage]:
@@ -210,7 +214,7 @@ def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> C
             Cursor(following.topic_name, following.partition_index) if following is not None else None,
         )
 
-    return Call(api.DESCRIBE_TOPIC_PARTITIONS, build, read)
+    return Call(api.DESCRIBE_TOPIC_PARTITIONS, build, read, is_doubtful=lambda page: _lacks_topics(page.topics))
 
 
 def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
@@ -220,6 +224,15 @@ def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, 
 
 def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) -> Batch[str, Topic]:
     return readings(answering, ((entry.name, entry) for entry in entries), _topic, asked)
+
+
+def _lacks_topics(topics: Batch[str, Topic]) -> bool:
+    """True if a topic that was asked for is not there, or there is none at all."""
+    return _names_unknown(topics) or not (topics.ok or topics.failed)
+
+
+def _names_unknown(answers: Batch[Any, Any]) -> bool:
+    return any(has_code(error, UNKNOWN_TOPIC_OR_PARTITION) for error in answers.failed.values())
 
 
 def _topic(_name: str, entry: Message) -> Topic:
@@ -365,7 +378,7 @@ def describe_configs(
         answered = ((_resource_of(result), result) for result in response.results)
         return readings(api.DESCRIBE_CONFIGS, answered, _config_entries, wanted)
 
-    return Call(api.DESCRIBE_CONFIGS, build, read)
+    return Call(api.DESCRIBE_CONFIGS, build, read, is_doubtful=_names_unknown)
 
 
 def _resource_of(entry: Message) -> ConfigResource:
