@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import LeadersElected, RunStarted
 from kreassign.executor.history.run_history import rollback_plan
 from kreassign.executor.journal import journal_path, read_events
@@ -96,7 +96,7 @@ def rolling_back(folder: Path) -> tuple[TwinRig, Counter[TopicPartition], RunSta
     """A rig whose run was done, and what undoes it."""
     rig, starts = new_world(folder)
     done = rig.run(rig.prepared(TARGETS, throttle=None))
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
     starts.clear()
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(FASTER))
     return rig, starts, prepare(rig.client, back.plan, settings, expected=back.expected)

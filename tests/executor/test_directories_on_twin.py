@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
 from kreassign.executor.history.run_history import RunHistory, rollback_plan
 from kreassign.executor.journal import read_events
@@ -100,7 +100,7 @@ def test_a_directory_has_a_limit_of_its_own_also_for_copies_within_a_broker(rig:
 
 def undo(rig: TwinRig, done: RunHistory) -> RunHistory:
     copies = rig.client.describe_log_dirs(range(5), partitions=[tp(number) for number in HOME]).ok
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), replica_locations(copies))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), replica_locations(copies))
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(5 * RATE))
     return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import CancelRequested, Event, ThrottleRequested
+from kreassign.executor.events import CancelIntended, CancelRequested, Event, SubmissionIntended, ThrottleRequested
 from kreassign.executor.progress import Progress, ProgressMeter
+from kreassign.executor.scheduling import Order
 from kreassign.executor.state import RunView
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
@@ -35,7 +36,7 @@ def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_b
     rig.after(5, lambda: rig.twin.crash(2))
     rig.after(40, lambda: rig.twin.start(2))
     rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
-    named = [at_ms for at_ms, progress in found if "broker 2 is down, and 1 moves copy to it" in progress.outlook]
+    named = [at_ms for at_ms, progress in found if "broker 2 is down, and 1 move copies to it" in progress.outlook]
     assert 5_000 < named[0] <= 20_000
     assert named[-1] < 60_000
     assert found[-1][1].outlook == ()
@@ -67,6 +68,40 @@ def test_a_destination_that_comes_back_while_a_cancelled_run_lets_its_moves_fini
     done = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 16))
     assert (done.state, rig.replicas, rig.throttles) == ("done", {0: (2, 1)}, {})
     assert during[0]["broker 2 follower.replication.throttled.rate"] == str(RATE // 10)
+
+
+def test_copies_wait_for_a_destination_that_restarts(tmp_path: Path) -> None:
+    """By default nothing is cancelled, nothing more is started to it, and the rest goes on."""
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    told: set[str | None] = set()
+    sent_ms: dict[int, int] = {}
+
+    def listen(event: Event, run: RunView) -> None:
+        told.update((run.hindrance(event.at_ms), *run.outlook))
+        if isinstance(event, SubmissionIntended):
+            sent_ms.update({name.partition: event.at_ms for name in event.partitions})
+
+    rig.listener = listen
+    begun_ms = rig.transport.now_ms()
+    rig.after(5, lambda: rig.twin.crash(2))
+    rig.after(605, lambda: rig.twin.start(2))
+    plan = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
+    done = rig.run(rig.prepared(plan, throttle=RATE // 2, pace=pace(Order.NAME, moves=2), lost_after_ms=None))
+    assert (done.state, rig.replicas, rig.throttles) == ("done", plan, {})
+    assert not any(isinstance(event, CancelIntended) for event in rig.seen)
+    assert sent_ms[2] - begun_ms > 600_000
+    assert "broker 2 is down, and 1 move copies to it; the copies go on when it is back" in told
+    assert "broker 2 is down, and 1 move to it waits for it" in told
+
+
+def test_a_run_gives_up_a_destination_after_the_chosen_time(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    rig.after(5, lambda: rig.twin.crash(2))
+    done = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 2, lost_after_ms=300_000))
+    assert done.ended_ms is not None
+    assert done.ended_ms - done.started_ms > 300_000
+    assert (done.state, set(rig.replicas[0])) == ("failed", {0, 1})
+    assert "its destinations [2] had been down for 300 s; plan it again" in str(done.moves[0].problem)
 
 
 def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:

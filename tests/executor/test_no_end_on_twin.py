@@ -75,7 +75,7 @@ def test_a_destination_that_is_down(rig: TwinRig) -> None:
     rig.after(12, lambda: rig.twin.crash(2))
     rig.after(50, lambda: rig.twin.start(2))
     rig.run(rig.prepared(AWAY, throttle=RATE // 4))
-    assert watched.reasons(30, 50) == ["broker 2 is down, and 1 moves copy to it"]
+    assert watched.reasons(30, 50) == ["broker 2 is down, and 1 move copies to it"]
     assert "a time" in watched.reasons(60)
 
 
@@ -94,7 +94,7 @@ def test_a_log_directory_of_a_destination_that_is_offline(rig: TwinRig) -> None:
     rig.after(12, lambda: odd.answer_always("describe_topics", offline_on_2))
     rig.after(30, lambda: odd.answer_always("describe_topics", as_it_is))
     rig.run(started)
-    assert watched.reasons(15, 30) == ["a log directory of broker 2 is offline, and 1 moves copy to it"]
+    assert watched.reasons(15, 30) == ["a log directory of broker 2 is offline, and 1 move copies to it"]
     assert "a time" in watched.reasons(32)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from kreassign.errors import Unsupported
 from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
-from kreassign.model import Batch
+from kreassign.model import Batch, Topic
 from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REPLICA_ASSIGNMENT,
@@ -117,6 +118,71 @@ def test_a_broker_that_does_not_know_a_topic_does_not_end_a_move_that_the_contro
     watched.odd.answer("describe_topics", *[as_it_is] * 3, unknown)
     done = watched.rig.run(watched.rig.prepared(AWAY))
     assert (done.state, watched.rig.replicas) == ("done", AWAY)
+
+
+def unknown_topic(real: Real, names: object, **named: object) -> object:
+    """The answer of a broker that does not know the topic yet, or that is cut off since before it was created."""
+    del real, names, named
+    return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
+
+
+def no_partition(real: Real, names: object, **named: object) -> Batch[str, Topic]:
+    """The answer of a broker that does not know the partitions of the topic yet."""
+    topics: Batch[str, Topic] = real(names, **named)
+    return topics.map(lambda topic: replace(topic, partitions=()))
+
+
+def former_topic(real: Real, names: object, **named: object) -> Batch[str, Topic]:
+    """The answer of a broker that still has another topic under the name."""
+    topics: Batch[str, Topic] = real(names, **named)
+    return topics.map(lambda topic: replace(topic, topic_id="former"))
+
+
+def former_replicas(real: Real, names: object, **named: object) -> Batch[str, Topic]:
+    """The answer of a broker that is behind by a move that is over."""
+    topics: Batch[str, Topic] = real(names, **named)
+    return topics.map(
+        lambda topic: replace(topic, partitions=tuple(replace(one, replicas=(3, 4)) for one in topic.partitions))
+    )
+
+
+ODD_TOPICS = (unknown_topic, no_partition, former_topic, former_replicas)
+
+
+@pytest.mark.parametrize("answer", ODD_TOPICS)
+@pytest.mark.parametrize("number", range(10))
+def test_no_odd_answer_about_a_topic_ends_anything(watched: Watched, answer: Answer, number: int) -> None:
+    """Wherever it comes: before the run, before a move is sent, while it copies, and after it."""
+    watched.odd.answer("describe_topics", *[as_it_is] * number, answer)
+    watched.odd.answer(LIST, *[as_it_is] * number, nothing_listed, nothing_listed)
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
+
+
+@pytest.mark.parametrize("method", ["describe_configs", "describe_topics", "describe_log_dirs"])
+@pytest.mark.parametrize("number", range(10))
+def test_no_refusal_of_a_reading_ends_a_run(watched: Watched, method: str, number: int) -> None:
+    def refused_reading(real: Real, keys: Iterable[object] | None, **named: object) -> object:
+        del real, named
+        return Batch({}, {key: refusal(UNKNOWN_TOPIC_OR_PARTITION, key) for key in keys or ()})
+
+    watched.odd.answer(method, *[as_it_is] * number, refused_reading)
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
+
+
+def test_a_topic_that_is_deleted_fails_its_moves_with_the_reason(watched: Watched) -> None:
+    watched.rig.listener = None
+    watched.rig.between_steps(4, lambda: watched.rig.client.delete_topics(["t"]).raise_if_any())
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, [move.problem for move in done.moves]) == ("failed", ["its partition was deleted"])
+
+
+def test_an_election_without_an_answer_is_asked_for_again(watched: Watched) -> None:
+    watched.odd.answer("elect_leaders", lost_on_the_way_there, lost_on_the_way_there)
+    watched.rig.run(watched.rig.prepared({0: (1, 0)}))
+    asked = [method for method, *_ in watched.odd.calls if method == "elect_leaders"]
+    assert (len(asked), watched.rig.twin.metadata.topics["t"].partitions[0].leader) == (3, 1)
 
 
 # --- lost and retriable answers ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import IllegalPlan
-from kreassign.executor.cluster.requests import partitions_of, topic_ids_of
+from kreassign.executor.cluster.readings import partitions_of, topic_ids_of
 from kreassign.executor.events import Event, LeadersElected, MovesObserved, PlacementState
 from kreassign.executor.history.run_history import Present, rollback_plan
 from kreassign.executor.preflight import PlanOrigin, RunSettings, prepare
@@ -70,7 +70,7 @@ def test_a_rollback_leaves_a_topic_alone_that_was_recreated_even_where_it_looks_
     done = rig.run(rig.prepared(AWAY, throttle=None))
     recreate(rig, tuple(AWAY.values()))
     topics = rig.client.describe_topics(["t"])
-    back = rollback_plan(done.moves, partitions_of(topics), present=Present(topic_ids=topic_ids_of(topics)))
+    back = rollback_plan(done.moves, partitions_of(topics.ok), present=Present(topic_ids=topic_ids_of(topics.ok)))
     assert len(back.plan) == 0
     assert [sentence.partition(":")[0] for sentence in back.skipped] == ["t-0", "t-1", "t-2"]
     assert "another one created under its name" in back.skipped[0]
@@ -89,7 +89,7 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> 
     # Before that are the looks before and after it is sent, and the health check between them.
     odd.answer("describe_topics", *[as_it_is] * 3, recreated_topic)
     rig.run(began)
-    (elected,) = [event for event in rig.seen if isinstance(event, LeadersElected)]
+    elected = next(event for event in rig.seen if isinstance(event, LeadersElected))
     assert elected.elected == ()
     assert "another one created under its name" in elected.refused[0].message
     assert "elect_leaders" not in [name for name, *_ in odd.calls]
@@ -125,7 +125,7 @@ def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:
 
 
 def test_a_plan_for_a_topic_that_was_recreated_is_refused(rig: TwinRig) -> None:
-    topic_ids = topic_ids_of(rig.client.describe_topics(["t"]))
+    topic_ids = topic_ids_of(rig.client.describe_topics(["t"]).ok)
     origin = PlanOrigin(rig.twin.cluster_id, topic_ids)
     chosen = RunSettings("run-1", rig.transport.now_ms())
     assert prepare(rig.client, plan_of(AWAY), chosen, origin=origin).moves[0].topic_id == topic_ids["t"]
@@ -139,7 +139,7 @@ def test_a_rollback_leaves_partitions_alone_whose_original_broker_is_down(rig: T
     rig.twin.crash(0)
     rig.transport.sleep(30)
     live = rig.client.describe_cluster().broker_ids
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), present=Present(live))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), present=Present(live))
     assert [sentence.partition(":")[0] for sentence in back.skipped] == ["t-0", "t-1", "t-2"]
     assert "its original brokers [0] are not up" in back.skipped[0]
 
@@ -150,7 +150,7 @@ def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_pa
     rig.twin.crash(0)
     rig.transport.sleep(30)
     live = rig.client.describe_cluster().broker_ids
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), present=Present(live))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok), present=Present(live))
     chosen = RunSettings("run-2", rig.transport.now_ms())
     undone = rig.run(prepare(rig.client, back.plan, chosen, expected=back.expected))
     assert (undone.state, rig.replicas) == ("done", {0: (3, 1), 1: (1, 2)})

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import (
     CancelIntended,
     CancelRequested,
@@ -523,7 +523,7 @@ def test_verification_compares_with_the_new_targets(replanned_run: TwinRig) -> N
 def test_a_rollback_goes_back_to_the_original_replicas(replanned_run: TwinRig) -> None:
     rig, events = replanned_run, read_events(replanned_run.path())
     done = audit_trail(events).history
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
     assert (back.plan.replicas, back.skipped) == ({tp(0): HOME[0], tp(1): HOME[1]}, ())
 
 

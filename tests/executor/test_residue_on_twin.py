@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory, rollback_plan
@@ -145,7 +145,7 @@ def ended_by_a_guard_to_be_undone(rig: TwinRig) -> RunHistory:
 
 def rolled_back(rig: TwinRig) -> RunHistory:
     found = run_slowly(rig)
-    back = rollback_plan(found.moves, partitions_of(rig.client.describe_topics(["t"])))
+    back = rollback_plan(found.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(SLOW))
     return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 

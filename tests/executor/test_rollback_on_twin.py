@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested
 from kreassign.executor.history.run_history import RollbackPlan, RunHistory, rollback_plan
 from kreassign.executor.preflight import RunSettings, prepare
@@ -25,7 +25,7 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def back_from(rig: TwinRig, done: RunHistory) -> RollbackPlan:
-    return rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
+    return rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
 
 
 def undo(rig: TwinRig, back: RollbackPlan) -> RunHistory:

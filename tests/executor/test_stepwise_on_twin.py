@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
 from kreassign.executor.history.run_history import RunHistory, rollback_plan
 from kreassign.executor.journal import read_events
@@ -76,7 +76,7 @@ def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_
 
 
 def undo(rig: TwinRig, done: RunHistory) -> RunHistory:
-    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"]).ok))
     assert back.skipped == ()
     settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(5 * RATE), pace=done.pace)
     return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))

@@ -146,7 +146,23 @@ def test_a_min_isr_that_is_raised_during_a_run_holds_it(tmp_path: Path) -> None:
     rig.after(2, lambda: rig.twin.commit(Decision((raised,), None)))
     rig.after(200, lambda: rig.twin.commit(Decision((lowered,), None)))
     assert rig.run(started).state == "done"
-    assert any(words.startswith("min-isr: 1 partitions have fewer replicas in sync") for words in guard_words(rig))
+    assert any(words.startswith("min-isr: 1 partition has fewer replicas in sync") for words in guard_words(rig))
+
+
+@pytest.mark.parametrize(("topic", "is_held"), [("other", False), ("t", True)])
+def test_a_hidden_setting_holds_a_run_of_its_topic_only(tmp_path: Path, topic: str, is_held: bool) -> None:
+    """Another topic is out of sync, and this client may not read its settings."""
+    rig = TwinRig(tmp_path, [[0, 1], [3, 4]], others={"other": [[0, 4]]})
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    rig.twin.crash(4)
+    rig.transport.sleep(BREAK_S)
+    started = rig.prepared(AWAY, throttle=None)
+    hidden = silent(ConfigResource.topic(topic), why=refusal(TOPIC_AUTHORIZATION_FAILED))
+    odd.answer_always("describe_configs", hidden)
+    rig.after(BREAK_S, lambda: odd.answer_always("describe_configs", as_it_is))
+    assert rig.run(started).state == "done"
+    assert any(words.startswith("min-isr") for words in guard_words(rig)) == is_held
 
 
 def set_rate(rig: TwinRig, broker: int) -> None:

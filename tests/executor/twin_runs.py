@@ -19,7 +19,7 @@ from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Listener, Memory, Replanner, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
-from kreassign.executor.state import AT_REST, RunView
+from kreassign.executor.state import AT_REST, REPLAN_AFTER_MS, RunView
 from kreassign.executor.throttle_rates import AdaptiveThrottle, BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -111,6 +111,7 @@ class TwinRig:
         replans: bool = False,
         allows_producer_outage: bool = False,
         allows_factor_change: bool = False,
+        lost_after_ms: int | None = REPLAN_AFTER_MS,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
@@ -122,6 +123,7 @@ class TwinRig:
             pace,
             allows_producer_outage,
             allows_factor_change,
+            lost_after_ms,
         )
         return replace(prepare(self.port, plan, chosen), replans=replans)
 

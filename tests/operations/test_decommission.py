@@ -421,7 +421,9 @@ def test_what_stays_on_the_broker_though_no_list_names_it_is_not_waited_for_for_
     rig = operators.rig
     odd = OddPort(rig.client)
     hidden = replace(rig.client.describe_topics(["t"])["t"], partitions=())
-    odd.answer_always("describe_topics", lambda real, names: real(names) if names else Batch({"t": hidden}))
+    odd.answer_always(
+        "describe_topics", lambda real, names, **named: real(names, **named) if names else Batch({"t": hidden})
+    )
     request, runs = DecommissionRequest((3,)), VirtualRuns(rig)
     client = cast("AdminClient", odd)
     context = replace(operators.context(), poll_s=20.0)

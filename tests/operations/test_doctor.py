@@ -29,7 +29,7 @@ def test_the_doctor_finds_an_endless_override_and_a_forgotten_throttle(
         looked = diagnose_cluster(client, tmp_path, measure_for_s=5, clock=transport)
         assert [issue.kind for issue in looked.issues] == ["endless"]
         (note,) = looked.notes
-        assert note.startswith("1 partitions are being reassigned, by somebody else")
+        assert note.startswith("1 partition is being reassigned, by somebody else")
         client.alter_partition_reassignments({tp(0): None}).raise_if_any()
         transport.sleep(10)
         assert [issue.kind for issue in diagnose_cluster(client, tmp_path).issues] == ["throttle"]

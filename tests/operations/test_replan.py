@@ -101,7 +101,7 @@ def test_a_broker_whose_throttle_somebody_else_has_set_takes_nothing(rig: TwinRi
         "not this run's: leader.replication.throttled.rate of broker 4 is '5'"
     }
     agreed_on = frozenset({ConfigKey(ConfigResource.broker(4), LEADER_THROTTLED_RATE)})
-    assert reasons(replanned(rig.client, replace(asked, known=agreed_on))) == {}
+    assert reasons(replanned(rig.client, replace(asked, known_settings=agreed_on))) == {}
     assert reasons(replanned(rig.client, replace(asked, rates=NO_THROTTLE))) == {}, "it is not touched"
 
 

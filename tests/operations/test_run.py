@@ -43,12 +43,12 @@ def test_a_deadline_that_cannot_be_met_is_warned_of() -> None:
 
 
 def test_a_plan_of_which_nothing_fits_is_refused() -> None:
-    with pytest.raises(IllegalPlan, match="at most 0 of 1 moves"):
+    with pytest.raises(IllegalPlan, match="at most 0 of 1 move"):
         warn_of_outlook(started(Schedule(deadline_ms=100_000), 1101))
 
 
 def test_a_move_that_fits_into_no_window_is_refused() -> None:
-    with pytest.raises(IllegalPlan, match=r"no time to come is long enough for 1 moves \(t-1\)"):
+    with pytest.raises(IllegalPlan, match=r"no time to come is long enough for 1 move \(t-1\)"):
         warn_of_outlook(started(Schedule((Window(0, 1),)), 600, 661))
 
 

@@ -29,6 +29,7 @@ from kreassign.model.throttle import (
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.rollback import RollbackRequest, roll_back
 from kreassign.operations.run import RunContext, RunRequest, prepare_run, resume_run, start_run
+from kreassign.operations.run_journals import forget_brokers
 from kreassign.twin.access import ANONYMOUS, Allow, Operation, Permissions
 from tests.executor.deaths import Died
 from tests.executor.test_foreign_throttle_on_twin import change, clear_all
@@ -196,3 +197,66 @@ def test_a_rollback_does_not_remove_what_was_set_after_its_run(rig: TwinRig) -> 
     with pytest.raises(InputError, match="--adopt remove"):
         roll_back(rig.client, RollbackRequest(done.run_id), context_of(rig, HERE))
     assert rig.throttles == before
+
+
+# What an earlier run set and could not restore
+
+
+def second_run(rig: TwinRig) -> tuple[RunHistory, list[str]]:
+    """The next run on this host, and what it warned of."""
+    warnings: list[str] = []
+    context = replace(context_of(rig, HERE), warn=warnings.append)
+    request = RunRequest(PlanFile(Plan((SECOND,))), ThrottleRates(RATE), measure_for_s=0)
+    started = prepare_run(rig.client, request, context, rig.transport)
+    return start_run(rig.client, started, context, clock=rig.transport), warnings
+
+
+def forgotten_broker(rig: TwinRig) -> RunHistory:
+    """A run whose destination was lost and forgotten, and comes back with the rate of the run."""
+    rig.after(4, lambda: rig.twin.crash(2))
+    request = RunRequest(PlanFile(Plan((FIRST,))), ThrottleRates(RATE // 8), measure_for_s=0, give_up_after_s=60)
+    context = context_of(rig, HERE)
+    first = start_run(
+        rig.client, prepare_run(rig.client, request, context, rig.transport), context, clock=rig.transport
+    )
+    forget_brokers(find_journals(rig.state_dir / HERE)[0], (2,), rig.transport)
+    rig.twin.start(2)
+    rig.transport.sleep(60)
+    return first
+
+
+def recreated_topic(rig: TwinRig) -> RunHistory:
+    """A run whose topic was recreated, and a broker that shows the list of the former one after a restart."""
+    due_ms = [rig.transport.now_ms() + 4_000]
+
+    def recreate(*_: object) -> None:
+        if due_ms and rig.transport.now_ms() >= due_ms[0]:
+            due_ms.clear()
+            rig.client.delete_topics(["t"]).raise_if_any()
+            rig.client.create_topics([NewTopic("t", assignments=((0, 1), (1, 0)))]).raise_if_any()
+
+    context = replace(context_of(rig, HERE), observers=(recreate,))
+    request = RunRequest(PlanFile(Plan((FIRST,))), ThrottleRates(RATE), measure_for_s=0)
+    started = prepare_run(rig.client, request, context, rig.transport)
+    first = start_run(rig.client, started, context, clock=rig.transport)
+    assert (first.state, rig.throttles) == ("failed", {})
+    change(rig, ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS, "0:2")
+    return first
+
+
+@pytest.mark.parametrize("begin", [forgotten_broker, recreated_topic])
+def test_what_a_run_could_not_restore_is_restored_by_the_next(
+    rig: TwinRig, begin: Callable[[TwinRig], RunHistory]
+) -> None:
+    first = begin(rig)
+    assert len(rig.throttles) == 1
+    second, warnings = second_run(rig)
+    assert (second.state, rig.throttles) == ("done", {})
+    (warning,) = [one for one in warnings if "could not restore" in one]
+    assert f"which run {first.run_id} set and could not restore; it is restored at the end of this run" in warning
+
+
+def test_another_value_of_a_setting_that_was_not_restored_is_somebodys(rig: TwinRig) -> None:
+    forgotten_broker(rig)
+    set_by_hand(rig, "a rate of the run")()
+    refused_run(rig, HERE, "a rate of the run")

@@ -39,7 +39,7 @@ def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its
     loaded(kafka, topic_name, [(0, 1), (1, 0)], HELD, 2 * MEGABYTE)
     plan = plan_file(tmp_path, topic_name, {0: (3, 1), 1: (2, 0)})
     reach = ("--bootstrap-controller", kafka.bootstrap_controllers, "--format", "json")
-    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, *reach)
+    process = start_run(kafka, tmp_path, plan, "--throttle", HELD_RATE, "--give-up-after", "60s", *reach)
     try:
         wait_for_copies(tmp_path)
         kafka.brokers[3].kill()

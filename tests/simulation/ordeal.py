@@ -23,7 +23,7 @@ from kreassign.executor.preflight import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.scheduling.limits import EndpointKind, Limit, Measure
-from kreassign.executor.state import ENDED, RunView
+from kreassign.executor.state import ENDED, REPLAN_AFTER_MS, RunView
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
 from kreassign.executor.throttle_rates import AdaptiveThrottle, ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
@@ -151,7 +151,9 @@ class Ordeal:
                 replicas = tuple(self.twin.processes.ids[:2])
                 admin.create_topics([NewTopic(OFFSETS_TOPIC, assignments=(replicas,))]).raise_if_any()
             at_ms, guards = self.scene.world.now_ms(), guard_settings(ours.guards)
-            asked = RunSettings(RUN_ID, at_ms, ours.rates, guards, ours.pace, allows_factor_change=True)
+            asked = RunSettings(
+                RUN_ID, at_ms, ours.rates, guards, ours.pace, allows_factor_change=True, lost_after_ms=REPLAN_AFTER_MS
+            )
             try:
                 started = replace(prepare(admin, Plan(self.trial.moves), asked), replans=ours.replans)
             except IllegalPlan:
@@ -354,7 +356,10 @@ class Ordeal:
             if not len(back.plan):
                 return back.skipped
             rates, at_ms = ThrottleRates(FAST), self.scene.world.now_ms()
-            asked = RunSettings("run-back", at_ms, rates, allows_producer_outage=True, allows_factor_change=True)
+            asked = RunSettings(
+                "run-back", at_ms, rates, allows_producer_outage=True, allows_factor_change=True,
+                lost_after_ms=REPLAN_AFTER_MS,
+            )  # fmt: skip
             started = prepare(admin, back.plan, asked, expected=back.expected)
             with Journal.create(self._folder, started) as journal:
                 runner = Runner(admin, self.scene.world, journal, poll_s=POLL_S)

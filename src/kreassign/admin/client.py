@@ -178,29 +178,31 @@ class AdminClient:
         return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
 
     def describe_topics(
-        self, names: Iterable[str] | None = None, *, timeout_ms: int | None = None
+        self, names: Iterable[str] | None = None, *, broker: int | None = None, timeout_ms: int | None = None
     ) -> Batch[str, Topic]:
         """Partitions, replicas, ISR and leaders of these topics, or (None) of all.
 
-        A topic that does not exist fails with UNKNOWN_TOPIC_OR_PARTITION.
+        A topic that does not exist fails with UNKNOWN_TOPIC_OR_PARTITION. Any broker answers, from its own metadata,
+        which may lag behind the controller's; `broker` names the one to ask.
         """
         self._needs_brokers("describe_topics")
         wanted = None if names is None else list(dict.fromkeys(names))
         if wanted is not None and not wanted:
             return Batch()
+        target: Target = To.ANY if broker is None else broker
         try:
-            return self._describe_by_page(wanted, timeout_ms)
+            return self._describe_by_page(wanted, target, timeout_ms)
         except Unsupported:  # Kafka before 3.8, and ZooKeeper mode.
-            return self._session.call(translate.describe_topics_by_metadata(wanted), To.ANY, timeout_ms)
+            return self._session.call(translate.describe_topics_by_metadata(wanted), target, timeout_ms)
 
-    def _describe_by_page(self, names: list[str] | None, timeout_ms: int | None) -> Batch[str, Topic]:
+    def _describe_by_page(self, names: list[str] | None, target: Target, timeout_ms: int | None) -> Batch[str, Topic]:
         partitions: dict[str, list[Partition]] = {}
         topics: dict[str, Topic] = {}
         failed: dict[str, ClusterError] = {}
         cursor: translate.Cursor | None = None
         wanted = names
         while True:
-            page = self._session.call(translate.describe_topic_page(wanted, cursor), To.ANY, timeout_ms)
+            page = self._session.call(translate.describe_topic_page(wanted, cursor), target, timeout_ms)
             for name, topic in page.topics.ok.items():
                 topics.setdefault(name, topic)
                 partitions.setdefault(name, []).extend(topic.partitions)

@@ -37,7 +37,7 @@ GROUPS = {
     "Loads": ("--data", "--snapshot", "--as-of", "--by", "--require-load", "--max-load-age"),
     "Throttle": ("--throttle", "--throttle-broker", "--broker-capacity", "--throttle-floor", "--adopt", "--alongside"),
     "Safety": ("--dry-run", "--yes", "--guard", "--expect-current", "--replan", "--stepwise", "--disk-reserve",
-               "--allow-producer-outage", "--allow-factor-change"),
+               "--give-up-after", "--allow-producer-outage", "--allow-factor-change"),
     "Hours": ("--window", "--time-zone", "--deadline", "--at-window-end"),
     "Order and limits": (
         "--order", "--start", "--elections-per-step", "--max-moves", "--max-moves-per-broker", "--max-moves-per-source",

@@ -113,11 +113,6 @@ def warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 finding", "2 findings"."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
-
-
 MARKDOWN = "markdown"
 _FORMATS = ["text", "table", "json", "csv", "yaml"]
 

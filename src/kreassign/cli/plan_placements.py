@@ -16,7 +16,7 @@ from kreassign.cli.next_command import CLUSTER, next_command, print_next
 from kreassign.cli.options.cluster import ClusterOptions, bootstrap_option, config_option
 from kreassign.cli.options.plan import PlanOptions, comparing_options
 from kreassign.cli.options.values import FILE_OR_DIRECTORY, REGEX, WholeRange, option_group, parse_quantity
-from kreassign.cli.output import MARKDOWN, console, counted, examples, markdown_format_option, print_json, warn
+from kreassign.cli.output import MARKDOWN, console, examples, markdown_format_option, print_json, warn
 from kreassign.cli.plan_text import evaluated_tables, goals_table, print_loads, spread_of
 from kreassign.cli.profiles import typed_words, was_typed
 from kreassign.cli.streams import working
@@ -25,7 +25,7 @@ from kreassign.model.load import LoadBasis
 from kreassign.model.placement import DriftKind
 from kreassign.model.plan import Plan, format_plan
 from kreassign.model.plan_facts_json import load_fields
-from kreassign.model.text import MOST_REPLICAS
+from kreassign.model.text import MOST_REPLICAS, counted
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.plan_tasks import ExpectedRates, Placement, Savings, place_partitions, place_topic
 from kreassign.operations.snapshot_files import read_snapshot

@@ -17,11 +17,12 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions
 from kreassign.cli.options.pace import rates_text
-from kreassign.cli.output import console, counted, warn
+from kreassign.cli.output import console, warn
 from kreassign.cli.run_text import view_for
 from kreassign.cli.streams import output_may_be_lost, unwrapped
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.model.text import counted
 from kreassign.operations.run import ASSUMED_NETWORK_BYTES_PER_S, USED_AT_MOST, RunContext, RunPreview, Show, Watch
 from kreassign.operations.run_journals import make_state_dir
 from kreassign.report.text import format_bytes, format_duration, format_rate

@@ -12,9 +12,10 @@ from typing import Protocol
 
 from kreassign.errors import Unsupported
 from kreassign.executor.cluster.permissions import unseen_topics
+from kreassign.executor.cluster.port import SettingsPort
+from kreassign.executor.cluster.readings import LOOKS, ask_twice, read_settings, read_topics
 from kreassign.model import (
     Batch,
-    Cluster,
     ConfigChange,
     ConfigEntry,
     ConfigResource,
@@ -22,7 +23,6 @@ from kreassign.model import (
     LogDir,
     OngoingReassignment,
     Partition,
-    Topic,
     TopicPartition,
 )
 from kreassign.model.authorization import error_text, missing_permission
@@ -56,27 +56,13 @@ def is_closed(value: str | None, log_dirs: Sequence[LogDir]) -> bool:
 # Readings: the state of the brokers in the cluster.
 
 
-class BrokerPort(Protocol):
+class BrokerPort(SettingsPort, Protocol):
     """Broker calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
-
-    def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
-        """The live brokers; with `include_fenced` all that are registered."""
-        ...
-
-    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Topics with their partitions."""
-        ...
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
         """Reassignments in progress."""
-        ...
-
-    def describe_configs(
-        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
-    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Values of these keys."""
         ...
 
     def describe_log_dirs(self, brokers: Iterable[int] | None) -> Batch[int, tuple[LogDir, ...]]:
@@ -138,7 +124,8 @@ class Readings:
 
     `live` are all live brokers, `partitions` all partitions, and `moving` those being reassigned. `unseen` are topics
     that this client may not see and that have replicas on the brokers, or on any live broker if one in question is
-    down; they are missing everywhere else.
+    down; they are missing everywhere else. `unread` has the reason for everything else that could not be read, by what
+    it is.
     """
 
     live: frozenset[int]
@@ -146,18 +133,24 @@ class Readings:
     partitions: tuple[Partition, ...] = ()
     moving: frozenset[TopicPartition] = frozenset()
     unseen: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
-    """Read the present state of these brokers. Raises ClusterError."""
+def read_brokers(port: BrokerPort, brokers: Sequence[int], asked: int | None = None) -> Readings:
+    """Read the present state of these brokers, partitions by the metadata of the one that is `asked`, or of any.
+
+    Raises ClusterError.
+    """
     # Query the controller first: brokers show moves that it no longer lists as done now or a moment later.
     ongoing = port.list_partition_reassignments(None)
-    topics = port.describe_topics(None).ok
-    partitions = tuple(partition for topic in topics.values() for partition in topic.partitions)
+    topics = port.describe_topics(None, broker=asked)
+    again = read_topics(port, topics.failed)
+    listed = {**topics.ok, **again.known}
+    partitions = tuple(partition for topic in listed.values() for partition in topic.partitions)
     live = frozenset(one.id for one in port.describe_cluster().brokers)
     registered = _registered(port)
-    configs, log_dirs = _read_own(port, brokers, live)
-    unseen = unseen_topics(port, topics, (one for dirs in log_dirs.ok.values() for one in dirs))
+    own = _read_own(port, brokers, live)
+    unseen = unseen_topics(port, listed, own.seen_dirs)
     found = (
         BrokerReading(
             broker,
@@ -169,12 +162,21 @@ def read_brokers(port: BrokerPort, brokers: Sequence[int]) -> Readings:
         )
         for broker in brokers
     )
-    with_own = tuple(_with_own(one, configs, log_dirs) for one in found)
-    return Readings(live, with_own, partitions, frozenset(ongoing), unseen)
+    unread = {f"topic {name}": error_text(error) for name, error in again.unknown.items()}
+    return Readings(
+        live,
+        tuple(_with_own(one, own) for one in found),
+        partitions,
+        frozenset(ongoing),
+        unseen,
+        {**unread, **{f"the log directories of broker {one}": why for one, why in own.silent_others.items()}},
+    )
 
 
-_Configs = Batch[ConfigResource, Mapping[str, ConfigEntry]]
-_LogDirs = Batch[int, tuple[LogDir, ...]]
+def confirming_brokers(found: Readings) -> tuple[int, ...]:
+    """Brokers whose metadata confirms a final step: two, rather not those in question, or all if there are fewer."""
+    theirs = {one.broker for one in found.brokers}
+    return tuple(sorted(found.live, key=lambda broker: (broker in theirs, broker)))[:LOOKS]
 
 
 def _registered(port: BrokerPort) -> set[int] | None:
@@ -184,24 +186,48 @@ def _registered(port: BrokerPort) -> set[int] | None:
         return None
 
 
-def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> tuple[_Configs, _LogDirs]:
-    """Read configs and log directories of the live brokers. Of a broker that is down, other brokers know a part."""
-    asked = [broker for broker in brokers if broker in live]
-    resources = map(ConfigResource.broker, asked)
-    configs = port.describe_configs(resources, names=(CORDONED_LOG_DIRS,)) if asked else Batch()
-    return configs, port.describe_log_dirs(asked if len(asked) == len(brokers) else sorted(live))
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What brokers tell of themselves: the cordon of each of those in question, or why it is unknown.
+
+    Of a broker that is down, other brokers know a part: `seen_dirs` are the directories of those that were asked,
+    `silent_others` those that are not in question and did not answer.
+    """
+
+    cordons: Mapping[int, CordonReading]
+    unread: Mapping[int, str]
+    seen_dirs: tuple[LogDir, ...]
+    silent_others: Mapping[int, str]
 
 
-def _with_own(found: BrokerReading, configs: _Configs, log_dirs: _LogDirs) -> BrokerReading:
-    """Add configs and log directories, if the broker is live."""
-    resource = ConfigResource.broker(found.broker)
-    trouble = configs.failed.get(resource) or log_dirs.failed.get(found.broker)
-    if trouble is not None or not found.is_live:
-        return replace(found, unread="" if trouble is None else error_text(trouble))
-    entry, dirs = configs.ok[resource].get(CORDONED_LOG_DIRS), log_dirs.ok[found.broker]
-    own = entry.value if entry is not None and entry.source is ConfigSource.DYNAMIC_BROKER else None
-    copies = tuple(sorted({copy.topic_partition for one in dirs for copy in one.replicas}))
-    return replace(found, cordon=CordonReading(entry is not None, own, dirs), copies=copies)
+def _read_own(port: BrokerPort, brokers: Sequence[int], live: Collection[int]) -> _Own:
+    """Read settings and log directories of the live brokers."""
+    own = [broker for broker in brokers if broker in live]
+    settings = read_settings(port, map(ConfigResource.broker, own), (CORDONED_LOG_DIRS,))
+    log_dirs = ask_twice(port.describe_log_dirs, own if len(own) == len(brokers) else sorted(live))
+    unread = {int(resource.name): error_text(error) for resource, error in settings.unknown.items()}
+    unread |= {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker in own}
+    entries = {int(resource.name): found.get(CORDONED_LOG_DIRS) for resource, found in settings.known.items()}
+    return _Own(
+        {broker: _cordon_reading(entries[broker], log_dirs.ok[broker]) for broker in own if broker not in unread},
+        unread,
+        tuple(one for dirs in log_dirs.ok.values() for one in dirs),
+        {broker: error_text(error) for broker, error in log_dirs.failed.items() if broker not in own},
+    )
+
+
+def _cordon_reading(entry: ConfigEntry | None, log_dirs: tuple[LogDir, ...]) -> CordonReading:
+    value = entry.value if entry is not None and entry.source is ConfigSource.DYNAMIC_BROKER else None
+    return CordonReading(entry is not None, value, log_dirs)
+
+
+def _with_own(found: BrokerReading, own: _Own) -> BrokerReading:
+    """Add what the broker tells of itself, if it is live."""
+    if not found.is_live or found.broker in own.unread:
+        return replace(found, unread=own.unread.get(found.broker, ""))
+    cordon = own.cordons[found.broker]
+    copies = tuple(sorted({copy.topic_partition for one in cordon.log_dirs for copy in one.replicas}))
+    return replace(found, cordon=cordon, copies=copies)
 
 
 # The shared steps, and the names of brokers and partitions in them.
@@ -268,12 +294,16 @@ def cordon_open(found: Readings, uncordoned: Collection[int]) -> Cordon | Blocke
 
 
 def unseen_on(found: Readings) -> Blocked | None:
-    """Block if topics are hidden: a broker's contents are unknown to a client that does not see all topics."""
+    """Block if topics are hidden or unread: what is on a broker is unknown to a client that does not see all topics."""
+    what = f"what is on {listed_brokers(one.broker for one in found.brokers)} cannot be told, for"
+    if found.unread:
+        named = "; ".join(f"{one} could not be read: {why}" for one, why in list(found.unread.items())[:NAMED])
+        more = f"; and {len(found.unread) - NAMED} more" if len(found.unread) > NAMED else ""
+        return Blocked(f"{what} {named}{more}. Give the command again")
     if not found.unseen:
         return None
     return Blocked(
-        f"what is on {listed_brokers(one.broker for one in found.brokers)} cannot be told, for there are replicas "
-        "of topics "
+        f"{what} there are replicas of topics "
         f"that this client may not see: {missing_permission('Describe', found.unseen)}, then give the command again"
     )
 

@@ -15,7 +15,7 @@ from kreassign.executor.guards import STALL_MS
 from kreassign.executor.scheduling import AtWindowEnd
 from kreassign.executor.scheduling.windows import local_time, open_interval
 from kreassign.executor.state import ENDED, MoveRecord, MoveStatus, Phase, RunView, WindDown
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 
 # ETA of one copy, or of several as one: t = s / (r - w), because the bytes left shrink only by the difference. r and w
 # are measured over a sliding window, so the estimate follows changes of throttles and traffic. Without a measurement,
@@ -346,7 +346,8 @@ def _sources_and_destinations(run: RunView) -> Iterator[str]:
     offline = sorted({broker for record in lagging for broker in record.offline if broker not in run.absent})
     for broker in offline:
         count = sum(broker in record.offline for record in lagging)
-        yield f"a log directory of broker {broker} is offline, and {count} moves copy to it"
+        copy = "copies" if count == 1 else "copy"
+        yield f"a log directory of broker {broker} is offline, and {counted(count, 'move')} {copy} to it"
     for record in lagging:
         if not record.has_leader and record.observation is not None:
             yield f"{record.name} has no leader, so there is nothing to copy from"
@@ -388,7 +389,7 @@ def reason_unmeasured(
     if not has_begun:
         return f"{CALCULATING}; no copy has begun yet"
     if unknown_count:
-        return f"the sizes of {unknown_count} copies are not known"
+        return f"the size of {counted(unknown_count, 'copy', 'copies')} is not known"
     return next(_outrun(sides.items(), best_bytes_per_s), f"{CALCULATING}; copies have only just begun")
 
 

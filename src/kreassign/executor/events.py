@@ -185,9 +185,10 @@ class RunStarted:
     are restored by the run, needed or not.
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
     while a cancelled run lets its moves finish, and one that `rereads_first` reads its remaining settings when it is
-    resumed, before setting anything again. One that `replans` gives moves whose destination is lost other destinations,
-    and one that `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are
-    refused. A rollback `undoes` the run of this id.
+    resumed, before setting anything again. A destination is lost once it has been down for `lost_after_ms`, None for
+    never. One that `replans` gives moves whose destination is lost other destinations, and one that
+    `allows_producer_outage` has the operator's consent to moves while which producers with acks=all are refused. A
+    rollback `undoes` the run of this id.
     """
 
     at_ms: int
@@ -209,6 +210,7 @@ class RunStarted:
     replans: bool = False
     allows_producer_outage: bool = False
     undoes: str | None = None
+    lost_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class RunResumed:
     """A run that was interrupted was resumed: it was paused, killed, or ended with settings to restore.
 
     From now on it `rereads_first`, as in `RunStarted`.
-    If it `replans`, it does so from now on, as in `RunStarted`; else all is as before.
+    If it `replans`, it does so from now on, as in `RunStarted`, and so with `lost_after_ms`; else all is as before.
     """
 
     at_ms: int
@@ -224,6 +226,7 @@ class RunResumed:
     operator: Operator | None = None
     rereads_first: bool = False
     replans: bool = False
+    lost_after_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

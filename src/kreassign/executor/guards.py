@@ -17,6 +17,7 @@ from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import CopiedPartition, demand, least_rate
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.replication_factor import required_in_sync
+from kreassign.model.text import counted
 
 # The guards, and the reaction to a breach of each.
 
@@ -348,9 +349,14 @@ def _under_replicated_breaches(now: GuardInputs) -> Iterator[Breach]:
 def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Breach]:
     """Report only growth since the run began: trouble that existed before may be the reason for the plan."""
     if after.fresh_count:
-        yield f"{after.fresh_count} partitions {what}, which was not so when the run began: {after.news}", advice
+        yield f"{_that(after.fresh_count, what)}, which was not so when the run began: {after.news}", advice
     elif after.fresh_count is None and after.count > before.count:
-        yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
+        yield f"{_that(after.count, what)}, {before.count} when the run began: {after}", advice
+
+
+def _that(count: int, what: str) -> str:
+    """So many partitions of which this is so: a text that begins with "have"."""
+    return f"{counted(count, 'partition')} {what if count != 1 else what.replace('have', 'has', 1)}"
 
 
 def _gone(now: GuardInputs) -> list[int]:

@@ -71,9 +71,13 @@ class CancelMoves:
 
 @dataclass(frozen=True, slots=True)
 class ObserveMoves:
-    """Read the progress of moves. Ends in MovesObserved or CallFailed."""
+    """Read the progress of moves. Ends in MovesObserved or CallFailed.
+
+    The run has not sent the `unsent` ones, so that their target is as unexpected as anything else.
+    """
 
     moves: tuple[PlannedMove, ...]
+    unsent: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ class ReplanMoves:
     """Find other destinations for moves to brokers that are `lost`. Ends in MovesReplanned or CallFailed.
 
     Those of the `moves` that are `in_flight` are being made by this run. `plan` is every move made or still to be made,
-    including these; `writes` are bytes per second that producers write to their partitions. `known` are settings whose
-    earlier values the run knows: those that it changes, and those of others that it had to treat.
+    including these; `writes` are bytes per second that producers write to their partitions. `known_settings` are those
+    whose earlier values the run knows: those that it changes, and those of others that it had to treat.
     """
 
     moves: tuple[PlannedMove, ...]
@@ -119,7 +123,7 @@ class ReplanMoves:
     in_flight: frozenset[TopicPartition]
     plan: tuple[PlannedMove, ...]
     rates: ThrottleRates
-    known: frozenset[ConfigKey]
+    known_settings: frozenset[ConfigKey]
     disk_reserve: float
     writes: Mapping[TopicPartition, float] = field(default_factory=dict)
     operator: Operator | None = None

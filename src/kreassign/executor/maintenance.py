@@ -30,8 +30,10 @@ from kreassign.executor.brokers import (
     some_partitions,
     unseen_on,
 )
-from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, offsets_topic
-from kreassign.model import Batch, Partition, Topic, TopicPartition
+from kreassign.executor.cluster.port import TopicsPort
+from kreassign.executor.cluster.readings import partitions_of, read_topics
+from kreassign.executor.lease.lease import CALL_TIMEOUT_MS, OFFSETS_TOPIC
+from kreassign.model import Batch, Partition, TopicPartition
 from kreassign.model.replication_factor import required_in_sync
 from kreassign.model.requests import CommittedOffset
 
@@ -301,7 +303,8 @@ class MaintenanceFacts:
     """Input of a decision: the cluster, min.insync.replicas by topic, and the record.
 
     `busy` are partitions that a run of this machine is still to move, with the brokers to which it copies them.
-    `uncordoned` are brokers whose cordon Kafka refused, with its reason.
+    `uncordoned` are brokers whose cordon Kafka refused, with its reason. `unread` has the reason for topics without a
+    known min.insync.replicas.
     """
 
     found: Readings
@@ -309,6 +312,7 @@ class MaintenanceFacts:
     record: MaintenanceRecord = NO_MAINTENANCE
     busy: Lists = field(default_factory=dict)
     uncordoned: Mapping[int, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -393,8 +397,8 @@ def _unknown(facts: MaintenanceFacts) -> Blocked | None:
         return None
     more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
     return Blocked(
-        f"min.insync.replicas cannot be read of {', '.join(topics[:SHOWN])}{more}: it needs DESCRIBE_CONFIGS on the "
-        "topic. Without it nobody can tell what the partitions keep"
+        f"min.insync.replicas cannot be read of {', '.join(topics[:SHOWN])}{more}: "
+        f"{facts.unread.get(topics[0], 'nobody answered')}. Without it nobody can tell what the partitions keep"
     )
 
 
@@ -697,12 +701,8 @@ def _unpacked(data: bytes, crc: str) -> str:
 GROUP_ID = "kreassign-maintenance"
 
 
-class OffsetsPort(Protocol):
+class OffsetsPort(TopicsPort, Protocol):
     """Calls that read the record. `AdminClient` fits them by its shape."""
-
-    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Topics with their partitions."""
-        ...
 
     def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
@@ -714,10 +714,12 @@ class OffsetsPort(Protocol):
 def record_places(port: OffsetsPort) -> list[TopicPartition]:
     """Partitions beside whose offsets a record is kept; empty without a topic `__consumer_offsets`.
 
-    Raises ClusterError if that is not known.
+    Raises ClusterError where it is not known whether there is one: there may be a record then.
     """
-    topic = offsets_topic(port)
-    return [] if topic is None else [partition.topic_partition for partition in topic.partitions]
+    topics = read_topics(port, [OFFSETS_TOPIC])
+    for error in topics.unknown.values():
+        raise error
+    return sorted(partitions_of(topics.known))
 
 
 def read_maintenance_record(port: OffsetsPort) -> MaintenanceRecord | None:

@@ -8,14 +8,23 @@ treat them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterError, IllegalPlan, InputError, PlanIsMet
 from kreassign.executor.cluster import permissions, requests
-from kreassign.executor.cluster.observations import ReplicaLocation, is_another, leader_sizes, replica_locations
+from kreassign.executor.cluster.observations import ReplicaLocation, is_another, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, tiered_topics, topic_ids_of
+from kreassign.executor.cluster.readings import (
+    ask_twice,
+    partitions_of,
+    read_leader_sizes,
+    read_offsets,
+    read_settings,
+    read_topics,
+    topic_ids_of,
+)
+from kreassign.executor.cluster.requests import is_denied, tiered_topics
 from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.scheduling import NO_LIMITS, Pace
@@ -28,25 +37,26 @@ from kreassign.executor.throttle_ledger import (
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import (
     NO_LEADER,
+    Batch,
     Cluster,
     ConfigResource,
     LogDir,
     OffsetSpec,
     OngoingReassignment,
     Partition,
+    Topic,
     TopicPartition,
     TopicPartitionReplica,
 )
 from kreassign.model.authorization import error_text, missing_permission
 from kreassign.model.error_codes import (
-    CLUSTER_AUTHORIZATION_FAILED,
     TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
 from kreassign.model.plan import PartitionAssignment, Plan, of_another_cluster
 from kreassign.model.plan_facts import plan_id
 from kreassign.model.replication_factor import lost_in_sync, required_in_sync
+from kreassign.model.requests import NO_OFFSET
 
 # Violations: everything that forbids executing a plan.
 
@@ -75,7 +85,7 @@ class ClusterView:
     partitions: Mapping[TopicPartition, Partition]
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    log_dirs: Batch[int, tuple[LogDir, ...]] = field(default_factory=Batch)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -135,16 +145,17 @@ def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterato
 
 
 def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
-    found = replica_locations(view.log_dirs)
+    found = replica_locations(view.log_dirs.ok)
     for replica, path in plan.log_dirs.items():
         if replica.broker not in view.cluster.broker_ids:
             continue
-        known = view.log_dirs.get(replica.broker)
+        known, error = view.log_dirs.ok.get(replica.broker), view.log_dirs.failed.get(replica.broker)
         place = found.get(replica, ReplicaLocation())
         log_dir = next((one for one in known or () if one.path == path), None)
         where = f"log directory {path} of broker {replica.broker}"
         if known is None:
-            yield replica, f"broker {replica.broker} did not report its log directories, of which {path} is named"
+            why = "" if error is None else f": {error_text(error)}"
+            yield replica, f"broker {replica.broker} did not report its log directories, of which {path} is named{why}"
         elif log_dir is None:
             yield replica, f"there is no {where}; it has {', '.join(one.path for one in known)}"
         elif log_dir.error:
@@ -214,14 +225,15 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
     under a throttle.
     """
     topics = port.describe_topics(None)
-    found = requests.read_throttles(port, topics.ok, started.live_brokers)
-    own = {ConfigResource.topic(move.topic_partition.topic) for move in started.moves}
+    planned_topics = {move.topic_partition.topic for move in started.moves}
+    names = sorted({*topics.ok, *topics.failed, *planned_topics})
+    known, absent, unknown = requests.read_throttles(port, names, started.live_brokers)
+    own = set(map(ConfigResource.topic, planned_topics))
     own |= set(map(ConfigResource.broker, started.live_brokers))
     missing = [
         f"{resource} could not be read: {error_text(error)}"
-        for resource, error in sorted(found.failed.items())
-        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
-        and not (_is_denied(error) and not (started.rates.is_limited and resource in own))
+        for resource, error in sorted(unknown.items())
+        if resource not in absent and not (is_denied(error) and not (started.rates.is_limited and resource in own))
     ]
     if missing:
         raise ClusterError(
@@ -230,16 +242,23 @@ def read_others(port: ClusterPort, started: RunStarted) -> DoneByOthers:
         )
     planned = {move.topic_partition for move in started.moves}
     moves = {name: move for name, move in port.list_partition_reassignments(None).items() if name not in planned}
-    settings = (present for values in found.ok.values() for present in values if present.value)
+    settings = (present for values in known.values() for present in values if present.value)
     return DoneByOthers(tuple(sorted(settings, key=lambda present: present.key)), moves)
 
 
-def _is_denied(error: ClusterError) -> bool:
-    return has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
+def agreed(
+    started: RunStarted,
+    others: DoneByOthers,
+    choice: FoundThrottles,
+    ours: Collection[tuple[ConfigValue, str | None]] = (),
+) -> RunStarted:
+    """Record in the run how to treat throttles of others. Raises InputError if the operator has to choose.
 
-
-def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> RunStarted:
-    """Record in the run how to treat throttles of others. Raises InputError if the operator has to choose."""
+    `ours` are those that an earlier run set and could not restore, each with the value before it, which it gets at the
+    end of this run, whatever the choice.
+    """
+    known = {present.key: before for present, before in ours}
+    others = replace(others, settings=tuple(present for present in others.settings if present.key not in known))
     problem = _problem(started, others, choice)
     if problem is not None:
         raise InputError(problem)
@@ -251,7 +270,9 @@ def agreed(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) ->
         or (choice is FoundThrottles.ALONGSIDE and EVERY_REPLICA not in items(present.value))
     ]
     adopted = others.settings if choice is FoundThrottles.REMOVE else ()
-    return replace(started, found=choice, originals=tuple(lifted), adopted=adopted)
+    restored = tuple(ConfigValue(key, before) for key, before in known.items())
+    taken = (*adopted, *(present for present, _ in ours))
+    return replace(started, found=choice, originals=(*lifted, *restored), adopted=taken)
 
 
 def _problem(started: RunStarted, others: DoneByOthers, choice: FoundThrottles) -> str | None:
@@ -312,19 +333,27 @@ def tail_sizes(
     """
     sized = [move for move in moves if move.adding and not move.rearranging and sizes.get(move.topic_partition)]
     tiered = tiered_topics(port, (move.topic_partition.topic for move in sized))
-    local = [move for move in sized if move.topic_partition.topic in tiered]
+    # A topic of which that is unknown counts as one whose copies are whole, which is the most that they can be.
+    of_tiered = {topic for topic, is_tiered in tiered.known.items() if is_tiered and topic not in tiered.unknown}
+    local = [move for move in sized if move.topic_partition.topic in of_tiered]
     skipping = _skipping(port, sorted({broker for move in local for broker in move.adding}))
     names = [move.topic_partition for move in local if skipping.issuperset(move.adding)]
     if not names:
         return {}
     starts, pending, ends = (
-        port.list_offsets(names, spec).ok
+        read_offsets(port, names, spec)
         for spec in (OffsetSpec.EARLIEST_LOCAL, OffsetSpec.EARLIEST_PENDING_UPLOAD, OffsetSpec.LATEST)
     )
-    return {
-        name: round(sizes[name] * (ends[name] - pending[name]) / (ends[name] - starts[name]))
+    unknown = starts.unknown.keys() | pending.unknown.keys() | ends.unknown.keys()
+    offsets = {
+        name: (starts.known[name], pending.known.get(name, NO_OFFSET), ends.known[name])
         for name in names
-        if name in starts and name in ends and 0 < starts[name] < pending.get(name, -1) <= ends[name]
+        if name not in unknown and name in starts.known and name in ends.known
+    }
+    return {
+        name: round(sizes[name] * (end - tiered_until) / (end - start))
+        for name, (start, tiered_until, end) in offsets.items()
+        if 0 < start < tiered_until <= end
     }
 
 
@@ -332,8 +361,12 @@ def _skipping(port: ClusterPort, brokers: Sequence[int]) -> frozenset[int]:
     """Brokers whose new replicas begin after the tiered segments, where they report it."""
     if not brokers:
         return frozenset()
-    found = port.describe_configs(map(ConfigResource.broker, brokers), names=(SKIPS_TIERED,)).ok
-    values = {int(resource.name): entries.get(SKIPS_TIERED) for resource, entries in found.items()}
+    settings = read_settings(port, map(ConfigResource.broker, brokers), (SKIPS_TIERED,))
+    values = {
+        int(resource.name): entries.get(SKIPS_TIERED)
+        for resource, entries in settings.known.items()
+        if resource not in settings.unknown
+    }
     return frozenset(broker for broker, entry in values.items() if entry is not None and entry.value == "true")
 
 
@@ -347,7 +380,8 @@ class RunSettings:
     """Settings of a new run and its id; without guards there are no health checks.
 
     A run that `allows_producer_outage` may start moves that have producers with acks=all refused until they are over;
-    one that `allows_factor_change` may lower replication factors.
+    one that `allows_factor_change` may lower replication factors. A destination that is down for `lost_after_ms` is
+    lost; None is never.
     """
 
     run_id: str
@@ -357,6 +391,7 @@ class RunSettings:
     pace: Pace = NO_LIMITS
     allows_producer_outage: bool = False
     allows_factor_change: bool = False
+    lost_after_ms: int | None = None
 
 
 def prepare(
@@ -372,7 +407,7 @@ def prepare(
     `expected` has the replica lists for which the plan was made, if recorded, `origin` the cluster and
     the topics. Raises IllegalPlan with all violations, ClusterError when the cluster does not answer.
     """
-    view = read_cluster(port, plan, expected)
+    view = read_cluster(port, plan, expected, origin)
     wrong = violations(plan, view, settings.rates, origin)
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
@@ -409,6 +444,7 @@ def prepare(
         guards_to_the_end=True,
         rereads_first=True,
         allows_producer_outage=settings.allows_producer_outage,
+        lost_after_ms=settings.lost_after_ms,
     )
 
 
@@ -460,7 +496,7 @@ def producer_outages(
         if name in partitions and set(target) - set(partitions[name].replicas)
     }
     minima = requests.min_isr_of(port, (name.topic for name in growing))
-    least = minima.ok
+    least = minima.known
     refused = Counter(
         name.topic
         for name, (partition, most) in growing.items()
@@ -470,11 +506,11 @@ def producer_outages(
         < required_in_sync(least[name.topic], most)
     )
     slow = "; under the throttle that takes longer" if rates.is_limited else ""
-    denied = [topic for topic, error in minima.failed.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
+    denied = [topic for topic, error in minima.unknown.items() if has_code(error, TOPIC_AUTHORIZATION_FAILED)]
     unread = [missing_permission("DescribeConfigs", denied)] if denied else []
     unread += [
         f"min.insync.replicas of topic {topic} could not be read: {error_text(error)}"
-        for topic, error in minima.failed.items()
+        for topic, error in minima.unknown.items()
         if topic not in denied
     ]
     return (
@@ -489,21 +525,50 @@ def producer_outages(
     )
 
 
-def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:
-    """Read the state of the cluster that the checks need."""
+def read_cluster(
+    port: ClusterPort,
+    plan: Plan,
+    expected: Mapping[TopicPartition, tuple[int, ...]],
+    origin: PlanOrigin = UNKNOWN_ORIGIN,
+) -> ClusterView:
+    """Read the state of the cluster that the checks need; what they would refuse is looked at twice."""
     cluster = port.describe_cluster()
-    topics = port.describe_topics(plan.topics)
-    for error in topics.failed.values():
-        if not is_unknown_topic(error):
-            raise error
+    topics = read_topics(port, plan.topics, _is_odd(plan, expected, origin))
+    for error in topics.unknown.values():
+        raise error
     return ClusterView(
         cluster=cluster,
-        partitions=partitions_of(topics),
+        partitions=partitions_of(topics.known),
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
-        topic_ids=topic_ids_of(topics),
+        topic_ids=topic_ids_of(topics.known),
     )
+
+
+def _is_odd(
+    plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]], origin: PlanOrigin
+) -> Callable[[Topic], bool]:
+    """Odd is what the plan was not made for: another id, no such partition, other replicas; and what it does not tell.
+
+    A run begins from the ids and the replicas that are read here, so a single broker does not decide about them.
+    """
+    wanted: dict[str, list[TopicPartition]] = {}
+    for name in plan.replicas:
+        wanted.setdefault(name.topic, []).append(name)
+    is_other = requests.has_another_id(origin.topic_ids)
+
+    def is_odd(topic: Topic) -> bool:
+        shown = {one.topic_partition: sorted(one.replicas) for one in topic.partitions}
+        asked = wanted.get(topic.name, ())
+        is_known = topic.name in origin.topic_ids or topic.topic_id is None
+        return (
+            not is_known
+            or is_other(topic)
+            or any(name not in shown or name not in expected or shown[name] != sorted(expected[name]) for name in asked)
+        )
+
+    return is_odd
 
 
 def _is_urgent(partition: Partition) -> bool:
@@ -511,18 +576,18 @@ def _is_urgent(partition: Partition) -> bool:
     return bool(partition.offline) or partition.under_replicated
 
 
-def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
+def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Batch[int, tuple[LogDir, ...]]:
     """Log directories of brokers for which the plan names any, with the copies of its partitions."""
     named = plan.log_dirs
     brokers = sorted({replica.broker for replica in named} & set(live))
-    if not brokers:
-        return {}
-    return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
+    partitions = sorted({replica.topic_partition for replica in named})
+    return ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=partitions), brokers)
 
 
 def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
     """Directories that the plan names, and the present ones of copies that stay on their broker."""
-    found = replica_locations(view.log_dirs)
+    # A plan that names a directory of a broker that did not report any is refused (`_of_log_dirs`).
+    found = replica_locations({broker: view.log_dirs[broker] for broker in view.log_dirs})
     targets: dict[TopicPartition, list[LogDirTarget]] = {}
     for replica, path in plan.log_dirs.items():
         place = found.get(replica, ReplicaLocation())
@@ -535,33 +600,10 @@ def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPart
 
     With a size of 0 instead, the disk guard would admit everything.
     """
-    sizes, unread = _leader_sizes(port, partitions)
-    if unread:  # The leader may have just changed, or the answer been lost.
-        now = partitions_of(port.describe_topics(sorted({name.topic for name in unread})))
-        found, failed = _leader_sizes(port, (now[name] for name in unread if name in now))
-        sizes |= found
-        unread = {name: failed.get(name, why) for name, why in unread.items() if name not in found}
-    if unread:
-        first = min(unread)
+    known, absent, unknown = read_leader_sizes(port, partitions)
+    if unread := sorted(unknown.keys() - absent):
         raise ClusterError(
-            f"the size of {_some(map(str, sorted(unread)), len(unread))} could not be read, and without it no space "
-            f"can be kept free: {unread[first]}. Nothing was changed; try again"
+            f"the size of {_some(map(str, unread), len(unread))} could not be read, and without it no space "
+            f"can be kept free: {error_text(unknown[unread[0]])}. Nothing was changed; try again"
         )
-    return sizes
-
-
-def _leader_sizes(
-    port: ClusterPort, partitions: Iterable[Partition]
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
-    """Sizes that were read, and the reasons for the others."""
-    leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
-    if not leaders:
-        return {}, {}
-    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
-    sizes = leader_sizes(answer.ok, leaders)
-    return sizes, {
-        name: f"broker {leader} "
-        + (error_text(answer.failed[leader]) if leader in answer.failed else "has no copy of it")
-        for name, leader in leaders.items()
-        if name not in sizes
-    }
+    return dict(known)

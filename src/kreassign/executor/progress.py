@@ -56,7 +56,7 @@ from kreassign.executor.events import (
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import ACTIVE, AT_REST, MoveRecord, MoveStatus, Phase, RunView
 from kreassign.model import TopicPartition
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 
 # Events in words: marks for pictures of a run, sentences for its log.
 
@@ -98,7 +98,8 @@ def marks(event: Event) -> Iterator[tuple[MarkKind, str]]:
             how = "what is in flight is cancelled, too" if event.is_now else "what is in flight finishes"
             yield MarkKind.CANCELLED, f"cancelled: {how}"
         case MovesReplanned():
-            yield MarkKind.REPLANNED, f"brokers {list(event.lost)} are lost: {len(event.targets)} moves go elsewhere"
+            go, moves = "goes" if len(event.targets) == 1 else "go", counted(len(event.targets), "move")
+            yield MarkKind.REPLANNED, f"brokers {list(event.lost)} are lost: {moves} {go} elsewhere"
         case LeaseLost():
             yield MarkKind.LEASE_LOST, f"the lease of the cluster was lost: {event.reason}"
 
@@ -112,12 +113,28 @@ def _throttle_text(event: ThrottleRequested) -> str:
     return f"throttle: {format_amount(float(event.rate_bytes_per_s), 'B/s')} per broker{whose}"
 
 
+def new_sentences(event: Event, last: dict[str, Event]) -> tuple[str, ...]:
+    """Log sentences of an event; none if it equals the last one of its kind but for the time.
+
+    A query that finds the same each second is told once. `last` has the last events by kind, and is updated; a mark
+    begins anew.
+    """
+    if any(True for _ in marks(event)):
+        last.clear()
+    found = tuple(sentences(event))
+    kind, bare = type(event).__name__, replace(event, at_ms=0)
+    if not found or last.get(kind) == bare:
+        return ()
+    last[kind] = bare
+    return found
+
+
 def sentences(event: Event) -> Iterator[str]:
     """Log sentences of an event, besides marks; none for polls, which are too frequent."""
     match event:
         case RunStarted():
             by = "" if event.operator is None else f", started by {event.operator}"
-            yield f"run {event.run_id} of {len(event.moves)} moves{by}"
+            yield f"run {event.run_id} of {counted(len(event.moves), 'move')}{by}"
         case ThrottleSet() if event.problems:
             yield f"the throttle was not set everywhere: {'; '.join(event.problems)}"
         case ThrottleRestored():
@@ -125,9 +142,9 @@ def sentences(event: Event) -> Iterator[str]:
         case MovesSubmitted():
             yield from _submitted(event)
         case MovesCancelled():
-            yield f"{len(event.accepted)} moves cancelled"
+            yield f"{counted(len(event.accepted), 'move')} cancelled"
         case LeadersElected():
-            yield f"{len(event.elected)} preferred leaders lead"
+            yield f"{counted(len(event.elected), 'preferred leader')} {'leads' if len(event.elected) == 1 else 'lead'}"
         case CallFailed():
             yield f"a call failed: {event.message}"
         case Verified():
@@ -278,6 +295,7 @@ class ProgressMeter:
         self._all = _Sum()
         self._best_bytes_per_s = 0.0
         self._recent: tuple[tuple[int, str], ...] = ()
+        self._last_told: dict[str, Event] = {}
         self._at_ms = 0
 
     def state(self) -> dict[str, object]:
@@ -301,7 +319,7 @@ class ProgressMeter:
     def follow(self, event: Event) -> None:
         """Follow an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
-        said = (*(text for _, text in marks(event)), *sentences(event))
+        said = (*(text for _, text in marks(event)), *new_sentences(event, self._last_told))
         self._recent = (*self._recent, *((event.at_ms, text) for text in said))[-REMEMBERED:]
         if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
             return  # what was copied meanwhile is in a later poll

@@ -30,7 +30,7 @@ from kreassign.executor.cluster import measurements, observations, requests
 from kreassign.executor.cluster.measurements import TrafficMeter
 from kreassign.executor.cluster.observations import OTHER_TOPIC, Expectations, verify
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort, confirmed_writes
-from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, is_refusal, may_be_done
+from kreassign.executor.cluster.requests import Changed, change_configs, is_final, is_for_now, may_be_done
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -268,12 +268,14 @@ class Runner:
         machine: Machine | None = None,
         *,
         replans: bool = False,
+        lost_after_ms: int | None = None,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
         """Continue a run from the events of its journal, or those after `machine`; the `operator` is journaled.
 
         `before_anything` is called when all checks have passed, and may send a request to the run. If it
-        `replans`, moves whose destination is lost get another one, also where the run began without that.
+        `replans`, moves whose destination is lost get another one, also where the run began without that; with
+        `lost_after_ms` a destination is lost after this time, whatever the run began with.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -287,7 +289,9 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        resumed = RunResumed(self._time.now_ms(), live, operator, rereads_first=True, replans=replans)
+        resumed = RunResumed(
+            self._time.now_ms(), live, operator, rereads_first=True, replans=replans, lost_after_ms=lost_after_ms
+        )
         instructions = self._happened(resumed)
         before_anything()
         return self._execute(instructions)
@@ -371,7 +375,7 @@ class Runner:
                 return self._lease_event(self._lease.retake(), LeaseRefused)
             case CheckThrottle():
                 found = requests.check_throttle(self._port, question.overrides, question.topic_ids)
-                return ThrottleChecked(self._time.now_ms(), *found)
+                return ThrottleChecked(self._time.now_ms(), found.differ, found.unread, found.gone)
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
@@ -439,7 +443,7 @@ class Runner:
                 raise InvariantBroken("a run that has no lease to lose waits for none")
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
-        answers = requests.read_moves(self._port, instruction.moves)
+        answers = requests.read_moves(self._port, instruction.moves, instruction.unsent)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
@@ -457,15 +461,15 @@ class Runner:
             return TrafficMeasured(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        values, unread, gone = requests.read_configs_and_gone(self._port, question.keys)
-        down = requests.brokers_down(self._port, (resource for resource, _ in unread))
-        problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
+        read = requests.read_configs(self._port, question.keys)
+        down = requests.brokers_down(self._port, read.unread)
+        problems = (f"{one} {text}" for one, text in read.unread.items() if one not in map(ConfigResource.broker, down))
         return ConfigsRead(
             self._time.now_ms(),
-            values,
+            read.values,
             tuple(problems),
             down,
-            gone,
+            read.gone,
             question.asks_for_others and self._do_others_move(),
         )
 
@@ -538,17 +542,22 @@ class Runner:
         return change_configs(self._port, self._controllers, changes)
 
     def _elect(self, deed: ElectLeaders) -> Event:
-        others = requests.other_topics(self._port, deed.topic_ids)
-        left = tuple(Refusal(name, OTHER_TOPIC) for name in deed.partitions if name.topic in others)
-        partitions = tuple(name for name in deed.partitions if name.topic not in others)
-        # A missing answer (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is no refusal:
-        # verification checks who leads.
+        known, absent, unknown = requests.other_topics(self._port, deed.topic_ids)
+        left = tuple(Refusal(name, why) for name in deed.partitions if (why := _why_left(name.topic, known, absent)))
+        unsure = tuple(
+            Refusal(name, error_text(unknown[name.topic])) for name in deed.partitions if name.topic in unknown
+        )
+        left = (*left, *unsure)
+        others = {one.topic_partition for one in left}
+        partitions = tuple(name for name in deed.partitions if name not in others)
+        # A missing answer (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is no refusal, and no
+        # election either: they are asked for again, and those that it has elected need none then.
         try:
             outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED) if partitions else Batch({}, {})
-        except OutcomeUnknown:
-            return LeadersElected(self._time.now_ms(), (), left)
+        except OutcomeUnknown as error:
+            outcome = Batch({}, dict.fromkeys(partitions, error))
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
-        refused = tuple(one for one in _refusals(outcome, is_refusal) if one.topic_partition not in leading)
+        refused = tuple(one for one in _refusals(outcome, is_any) if one.topic_partition not in leading)
         return LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
 
     def _verify(self, instruction: Verify) -> Event:
@@ -561,6 +570,19 @@ class Runner:
         )
         findings = verify(expected, requests.read_facts(self._port, expected))
         return Verified(self._time.now_ms(), tuple(map(str, findings)))
+
+
+def _why_left(topic: str, known: Mapping[str, bool], absent: Collection[str]) -> str:
+    """Why nobody is elected for partitions of this topic; "" if they are still those of the run."""
+    if topic in absent:
+        return "its topic was deleted"
+    return OTHER_TOPIC if known.get(topic) else ""
+
+
+def is_any(error: ClusterError) -> bool:
+    """True for every error."""
+    del error
+    return True
 
 
 def _refusals(outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]) -> tuple[Refusal, ...]:

@@ -135,6 +135,12 @@ class ConfigOverride:
             return value in self.possible_values
         return EVERY_REPLICA not in items(value) - items(self.before) - self.our_items
 
+    def wrote(self, value: str | None) -> bool:
+        """True if this value is the run's own: a rate that it set, or a list of entries of which it added some."""
+        if not self.is_list:
+            return value is not None and value in self.possible_values
+        return bool(items(value) & self.our_items) and items(value) <= self.our_items | items(self.before)
+
     def is_restored(self, value: str | None) -> bool:
         """True if nothing of ours is in this value, and a list that did not exist before is deleted."""
         return self.is_without_ours(value) and not (self.is_list and value == "" and self.before is None)

@@ -1,4 +1,4 @@
-"""External text: made printable, parsed as whole numbers or amounts of bytes, and hashed as Java does."""
+"""Text: made printable, counted, parsed as whole numbers or amounts of bytes, and hashed as Java does."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 def printable(text: str) -> str:
     r"""The text with such characters as `\\u001b`; any other text as it is."""
     return _UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 finding", "2 findings"."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def shortened(text: str) -> str:

@@ -185,6 +185,7 @@ def run(
     measure_for_s: float = MEASURED_S,
     found: FoundThrottles = FoundThrottles.REFUSE,
     replan: bool = False,
+    give_up_after_s: float | None = None,
     allow_producer_outage: bool = False,
     allow_factor_change: bool = False,
     on_progress: Show | None = None,
@@ -196,10 +197,11 @@ def run(
 
     A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
     against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
-    moves, are refused by an InputError that names them, unless `found` says what to do about them. With `replan`, moves
-    to a broker that is lost get another destination, instead of being given up. Moves that have producers with acks=all
-    refused until they are over are started only with `allow_producer_outage`, and those that lower a replication
-    factor, or leave it below min.insync.replicas, only with `allow_factor_change`.
+    moves, are refused by an InputError that names them, unless `found` says what to do about them. Moves to a broker
+    that is down wait for it; after `give_up_after_s` they are given up, or with `replan` (then by default after a
+    minute) get another destination. Moves that have producers with acks=all refused until they are over are started
+    only with `allow_producer_outage`, and those that lower a replication factor, or leave it below
+    min.insync.replicas, only with `allow_factor_change`.
     """
     file, rates = _plan_file(plan), _rates(throttle)
     request = RunRequest(
@@ -212,6 +214,7 @@ def run(
         replan=replan,
         allow_producer_outage=allow_producer_outage,
         allow_factor_change=allow_factor_change,
+        give_up_after_s=give_up_after_s,
     )
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
@@ -221,18 +224,21 @@ def resume(
     run_id: str,
     *,
     replan: bool = False,
+    give_up_after_s: float | None = None,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> RunHistory:
-    """Continue a run that no process executes any more, from now on with `replan` as in `run`, or as it began.
+    """Continue a run that no process executes any more, as it began.
+
+    From now on with `replan` and `give_up_after_s` as in `run`, where they are given.
 
     Raises InputError, ClusterError.
     """
     context = _context(state_dir, poll_s, controllers, on_progress)
     path = find_journal(context.state_dir, run_id, _here(cluster))
-    return runs.resume_run(cluster, path, context, replan=replan)
+    return runs.resume_run(cluster, path, context, replan=replan, give_up_after_s=give_up_after_s)
 
 
 def rollback(

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import IllegalPlan, InputError, JournalUnreadable, Rejected
+from kreassign.errors import ClusterError, IllegalPlan, InputError, JournalUnreadable, Rejected
 from kreassign.executor.brokers import (
     CORDONED_LOG_DIRS,
     Await,
@@ -25,11 +25,12 @@ from kreassign.executor.brokers import (
     Cordon,
     Finished,
     Readings,
+    confirming_brokers,
     listed_brokers,
     read_brokers,
 )
 from kreassign.executor.cluster import permissions
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import partitions_of, read_topics
 from kreassign.executor.decommission import Decommission, Drain, Step, Unregister
 from kreassign.executor.history.run_history import RunHistory, left_behind
 from kreassign.executor.journal import active_run, cluster_journals, first_event
@@ -137,7 +138,11 @@ class JournalledRuns:
     def resume(self, run_id: str) -> RunHistory:
         """Resume a run of this state directory."""
         path = find_journal(self.context.state_dir, run_id)
-        return self._settled(runs.resume_run(self.client, path, self.context, replan=self.how.replan))
+        how = self.how
+        resumed = runs.resume_run(
+            self.client, path, self.context, replan=how.replan, give_up_after_s=how.give_up_after_s
+        )
+        return self._settled(resumed)
 
     def _settled(self, found: RunHistory) -> RunHistory:
         if found.wants_rollback and found.ended_ms is not None:
@@ -281,7 +286,7 @@ class Decommissioning:
         last: Step | None = None
         while True:
             found = self._read()
-            step = self._wanted.next_step(found)
+            step = self._confirmed(self._wanted.next_step(found), found)
             if isinstance(step, Blocked | Finished):
                 return self._result(step)
             self._check_first(step, found)
@@ -338,8 +343,10 @@ class Decommissioning:
         how = self._request.run
         if how.allow_producer_outage:
             return
-        partitions = partitions_of(self._client.describe_topics(plan.topics))
-        if outages := producer_outages(self._client, plan, partitions, how.throttle):
+        topics = read_topics(self._client, plan.topics)
+        for error in topics.unknown.values():
+            raise error
+        if outages := producer_outages(self._client, plan, partitions_of(topics.known), how.throttle):
             raise IllegalPlan(outages)
 
     def _refuse_if_lacking(self, brokers: Collection[int], topics: Iterable[str] = (), *, reassigns: bool) -> None:
@@ -377,7 +384,8 @@ class Decommissioning:
     def _unregister(self, broker: int) -> None:
         with sole_change(self._client, self._context, "decommission", self._clock):
             # It may hold replicas, or run, by now: Kafka would unregister it all the same.
-            step = self._wanted.next_step(self._read())
+            found = self._read()
+            step = self._confirmed(self._wanted.next_step(found), found)
             if not isinstance(step, Unregister) or broker not in step.brokers:
                 return
             self._refuse_if_lacking((), reassigns=True)  # unregistering needs the same permission
@@ -403,8 +411,21 @@ class Decommissioning:
 
     # --- around them --------------------------------------------------------------------------------------------
 
-    def _read(self) -> Readings:
-        return read_brokers(self._client, self._request.brokers)
+    def _read(self, asked: int | None = None) -> Readings:
+        return read_brokers(self._client, self._request.brokers, asked)
+
+    def _confirmed(self, step: Step, found: Readings) -> Step:
+        """The step; before a final one what other brokers know of the partitions must lead to it, too."""
+        if not isinstance(step, Finished | Unregister):
+            return step
+        for broker in confirming_brokers(found):
+            try:
+                other = self._wanted.next_step(self._read(broker))
+            except ClusterError as error:
+                other = Await(f"broker {broker} does not tell what it knows of the partitions: {error}", is_brief=True)
+            if not isinstance(other, Finished | Unregister):
+                return other
+        return step
 
     def _after(self, ended: RunHistory) -> Blocked | None:
         """Describe what a run that did not end well leaves to the operator."""

@@ -13,6 +13,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, InputError, JournalUnreadable
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.permissions import unseen_topics
+from kreassign.executor.cluster.readings import ask_twice, partitions_of
 from kreassign.executor.cluster.requests import without_records
 from kreassign.executor.history.diagnosis import NO_MAINTENANCE, ClusterReadings, diagnose, notes
 from kreassign.executor.history.findings import NO_RUN, Issue, Moving, fillings
@@ -77,19 +78,21 @@ def examine(
     whole = described_cluster(client)
     live = tuple(sorted(broker.id for broker in whole.brokers if not broker.is_fenced))
     topics = client.describe_topics()
-    settings, unread = requests.read_configs(client, throttle_keys(topics.ok, live))
+    settings = requests.read_configs(client, throttle_keys(topics.ok, live))
     left = tuple(left_behind(state_dir, whole.cluster_id))
     holder, lease_problems = _lease(client)
     maintenance, maintenance_problems = _maintenance(client, state_dir, whole.cluster_id)
-    unseen = unseen_topics(client, topics.ok, (one for dirs in client.describe_log_dirs().ok.values() for one in dirs))
+    every = ask_twice(client.describe_log_dirs, live)
+    unseen = unseen_topics(client, topics.ok, (one for dirs in every.ok.values() for one in dirs))
     min_isr, allowed, permission_problems = _settings_and_permissions(client, topics.ok, unseen)
     clock.sleep(max(0.0, begun_s + measure_for_s - clock.monotonic_s()))
     second = _Look.at(client, ongoing) if measure_for_s else first
     seconds = clock.monotonic_s() - begun_s if measure_for_s else 0.0
     log_dirs = second.log_dirs
+    silent = {**every.failed, **first.log_dirs.failed, **log_dirs.failed}
     runs = _unfinished(state_dir, whole.cluster_id, [one.run_id for one in left])
-    throttles = tuple(present for present in settings if present.value is not None)
-    partitions = requests.partitions_of(topics)
+    throttles = tuple(present for present in settings.values if present.value is not None)
+    partitions = partitions_of(topics.ok)
     moving = [_moving(name, move, runs, partitions, throttles, first, second) for name, move in ongoing.items()]
     empty = without_records(client, partitions, {one.name: one.move for one in moving if one.is_stuck})
     return ClusterReadings(
@@ -116,8 +119,8 @@ def examine(
             *maintenance_problems,
             *permission_problems,
             *(f"topic {name}: {error_text(error)}" for name, error in topics.failed.items()),
-            *(f"{resource} {problem}" for resource, problem in unread),
-            *(f"log directories of broker {broker}: {error_text(error)}" for broker, error in log_dirs.failed.items()),
+            *(f"{resource} {problem}" for resource, problem in settings.unread.items()),
+            *(f"log directories of broker {broker}: {error_text(error)}" for broker, error in silent.items()),
         ),
     )
 
@@ -190,8 +193,8 @@ def _settings_and_permissions(
     allowed = None
     try:
         found = requests.min_isr_of(client, topics)
-        min_isr = found.ok
-        problems += [f"min.insync.replicas of {name}: {error_text(error)}" for name, error in found.failed.items()]
+        min_isr = found.known
+        problems += [f"min.insync.replicas of {name}: {error_text(error)}" for name, error in found.unknown.items()]
     except ClusterError as error:
         problems.append(f"min.insync.replicas: {error_text(error)}")
     try:

@@ -13,8 +13,16 @@ from enum import StrEnum
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import Drifted, InputError
-from kreassign.executor.brokers import Await, Blocked, Cordon, Finished, listed_brokers, read_brokers
+from kreassign.errors import ClusterError, Drifted, InputError
+from kreassign.executor.brokers import (
+    Await,
+    Blocked,
+    Cordon,
+    Finished,
+    confirming_brokers,
+    listed_brokers,
+    read_brokers,
+)
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.requests import min_isr_of
 from kreassign.executor.history.run_history import RunHistory, left_behind, read_history
@@ -34,6 +42,7 @@ from kreassign.executor.maintenance import (
 )
 from kreassign.executor.state import ACTIVE
 from kreassign.model import TopicPartition
+from kreassign.model.authorization import error_text
 from kreassign.operations.broker_changes import MaintenanceStore, cordon, sole_change, uncordon
 from kreassign.operations.decommission import Tell, tell_nobody
 from kreassign.operations.run import RunContext, new_run_id
@@ -132,14 +141,15 @@ class Maintenance:
         writer = f"maintenance-{new_run_id(self.clock.now_ms())}"
         self._store = MaintenanceStore(self.client, self.context, self._cluster_id, writer)
 
-    def facts(self) -> MaintenanceFacts:
-        """Read the input of the next decision. Raises ClusterError, InputError."""
-        found = read_brokers(self.client, self.brokers)
+    def facts(self, asked: int | None = None) -> MaintenanceFacts:
+        """Read the input of the next decision, partitions by this broker's view. Raises ClusterError, InputError."""
+        found = read_brokers(self.client, self.brokers, asked)
         ids = frozenset(self.brokers)
         topics = {one.topic_partition.topic for one in found.partitions if not ids.isdisjoint(one.replicas)}
-        least = min_isr_of(self.client, topics).ok
+        least = min_isr_of(self.client, topics)
+        unread = {topic: error_text(error) for topic, error in least.unknown.items()}
         record = self._store.read().decided(self.brokers)
-        return MaintenanceFacts(found, least, record, self._busy(), self._uncordoned)
+        return MaintenanceFacts(found, least.known, record, self._busy(), self._uncordoned, unread)
 
     def go_on(self, decide: Decide, due: Due = _unknown_ahead) -> MaintenanceResult:
         """Take steps until nothing is left to do, or only the operator can go on.
@@ -155,6 +165,8 @@ class Maintenance:
         while True:
             facts = self.facts()
             step = decide(facts)
+            if isinstance(step, Finished):
+                step = self._confirmed(step, decide, facts)
             if isinstance(step, Blocked | Finished):
                 return MaintenanceResult(tuple(self._steps), step)
             if last is None:
@@ -169,6 +181,17 @@ class Maintenance:
             last = step
             self._note(str(step))
             self._take(step, facts)
+
+    def _confirmed(self, step: Finished, decide: Decide, facts: MaintenanceFacts) -> Step:
+        """The step, if other brokers have the same metadata: a broker that is behind must not end the maintenance."""
+        for broker in confirming_brokers(facts.found):
+            try:
+                other = decide(self.facts(broker))
+            except ClusterError as error:
+                other = Await(f"what broker {broker} knows of the partitions: {error}")
+            if not isinstance(other, Finished):
+                return other
+        return step
 
     def _too_long(self, step: Step) -> Blocked:
         return Blocked(

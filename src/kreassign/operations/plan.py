@@ -15,7 +15,8 @@ from kreassign.clock import SystemClock
 from kreassign.errors import IllegalPlan, InputError, InvariantBroken, requires
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, read_configs
+from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_topics
+from kreassign.executor.cluster.requests import read_configs
 from kreassign.executor.events import NewTarget, PlannedMove, Refusal, topic_ids_of_moves
 from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.preflight import PlanOrigin, read_cluster, violations
@@ -347,20 +348,23 @@ def _planned(
 def _of_others(client: AdminClient, question: ReplanMoves, cluster: Cluster) -> dict[int, str]:
     """Brokers with a throttle that this run must not change, or an unreadable one, and its value or the reason."""
     keys = throttle_keys((), cluster.broker_ids) if question.rates.is_limited else ()
-    values, unread = read_configs(client, (key for key in keys if key not in question.known))
-    found = {int(resource.name): f"{resource} {problem}" for resource, problem in unread}
-    return found | {int(one.key.resource.name): str(one) for one in values if one.value is not None}
+    read = read_configs(client, (key for key in keys if key not in question.known_settings))
+    found = {int(resource.name): f"{resource} {problem}" for resource, problem in read.unread.items()}
+    return found | {int(one.key.resource.name): str(one) for one in read.values if one.value is not None}
 
 
 def _problem_of_lost(client: AdminClient, question: ReplanMoves, cluster: Cluster, barred: Collection[int]) -> Problem:
     """The cluster as it will be after the run, with the lost brokers still in its lists."""
     topics = client.describe_topics()
     concerned = {move.topic_partition.topic for move in question.moves}
-    for topic, error in topics.failed.items():
-        if topic in concerned and not is_unknown_topic(error):
-            raise error
-    found = partitions_of(topics)
-    log_dirs = client.describe_log_dirs().ok
+    # The moves are of topics that a listing leaves out while its broker does not know, or does not show them.
+    named = read_topics(client, concerned - topics.ok.keys() | (concerned & topics.failed.keys()))
+    for error in named.unknown.values():
+        raise error
+    found = partitions_of({**topics.ok, **named.known})
+    answer = ask_twice(client.describe_log_dirs, cluster.broker_ids)
+    # A broker that does not report its directories is no destination: what fits there is not known.
+    log_dirs, barred = answer.ok, {*barred, *answer.failed}
     wanted = {move.topic_partition: move.target for move in question.plan}
     known = {move.topic_partition: move.size_bytes for move in question.plan}
     sizes = Counter(known)

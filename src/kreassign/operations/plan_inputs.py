@@ -239,7 +239,7 @@ def inputs_of_cluster(
     return replace(
         found,
         loads=replace(found.loads, source="cluster", measured_for_s=measure_for_s),
-        min_isr=min_isr_of(client, (topic.name for topic in columns.head.topics)).ok,
+        min_isr=min_isr_of(client, (topic.name for topic in columns.head.topics)).known,
     )
 
 

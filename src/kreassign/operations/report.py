@@ -25,7 +25,7 @@ from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight import prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.state import MoveRecord, RunView, left_by_destination
+from kreassign.executor.state import REPLAN_AFTER_MS, MoveRecord, RunView, left_by_destination
 from kreassign.model import ConfigResource, LogDir, OffsetSpec, TopicPartition
 from kreassign.model.authorization import missing_permission
 from kreassign.model.load import LOCAL_SPARK, SparkOptions, spark_log
@@ -183,9 +183,10 @@ def rehearse(
     with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
         if recording is not None:
             recording.before = observe(client, settings.at_ms)
-        started = prepare(
-            client, request.plan.plan, replace(settings, allows_producer_outage=True), expected=request.plan.expected
-        )
+        # A broker that a fault has crashed may stay down: a rehearsal does not wait for it for ever.
+        lost_after_ms = REPLAN_AFTER_MS if settings.lost_after_ms is None else settings.lost_after_ms
+        asked = replace(settings, allows_producer_outage=True, lost_after_ms=lost_after_ms)
+        started = prepare(client, request.plan.plan, asked, expected=request.plan.expected)
         factors = read_factors(client, *lists_of(started.moves)).sentences
         if recording is not None:
             recording.events.append(started)  # the creator of a real journal writes this event

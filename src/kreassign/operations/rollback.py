@@ -9,17 +9,17 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.executor.cluster.observations import replica_locations
-from kreassign.executor.cluster.requests import is_unknown_topic, partitions_of, read_factors, topic_ids_of
+from kreassign.executor.cluster.readings import partitions_of, read_topics, topic_ids_of
+from kreassign.executor.cluster.requests import has_another_id, read_copies, read_factors
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import Present, RollbackPlan, RunHistory, read_history, rollback_plan
 from kreassign.executor.journal import find_journals, first_event
-from kreassign.executor.preflight import PlanOrigin, agreed, hindrances, prepare, read_cluster, read_others
+from kreassign.executor.preflight import PlanOrigin, hindrances, prepare, read_cluster
 from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle_ledger import FoundThrottles
 from kreassign.executor.throttle_rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import Partition, TopicPartition
+from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 from kreassign.operations import run_journals
 from kreassign.operations.connect import Warn, warn_program, warn_without_topic_ids
 from kreassign.operations.plan_files import PlanFile
@@ -32,6 +32,7 @@ from kreassign.operations.run import (
     preview_run,
     refuse_unless_free,
     start_run,
+    with_others,
 )
 from kreassign.operations.run_journals import (
     LAST,
@@ -109,8 +110,8 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     """Undo, by a run that is checked, throttled, journaled and resumable like any other; an empty plan does nothing."""
     if not len(prepared.plan.plan):
         return prepared
-    started, _ = _prepared_run(client, prepared, request, context)
-    return replace(prepared, run=start_run(client, replace(started, undoes=prepared.undone.run_id), context))
+    started = replace(_prepared_run(client, prepared, request, context)[0], undoes=prepared.undone.run_id)
+    return replace(prepared, run=start_run(client, started, context))
 
 
 def preview_rollback_run(
@@ -166,7 +167,7 @@ def _prepared_run(
     # The run removed the throttles as requested: present ones were set since, and their owner is unknown.
     told = FoundThrottles.REFUSE if first.found is FoundThrottles.REMOVE else first.found
     found = told if request.found is FoundThrottles.REFUSE else request.found
-    return agreed(started, read_others(client, started), found), asked
+    return with_others(client, started, found, context), asked
 
 
 def plan_rollback(
@@ -177,19 +178,21 @@ def plan_rollback(
     Runs that began `later`, the latest first, are named where they left what is not touched.
     Raises ClusterError, also where a topic cannot be read: an unread topic may still exist.
     """
-    names = sorted({move.topic for move in done.moves})
     named = {
-        (change.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for change in move.log_dirs
+        TopicPartitionReplica(change.broker, move.topic, move.partition)
+        for move in done.moves
+        for change in move.log_dirs
     }
-    brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
-    found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
-    topics = client.describe_topics(names)
-    if unread := [error for error in topics.failed.values() if not is_unknown_topic(error)]:
-        raise unread[0]
-    present = Present(client.describe_cluster().broker_ids, topic_ids_of(topics))
+    live = client.describe_cluster().broker_ids
+    copies = read_copies(client, (one for one in named if one.broker in live))
+    topic_ids = {move.topic: move.topic_id for move in done.moves}
+    topics = read_topics(client, topic_ids, has_another_id(topic_ids))
+    for error in (*topics.unknown.values(), *copies.unknown.values()):
+        raise error
+    present = Present(live, topic_ids_of(topics.known))
     unnamed = (move.topic for move in done.moves if move.topic_id is None and move.topic in present.topic_ids)
     warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)
-    partitions_now, locations = partitions_of(topics), replica_locations(found)
+    partitions_now, locations = partitions_of(topics.known), copies.known
     back = rollback_plan(done.moves, partitions_now, locations, present)
     # A partition that cannot be moved now must not prevent the others from going back.
     present = replace(
@@ -220,7 +223,8 @@ def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) ->
     }
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
     pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
-    return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace)
+    limit_s = None if first.lost_after_ms is None else first.lost_after_ms / 1000
+    return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace, give_up_after_s=limit_s)
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:

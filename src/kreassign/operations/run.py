@@ -28,7 +28,8 @@ from kreassign.errors import (
 )
 from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.measurements import TrafficMeter
-from kreassign.executor.cluster.requests import read_factors, topic_ids_of
+from kreassign.executor.cluster.readings import ask_twice, read_topics, topic_ids_of
+from kreassign.executor.cluster.requests import read_factors
 from kreassign.executor.events import (
     CancelRequested,
     Event,
@@ -42,6 +43,7 @@ from kreassign.executor.guards import GuardName, Reaction, guard_settings
 from kreassign.executor.history.run_history import (
     RunHistory,
     SnapshotKeeper,
+    explained_settings,
     history,
     latest_start,
     read_history,
@@ -285,7 +287,8 @@ class RunRequest:
     `expected` has the replicas that all partitions of the plan must still have; without it, its own file decides.
     `measure_for_s`: with a throttle, how long to measure write rates first; 0 does not.
     `found`: how to treat throttles that others have set. `replan`: whether moves whose destination is lost get
-    another one, instead of failing. `allow_producer_outage`: whether moves may start while which producers with
+    another one, instead of waiting for it. `give_up_after_s`: how long a destination is down until it is lost; None is
+    never, or a minute with `replan`. `allow_producer_outage`: whether moves may start while which producers with
     acks=all are refused. `allow_factor_change`: whether replication factors may fall, or stay below
     min.insync.replicas.
     """
@@ -300,6 +303,7 @@ class RunRequest:
     replan: bool = False
     allow_producer_outage: bool = False
     allow_factor_change: bool = False
+    give_up_after_s: float | None = None
 
     def __post_init__(self) -> None:
         check_wait("measure_for_s", self.measure_for_s)
@@ -314,7 +318,13 @@ class RunRequest:
             self.pace,
             self.allow_producer_outage,
             self.allow_factor_change,
+            milliseconds(self.give_up_after_s),
         )
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """The same time in ms; None stays None."""
+    return None if seconds is None else round(seconds * 1000)
 
 
 def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
@@ -345,7 +355,7 @@ def prepare_run(
     if facts is not None and facts.cluster_id is not None:
         known = topic_ids_of_moves(started.moves).keys()
         warn_without_topic_ids(context.warn, "the plan", known - facts.topic_ids.keys())
-    started = agreed(started, read_others(client, started), request.found)
+    started = with_others(client, started, request.found, context)
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
@@ -371,6 +381,18 @@ def _run_of_plan(state_dir: Path, cluster_id: str, plan: Plan) -> str | None:
             if first_event(path).plan_id == plan_id(plan) and read_history(path).state == "done":
                 return path.stem
     return None
+
+
+def with_others(client: AdminClient, started: RunStarted, found: FoundThrottles, context: RunContext) -> RunStarted:
+    """Record in the run how to treat throttles that are set. Warns about those that an earlier run could not restore.
+
+    Raises InputError if the operator has to choose, ClusterError.
+    """
+    others = read_others(client, started)
+    explained = explained_settings(context.state_dir, started.cluster_id, others.settings)
+    for one in explained:
+        context.warn(f"{one}; it is restored at the end of this run")
+    return agreed(started, others, found, [(one.present, one.before) for one in explained])
 
 
 def start_run(
@@ -404,11 +426,13 @@ def resume_run(
     request: Callable[[int], Request] | None = None,
     *,
     replan: bool = False,
+    give_up_after_s: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> RunHistory:
     """Resume the run of this journal; this request is stored, and processed first, only if resuming is possible.
 
     With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
+    With `give_up_after_s` a destination is lost after this time from now on.
     Raises InputError when a process executes a run of its cluster, and where permissions for the remaining work are
     missing.
     """
@@ -434,14 +458,22 @@ def resume_run(
             lease,
             context,
             clock,
-            lambda runner: runner.resume(events, context.operator, start.machine, replans=replan, before_anything=ask),
+            lambda runner: runner.resume(
+                events,
+                context.operator,
+                start.machine,
+                replans=replan,
+                lost_after_ms=milliseconds(give_up_after_s),
+                before_anything=ask,
+            ),
         )
 
 
 def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, warn: Warn) -> None:
     unnamed = sorted({move.topic_partition.topic for move in first.moves if move.topic_id is None})
-    known = topic_ids_of(client.describe_topics(unnamed)) if unnamed else {}
-    warn_without_topic_ids(warn, f"the journal of run {run_id}", known)
+    topics, absent, unknown = read_topics(client, unnamed)
+    unsure = {*topic_ids_of(topics), *unknown} - absent
+    warn_without_topic_ids(warn, f"the journal of run {run_id}", unsure)
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
@@ -649,7 +681,8 @@ def preview_run(
     Unreadable or unmeasured data is left out. Raises ClusterError when no broker answers.
     """
     receivers = sorted({broker for move in started.moves for broker in move.receiving})
-    log_dirs = client.describe_log_dirs(receivers, partitions=()).ok if receivers else {}
+    answer = ask_twice(lambda asked: client.describe_log_dirs(asked, partitions=()), receivers)
+    log_dirs = {} if answer.failed else answer.ok  # The fullest one may be among those that did not answer.
     planned = {move.topic_partition for move in started.moves}
     others = len(client.list_partition_reassignments().keys() - planned)
     proposal = None if started.rates.is_limited else _proposed(client, started, request.measure_for_s, clock)

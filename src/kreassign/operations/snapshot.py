@@ -14,7 +14,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError, Unsupported
 from kreassign.executor.cluster.measurements import sample_offsets
 from kreassign.executor.cluster.permissions import unseen_topics
-from kreassign.executor.cluster.requests import partitions_of
+from kreassign.executor.cluster.readings import ask_twice, partitions_of
 from kreassign.executor.history.findings import FULL
 from kreassign.model import NO_LEADER, Batch, Broker, Cluster, ConfigEntry, ConfigResource, ConfigSource, LogDir, Topic
 from kreassign.model.authorization import missing_permission
@@ -190,7 +190,8 @@ def _topic(topic: Topic, configs: _Configs) -> SnapshotTopic:
 class Overview:
     """A cluster: live and fenced brokers (where the cluster names them), and its partitions by state.
 
-    `fullest_dir` is the used share of the fullest log directory; None if no broker reports it.
+    `fullest_dir` is the used share of the fullest log directory; None if no broker reports it. `unread` counts topics
+    and brokers that did not answer, of which the figures tell nothing.
     """
 
     cluster_id: str
@@ -202,23 +203,28 @@ class Overview:
     under_replicated: int
     reassigned: int
     fullest_dir: float | None = None
+    unread: int = 0
 
     @property
     def is_troubled(self) -> bool:
         """True if `doctor` should have a look."""
-        return bool(self.fenced or self.offline or self.under_replicated or (self.fullest_dir or 0.0) >= FULL)
+        return bool(
+            self.fenced or self.offline or self.unread or self.under_replicated or (self.fullest_dir or 0.0) >= FULL
+        )
 
 
 def overview(client: AdminClient) -> Overview:
     """Present figures of the cluster. Raises ClusterError."""
     cluster = described_cluster(client)
     topics = client.describe_topics()
-    partitions = partitions_of(topics).values()
+    partitions = partitions_of(topics.ok).values()
     ongoing = client.list_partition_reassignments()
     lagging = sum(
         one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in ongoing for one in partitions
     )
-    dirs = (one for found in client.describe_log_dirs(partitions=()).ok.values() for one in found if not one.error)
+    live = [broker.id for broker in cluster.brokers if not broker.is_fenced]
+    log_dirs = ask_twice(lambda asked: client.describe_log_dirs(asked, partitions=()), live)
+    dirs = (one for found in log_dirs.ok.values() for one in found if not one.error)
     used = (1 - one.usable_bytes / one.total_bytes for one in dirs if one.total_bytes and one.usable_bytes is not None)
     return Overview(
         fullest_dir=max(used, default=None),
@@ -230,4 +236,5 @@ def overview(client: AdminClient) -> Overview:
         offline=sum(one.leader == NO_LEADER for one in partitions),
         under_replicated=lagging,
         reassigned=len(ongoing),
+        unread=len(topics.failed) + len(log_dirs.failed),
     )

@@ -131,7 +131,7 @@ def inputs_of_present(
     read_plan_columns(tables_at(data), client.describe_cluster().cluster_id, by)
     snapshot_id, placed = read_placement(client, 0.0, warn=warn)
     found = inputs_of_placement(placed, snapshot_id, data, policy, by)
-    return replace(found, min_isr=min_isr_of(client, (topic.name for topic in placed.head.topics)).ok)
+    return replace(found, min_isr=min_isr_of(client, (topic.name for topic in placed.head.topics)).known)
 
 
 def _read_load(data: Path | str, cluster: str | None, policy: PlanPolicy, by: str, as_of: AsOf) -> _Load:

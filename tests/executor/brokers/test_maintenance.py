@@ -202,7 +202,7 @@ def test_maintenance_is_refused_where_it_would_break_min_isr() -> None:
 
 
 def test_a_topic_whose_min_isr_nobody_may_read_is_named() -> None:
-    (step,) = way(Cluster(), lambda facts: next_to_enter(replace(facts, min_isr={})), 3)
+    (step,) = way(Cluster(), lambda facts: next_to_enter(replace(facts, min_isr={}, unread={"t": "no answer"})), 3)
     approve([step], "min-isr-cannot-be-read")
 
 

@@ -75,7 +75,7 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
 @pytest.mark.parametrize(
     ("health", "guard", "word"),
     [
-        (Health((0, 1, 2), offline=Troubled.of([T0], NONE)), GuardName.OFFLINE, "1 partitions have no leader"),
+        (Health((0, 1, 2), offline=Troubled.of([T0], NONE)), GuardName.OFFLINE, "1 partition has no leader"),
         (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
         (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
         (Health((0, 1)), GuardName.BROKER, "[2]"),
@@ -123,7 +123,7 @@ def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is
     assert told(first, first=first) == []
     assert told(Health((0, 1, 2), offline=Troubled.of([T0], one)), first=first) == []
     more = Health((0, 1, 2), offline=Troubled.of([T0, t1], one))
-    seen = "1 partitions have no leader, which was not so when the run began: t-1"
+    seen = "1 partition has no leader, which was not so when the run began: t-1"
     assert told(more, first=first) == [(GuardName.OFFLINE, seen)]
     # As many as before, but not the same.
     assert told(Health((0, 1, 2), offline=Troubled.of([t1], one)), first=first) == [(GuardName.OFFLINE, seen)]

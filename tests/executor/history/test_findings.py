@@ -197,8 +197,8 @@ def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run(
     assert issues(moving=(stuck(copied_before=None),)) == []
     told = notes(ClusterReadings((), (), moving=(stuck(run_id="run-1"), stuck())))
     assert told == (
-        "1 partitions are being reassigned, by somebody else than the runs of this state directory",
-        "1 partitions are being reassigned, by run run-1",
+        "1 partition is being reassigned, by somebody else than the runs of this state directory",
+        "1 partition is being reassigned, by run run-1",
     )
 
 
@@ -208,7 +208,7 @@ def test_a_reassignment_that_gets_on_or_was_not_measured_is_a_note_with_its_run(
 def test_a_throttle_of_a_run_that_is_not_at_its_end_is_a_note_and_nobody_is_told_to_delete_it() -> None:
     readings = ClusterReadings((0, 1), (part(0, 0, 1),), throttles=(RATE,), owned={RATE.key: "run-1"})
     assert diagnose(readings) == ()
-    assert notes(readings) == ("1 settings of throttles are in force, of run run-1",)
+    assert notes(readings) == ("1 setting of throttles is in force, of run run-1",)
 
 
 def test_a_throttle_of_nobody_is_found_with_the_command_that_deletes_it() -> None:

@@ -50,7 +50,7 @@ def test_a_run_that_ended_but_has_a_setting_to_restore_stands_in_the_way(rig: Tw
     rig.after(3, lambda: rig.twin.crash(1))
     found = rig.run(rig.prepared({0: (0, 2)}))
     assert (found.state, len(found.throttle_residue)) == ("failed", 1)
-    with pytest.raises(InputError, match="with 0 moves under way and 1 settings of a throttle"):
+    with pytest.raises(InputError, match="with 0 moves under way and 1 setting of a throttle"):
         refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
 
 

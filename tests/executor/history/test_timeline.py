@@ -18,6 +18,7 @@ from kreassign.executor.events import (
     StopRequested,
     ThrottleRequested,
     VerdictsRecorded,
+    Verified,
 )
 from kreassign.executor.guards import GuardName, Health, Reaction, Troubled, Verdict, guard_settings
 from kreassign.executor.history.audit_trail import InSync, ThrottleStep, timeline
@@ -89,6 +90,15 @@ def test_replicas_out_of_sync_are_told_of_the_run_and_of_the_cluster() -> None:
     told = timeline(guarded(checked(40_000, health, BEHIND)))
     # What a run adds itself is not out of sync.
     assert told.in_sync == (InSync(40_000, 0), InSync(40_000, 0, 3, 2, 1))
+
+
+def test_equal_outcomes_that_follow_each_other_are_told_once() -> None:
+    missing, other = ("a-0: led by 1",), ("a-0: led by 1", "a-1: led by 1")
+    verified = [
+        Verified(12_000 + 1_000 * n, words) for n, words in enumerate((missing, missing, other, other, missing))
+    ]
+    told = [line.text for line in timeline([*WHOLE[:-1], *verified]).log if "led by" in line.text]
+    assert told == ["a-0: led by 1", "a-0: led by 1; a-1: led by 1", "a-0: led by 1"]
 
 
 def test_refusals_are_in_the_log_with_their_words() -> None:

@@ -5,7 +5,16 @@ import pytest
 
 from kreassign.executor.preflight import ClusterView, violations, was_carried_out
 from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
-from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, OngoingReassignment, Partition, TopicPartition
+from kreassign.model import (
+    Batch,
+    Broker,
+    Cluster,
+    LogDir,
+    LogDirReplica,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+)
 from kreassign.model.plan import PartitionAssignment, Plan
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -112,7 +121,7 @@ def test_all_violations_are_told_at_once() -> None:
 
 
 def _with(*log_dirs: LogDir) -> ClusterView:
-    return replace(SITUATION, log_dirs={1: log_dirs})
+    return replace(SITUATION, log_dirs=Batch({1: log_dirs}))
 
 
 def _log_dir(path: str, *copies: LogDirReplica, error: str | None = None, is_cordoned: bool = False) -> LogDir:

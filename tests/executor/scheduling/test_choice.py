@@ -31,7 +31,7 @@ def test_a_cap_at_a_destination_holds_up_only_what_goes_there() -> None:
     waiting = [_move(0, 10, 1, 9), _move(1, 10, 2, 9), _move(2, 10, 3, 8)]
     chosen = choose(waiting, [], caps=Caps(destination=Cap(moves=1)), order=Order.NAME)
     assert chosen.starting == (_partition(0), _partition(2))
-    assert chosen.waiting == (Waiting(_partition(1), "broker 9 as a destination has its 1 moves in flight"),)
+    assert chosen.waiting == (Waiting(_partition(1), "broker 9 as a destination has its 1 move in flight"),)
 
 
 def test_what_is_in_flight_counts_against_a_cap() -> None:
@@ -47,7 +47,7 @@ def test_two_copies_from_one_source_count_twice_there() -> None:
 
 def test_a_log_directory_has_a_cap_of_its_own() -> None:
     chosen = choose([_move(0, 1, 1, 9), _move(1, 1, 2, 9)], [], caps=Caps(log_dir=Cap(moves=1)), order=Order.NAME)
-    assert chosen.waiting[0].reason == "log directory /d of broker 9 has its 1 moves in flight"
+    assert chosen.waiting[0].reason == "log directory /d of broker 9 has its 1 move in flight"
 
 
 def test_a_move_larger_than_a_cap_starts_alone() -> None:

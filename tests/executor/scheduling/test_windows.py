@@ -184,4 +184,4 @@ def test_windows_before_the_deadline_count_together_but_a_move_has_to_fit_into_o
     assert forecast(small, hours, 0, 10.0).in_time == 2
     found = forecast(large, hours, 0, 10.0)
     assert (found.in_time, found.too_long) == (0, (large[0].topic_partition,))
-    assert "no time to come is long enough for 1 moves (t-9)" in shortfalls(found, hours, 10.0)[0]
+    assert "no time to come is long enough for 1 move (t-9)" in shortfalls(found, hours, 10.0)[0]

@@ -29,7 +29,8 @@ def begun(
     guards: dict[GuardName, Reaction] | None = None,
     **more: Any,
 ) -> RunStarted:
-    """The beginning of a run with only these guards."""
+    """The beginning of a run with only these guards, and with any that gives up destinations after a minute."""
+    more.setdefault("lost_after_ms", 60_000 if set((guards or {}).values()) - {Reaction.OFF} else None)
     chosen = tuple(GuardSetting(guard, reaction) for guard, reaction in (guards or {}).items())
     return replace(started(*moves, throttle=throttle), guards=chosen, **more)
 

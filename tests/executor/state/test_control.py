@@ -8,6 +8,7 @@ import pytest
 
 from kreassign.executor.events import (
     BrokersForgotten,
+    CallFailed,
     CancelIntended,
     CancelRequested,
     ClockStepped,
@@ -126,16 +127,17 @@ def test_a_cancellation_without_effect_is_told_after_three_attempts() -> None:
     assert run.problems == (f"over, from 00:05:05 to 00:05:06 UTC: {NO_EFFECT}",)
 
 
-@pytest.mark.parametrize("events", [
-    [look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (A0,))],
-    [look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (), idle=(A0,))],
-    [look(7_000, REORDERED)],
+@pytest.mark.parametrize(("events", "until"), [
+    ([look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (A0,))], "00:00:07"),
+    ([look(6_500, MOVING), CancelIntended(6_500, (A0,)), MovesCancelled(7_000, (), idle=(A0,))], "00:00:07"),
+    ([look(7_000, REORDERED), CancelIntended(7_000, (A0,)), CallFailed(8_000, "no answer"), look(22_000, REORDERED)],
+     "00:00:22"),
 ], ids=["accepted", "idle", "cancelled"])  # fmt: skip
-def test_a_refused_cancellation_is_told_until_one_is_accepted(events: list[Event]) -> None:
+def test_a_refused_cancellation_is_told_until_one_is_accepted(events: list[Event], until: str) -> None:
     run = Played(*SUBMITTED, NOW, look(5_000, MOVING), TRIED)
     run.on(MovesCancelled(6_000, (A1,), (Refusal(A0, "not now"),)))
     assert (run.decided, run.problems) == ("observe a-0 a-1", (REFUSED,))
-    assert run.on(*events).problems == (f"over, from 00:00:06 to 00:00:07 UTC: {REFUSED}",)
+    assert run.on(*events).problems == (f"over, from 00:00:06 to {until} UTC: {REFUSED}",)
 
 
 ADAPTIVE = AdaptiveThrottle(9_000)

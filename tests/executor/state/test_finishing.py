@@ -12,6 +12,7 @@ from kreassign.executor.events import (
     CancelRequested,
     ConfigsRead,
     Event,
+    HoldRequested,
     LeadersElected,
     MovesObserved,
     PlacementState,
@@ -46,6 +47,7 @@ from tests.executor.run_events import (
     RATES,
     RESTORED,
     SUBMITTED,
+    look,
     seen,
     with_before,
     with_our_values,
@@ -62,10 +64,10 @@ def test_leaders_other_than_the_preferred_are_changed_in_steps() -> None:
     moves = tuple(PlannedMove(TopicPartition("a", n), (0, 1), (1, 0), 0, topic_id=f"id {n}") for n in range(5))
     run = Played(begun(*moves, throttle=None, pace=Pace(elections_per_step=2)))
     led = [seen(moves[number], AT_PLACE, leader=leader) for number, leader in ((0, 0), (2, 1), (3, 0), (4, 0))]
-    run.on(MovesObserved(1_000, (*led, seen(moves[1], GONE))))
+    run.on(MovesObserved(1_000, (*led, seen(moves[1], GONE))), look(16_000, GONE, moves[1]))
     assert (run.decided, run.moves) == ("elect a-0 a-3 (id 3)", "complete failed complete complete complete")
-    assert run.on(LeadersElected(2_000, ())).decided == "wait"
-    assert run.on(TimePassed(3_000)).decided == "elect a-4 (id 4)"
+    assert run.on(LeadersElected(17_000, ())).decided == "wait"
+    assert run.on(TimePassed(18_000)).decided == "elect a-4 (id 4)"
 
 
 REFUSED = LeadersElected(8_000, (), (Refusal(A0, "not in sync"), Refusal(A1, "no")))
@@ -278,14 +280,18 @@ def test_verification_is_repeated_after_a_wait() -> None:
 @pytest.mark.parametrize(("first", "second", "step", "decided"), [
     (AT_PLACE, AT_PLACE, "Done", "verify a-0 a-1 with "),
     (AT_PLACE, UNTOUCHED, "Cancelled", "verify a-0 with "),
-    (UNTOUCHED, GONE, "Failed", "verify  with "),
 ])  # fmt: skip
-def test_a_failed_move_weighs_more_than_a_cancelled_one(
-    first: PlacementState, second: PlacementState, step: str, decided: str
-) -> None:
+def test_a_cancelled_move_cancels_a_run(first: PlacementState, second: PlacementState, step: str, decided: str) -> None:
     found = MovesObserved(1_000, tuple(map(seen, MOVES, (first, second))))
     run = Played(begun(throttle=None), CancelRequested(500, 1, is_now=False), found).go("verify")
     assert (run.decided, run.go("").step, run.view.ended_ms) == (decided, step, 1_000)
+
+
+def test_a_failed_move_weighs_more_than_a_cancelled_one() -> None:
+    found = MovesObserved(1_000, tuple(map(seen, MOVES, (UNTOUCHED, GONE))))
+    run = Played(begun(throttle=None), HoldRequested(0, 1), found, MovesObserved(16_000, ()))
+    run.on(CancelRequested(17_000, 2, is_now=False), MovesObserved(17_000, ())).go("verify")
+    assert (run.decided, run.moves, run.go("").step) == ("verify  with ", "cancelled failed", "Failed")
 
 
 @pytest.mark.parametrize(("reaction", "step"), [

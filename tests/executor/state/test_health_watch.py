@@ -20,6 +20,7 @@ from kreassign.executor.events import (
     MovesSubmitted,
     NewTarget,
     PlacementState,
+    Refusal,
     ReleaseRequested,
     RunResumed,
     SubmissionIntended,
@@ -279,8 +280,10 @@ def test_a_move_that_waits_for_a_lost_broker_fails_at_once() -> None:
 
 
 def test_a_move_that_was_just_sent_is_not_given_up() -> None:
-    run = watched(UNTOUCHED, ABSENT).on(SubmissionIntended(1_000, (A0, A1)))
-    looked(run.on(MovesSubmitted(1_000, (), unknown=(A0, A1))), 61_000, ABSENT, PlacementState.SETTLING)
+    run = watched(UNTOUCHED).on(SubmissionIntended(1_000, (A0, A1)), MovesSubmitted(1_000, (), unknown=(A0, A1)))
+    unread = (Refusal(A0, "no"), Refusal(A1, "no"))
+    run.on(MovesObserved(31_000, (), unread), HealthObserved(31_000, ABSENT))
+    looked(run, 91_000, ABSENT, PlacementState.SETTLING)
     assert (run.decided, run.moves) == ("wait", "sent sent")
 
 

@@ -79,7 +79,7 @@ DUE, UNSET = ("nothing is started before its throttle is set again",
     (Played(guarded()).go("check all").on(ThrottleChecked(0, unread=UNREAD)), CANNOT_BE_READ),
     (Played(guarded()).go("observe").on(*ASKED_IN_VAIN), DUE),
     (Played(*PREPARED, look(3_000, UNTOUCHED), ThrottleIntended(3_000, LISTS), NOT_SET), UNSET),
-    (full(), "disks have no space for any of 1 moves"),
+    (full(), "disks have no space for the move that waits"),
     (Played(begun(throttle=None), LEADERLESS, look(6_000, MOVING, MOVES[0])), NO_LEADER_0.replace("0", "1")),
     (Played(begun(throttle=None), LEADERLESS), NO_LEADER_0),
     # Nothing but pacing holds them, none waits, or none is to be started any more.
@@ -100,7 +100,7 @@ def test_each_reason_is_told_while_a_move_waits(run: Played, hindrance: str | No
     (Played(guarded()).go("check all").on(ThrottleChecked(0, (ODD,), UNREAD)), DOUBT),
     (Played(guarded()).go("check all").on(ThrottleChecked(0, unread=UNREAD), *ASKED_IN_VAIN), CANNOT_BE_READ),
     (Played(guarded()).go("set both").on(ThrottleIntended(3_000, LISTS), NOT_SET, *ASKED_IN_VAIN), DUE),
-    (full(), "disks have no space for any of 1 moves"),
+    (full(), "disks have no space for the move that waits"),
 ])  # fmt: skip
 def test_of_several_reasons_the_first_is_told(run: Played, first: str) -> None:
     assert run.copy().view.hindrance(NOON_MS) == first

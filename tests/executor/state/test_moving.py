@@ -89,16 +89,20 @@ UNREAD = MovesObserved(5_000 + 2 * DOUBT_MS, (), (Refusal(A0, "no"), Refusal(A1,
     (SUBMITTED, [look(5_000, MOVING), TimePassed(6_000)], "observe a-0 a-1", "moving moving"),
     # A poll tells only what changed, and the rest counts as before; what is shown unasked counts too.
     (SUBMITTED, [look(5_000, MOVING), look(7_000, AT_PLACE, MOVES[0])], UNLISTED, "complete moving"),
-    (PREPARED, [look(3_000, DIVERGED)], "read all rates", "failed failed"),
+    (PREPARED, [look(3_000, DIVERGED)], "wait", "planned planned"),
+    (PREPARED, [look(3_000, DIVERGED), MovesObserved(3_000 + DOUBT_MS, ())], "read all rates", "failed failed"),
     (PREPARED, [MovesObserved(3_000, (seen(MOVES[0], DIVERGED), seen(MOVES[1], UNTOUCHED)))],
-     "set followers of a=1:3, leaders of a=1:0,1:1", "failed planned"),
-    (SUBMITTED, [look(5_000, GONE)], f"read {ALL}", "failed failed"),
+     "set followers of a=1:3, leaders of a=1:0,1:1", "planned planned"),
+    (SUBMITTED, [look(5_000, GONE)], "wait", "moving moving"),
+    (SUBMITTED, [look(5_000, GONE), look(6_000, MOVING), look(5_000 + DOUBT_MS, GONE)], "wait", "moving moving"),
+    (SUBMITTED, [look(5_000, GONE), MovesObserved(5_000 + DOUBT_MS, ())], f"read {ALL}", "failed failed"),
     # Brokers lag behind their controller, so what is strange is believed once it stays so.
     (SUBMITTED, [STRANGE], "wait", "moving moving"),
     (SUBMITTED, [STRANGE, MovesObserved(5_000 + DOUBT_MS, ())], f"read {ALL}", "failed failed"),
     (SUBMITTED, [STRANGE, look(7_000, MOVING), look(5_000 + DOUBT_MS, DIVERGED)], "wait", "moving moving"),
     (SUBMITTED, [STRANGE, UNREAD], "wait", "moving moving"),
-    (SUBMITTED, [replace(look(5_000, GONE), unread=(Refusal(A1, "no"),))], UNLISTED, "failed moving"),
+    (SUBMITTED, [replace(look(5_000, GONE), unread=(Refusal(A1, "no"),)), replace(UNREAD, unread=UNREAD.unread[1:])],
+     "wait", "failed moving"),
     (SUBMITTED, [look(5_000, PlacementState.SETTLING), MovesObserved(6_000, ()), look(7_000, AT_PLACE)], f"read {ALL}",
      "complete complete"),
     # After a lost answer it is looked first, and only what did not arrive is sent again, after a pause.
@@ -155,7 +159,7 @@ def test_a_partition_without_a_leader_is_not_sent_before_it_has_one() -> None:
 def test_a_poll_asks_for_the_step_of_a_move_and_tells_absent_brokers() -> None:
     two = replace(MOVES[0], target=(2, 3))
     run = Played(begun(two, throttle=None, pace=Pace(is_stepwise=True)))
-    assert run.ordered == (ObserveMoves((run.view.records[A0].step,)),)
+    assert run.ordered == (ObserveMoves((run.view.records[A0].step,), frozenset({A0})),)
     assert run.view.records[A0].step != two
     for absent, shown in (((2,), (2,)), (None, (2,)), ((), ())):
         assert run.on(MovesObserved(1_000, (seen(two, MOVING),), absent=absent)).view.absent == shown
@@ -172,9 +176,9 @@ ONE_PER_SOURCE = {"order": Order.NAME, "caps": Caps(source=Cap(moves=1))}
 def test_polls_ask_for_moves_in_flight_before_waiting_ones() -> None:
     moves = many(CHECKED_AT_ONCE + 2)
     run = unthrottled(*moves).on(HoldRequested(0, 1), look(1_000, UNTOUCHED, *moves[:-1]), TimePassed(2_000))
-    assert run.ordered == (ObserveMoves(moves[-1:]),)
+    assert run.ordered == (ObserveMoves(moves[-1:], frozenset({moves[-1].topic_partition})),)
     # No more are looked at before they start than can be sent while that is fresh.
-    run.on(ReleaseRequested(2_000, 2), look(2_000, DIVERGED, moves[-1]))
+    run.on(ReleaseRequested(2_000, 2), look(2_000, AT_PLACE, moves[-1]))
     assert len(run.ordered[0].moves) == CHECKED_AT_ONCE
     run.on(HoldRequested(2_500, 3), MovesObserved(3_000, ()), TimePassed(4_000))
     assert len(run.ordered[0].moves) == CHECKED_AT_ONCE
@@ -272,7 +276,9 @@ SPENT = "the throttle could not be set, so nothing more was started"
     ([ThrottleSet(4_000), SubmissionIntended(4_000, BOTH), MovesSubmitted(4_000, BOTH), look(5_000, AT_PLACE, MOVES[0]),
       replace(REFUSED, at_ms=5_000), look(6_000, MOVING, MOVES[1]), replace(LATE, at_ms=10 * LATE.at_ms)],
      "wait", ("no",)),
-    ([ThrottleSet(4_000, ("gone",)), look(5_000, GONE)], "read all rates, both lists", ("gone",)),
+    ([ThrottleSet(4_000, ("gone",)), look(5_000, GONE), ThrottleSet(5_000, ("gone",)),
+      MovesObserved(5_000 + DOUBT_MS, ())],
+     "read all rates, both lists", ("gone",)),
 ])  # fmt: skip
 def test_lists_that_cannot_be_set_are_set_again_for_a_minute(
     events: list[Event], decided: str, problems: tuple[str, ...]

@@ -199,9 +199,12 @@ def test_resume_restarts_every_timeout_of_a_run() -> None:
     without_2 = Health((0, 1, 3, 4))
     run = Played(begun(guards={GuardName.STALL: Reaction.WARN})).go("check health").on(HealthObserved(0, without_2))
     run.go("wait").on(HoldRequested(1_000, 1), RunResumed(70_000, LIVE))
-    assert (run.view.is_held, run.decided) == (False, f"set {ALL}")
+    assert (run.view.is_held, run.decided) == (
+        False,
+        "set followers of a=1:3, leaders of a=1:0,1:1, all rates",
+    )
     run.go("observe").on(look(71_000, MOVING))
-    assert (run.decided, run.on(HealthObserved(71_000, without_2)).decided) == ("check health", "wait")
+    assert (run.decided, run.on(HealthObserved(71_000, without_2)).decided) == ("check health", "set both lists")
     unset = Played(*LISTED[:-1], NO, RunResumed(70_000, LIVE)).go("observe")
     unset.on(look(70_000, PlacementState.DIVERGED, MOVES[0]), replace(NO, at_ms=70_000))
     assert unset.decided == "wait"

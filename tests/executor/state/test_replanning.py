@@ -114,11 +114,11 @@ def test_the_replan_request_has_all_that_a_planner_needs() -> None:
     (question,) = run.ordered
     assert isinstance(question, ReplanMoves)
     names = [move.topic_partition for move in moves]
-    assert replace(question, known=frozenset()) == ReplanMoves(
+    assert replace(question, known_settings=frozenset()) == ReplanMoves(
         moves[2:], (2,), frozenset({names[2]}), (moves[0], *moves[2:]), rates, frozenset(), 0.25,
         {names[2]: 7.0, names[3]: 3.0}, ANN,
     )  # fmt: skip
-    assert {LEADER_4, LEADER_9} < question.known
+    assert {LEADER_4, LEADER_9} < question.known_settings
 
 
 def target_of(run: Played) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -144,7 +144,7 @@ def test_a_new_destination_is_throttled_before_it_gets_anything(
 
 def test_a_move_in_flight_gets_its_new_target_after_its_cancellation() -> None:
     run = losing().on(ELSEWHERE, look(62_000, MOVING))
-    assert run.view.outlook == ("1 moves to brokers that are down are cancelled, to be made to others",)
+    assert run.view.outlook == ("1 move to brokers that are down is cancelled, to be made to others",)
     run.on(CancelIntended(62_000, (A0,)), MovesCancelled(62_000, (A0,)), look(63_000, UNTOUCHED, MOVES[0]))
     assert (target_of(run), run.view.outlook) == (((4, 1), (4, 1)), ())
     told = "brokers [2] were down, so that moves were planned again at 00:01:01 UTC: a-0 to [4, 1] instead of [2, 1]"

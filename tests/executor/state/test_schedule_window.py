@@ -135,7 +135,7 @@ AT_MOST = "at 11 B/s per broker at most {} of {} moves ({}) end by 1970-01-01 01
 @pytest.mark.parametrize(("sizes", "hours", "at_ms", "outlook", "moves"), [
     ((39_600, 39_600), NIGHT, 0, (), "planned planned"),
     ((39_600, 39_600), NIGHT, NOON_MS, (OPENS,), "planned planned"),
-    ((39_600, 39_601), NIGHT, 0, (TOO_LONG.format("1 moves (a-1)"),), "planned planned"),
+    ((39_600, 39_601), NIGHT, 0, (TOO_LONG.format("1 move (a-1)"),), "planned planned"),
     ((39_601, 39_601), NIGHT, 0, (TOO_LONG.format("2 moves (a-0, a-1)"),), "failed failed"),
     ((20_000, 19_600), BY_ONE, 0, (), "planned planned"),
     ((20_000, 20_000), BY_ONE, 0, (AT_MOST.format(1, 2, "20 kB"),), "planned planned"),

@@ -35,6 +35,7 @@ from kreassign.executor.state.run import GuardBreach, PassingProblem, time_of_da
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.run_events import (
     A0,
+    A1,
     ELECTED,
     LIVE,
     MOVES,
@@ -131,7 +132,8 @@ def test_a_throttle_was_kept_unless_a_guard_said_otherwise(verdict: Verdict, is_
 
 def test_destinations_that_are_down_are_told_with_what_copies_to_them() -> None:
     run = Played(*SUBMITTED, replace(look(5_000, MOVING), absent=(2, 4)))
-    assert run.view.outlook == run.view.lost_destinations == ("broker 2 is down, and 1 moves copy to it",)
+    waits = "broker 2 is down, and 1 move copies to it; the copies go on when it is back"
+    assert run.view.outlook == run.view.lost_destinations == (waits,)
     assert (run.view.absent, run.view.as_left.outlook) == ((2, 4), ())
     assert run.on(StopRequested(6_000)).view.outlook == ()
 
@@ -159,7 +161,7 @@ def test_problems_are_told_in_their_order_and_as_past_once_the_run_is_left() -> 
     guards = (GuardSetting(GuardName.FOREIGN_THROTTLE, Reaction.HOLD), GuardSetting(GuardName.CORDONED, Reaction.WARN))
     run = Played(replace(guarded(), guards=guards), PREPARED[1], PREPARED[2], ClockStepped(1_500, HALF_AN_HOUR_MS))
     run.on(ThrottleSet(2_000, (), (Unwritten(3, "it is down"),)))
-    run.on(replace(look(3_000, UNTOUCHED, MOVES[1]), unread=(Refusal(A0, "no"),)))
+    run.on(replace(look(3_000, UNTOUCHED, MOVES[0]), unread=(Refusal(A1, "no"),)))
     run.on(HealthObserved(3_000, Health((0, 1, 2, 4), cordoned=(3,)))).go("check")
     run.on(ThrottleChecked(4_000, unread=(ConfigResource.broker(1), FOLLOWERS.resource)), BrokersForgotten(5_000, (2,)))
     noted, unset, first, second, passing, breach = run.problems

@@ -13,7 +13,7 @@ from kreassign.cli.next_command import CLUSTER, DATA, STATE, next_command, print
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options, measure_for_option
 from kreassign.cli.options.run_id import STATE_ENVIRONMENT, state_dir_option
 from kreassign.cli.options.values import Place, optional_data_option
-from kreassign.cli.output import console, counted, examples, format_option, print_json, warn
+from kreassign.cli.output import console, examples, format_option, print_json, warn
 from kreassign.cli.profiles import ADDRESS_ENVIRONMENT, IN_FORCE, Profile, around
 from kreassign.cli.run_text import state_text
 from kreassign.cli.streams import uncollected
@@ -21,6 +21,7 @@ from kreassign.errors import InputError, KreassignError
 from kreassign.executor.history.findings import Words
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.model.authorization import error_text
+from kreassign.model.text import counted
 from kreassign.operations import run_journals
 from kreassign.operations.doctor import Diagnosis, diagnose_cluster
 from kreassign.operations.plan_files import read_plan_file
@@ -101,6 +102,8 @@ def _figures(seen: Overview) -> Iterator[str]:
         f"{seen.reassigned:,} being reassigned, {seen.under_replicated:,} under-replicated, {seen.offline:,} offline"
     )
     yield f"{counted(seen.partitions, 'partition')} of {counted(seen.topics, 'topic')}: {states}"
+    if seen.unread:
+        yield f"{counted(seen.unread, 'broker or topic', 'brokers or topics')} could not be read and are not counted"
 
 
 def _latest(cluster: ClusterOptions, seen: Overview | None, state_dir: Path) -> tuple[RunHistory, bool] | None:

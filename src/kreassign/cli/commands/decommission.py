@@ -14,6 +14,7 @@ from kreassign.cli.options.pace import PaceOptions, pace_options, throttle_optio
 from kreassign.cli.options.plan import goals_file_option, parse_brokers, read_policy
 from kreassign.cli.options.run import (
     found_options,
+    give_up_option,
     guards_option,
     producer_outage_option,
     replan_option,
@@ -76,6 +77,7 @@ from kreassign.operations.run import RunContext
 @guards_option
 @found_options
 @replan_option
+@give_up_option
 @producer_outage_option
 @pace_options
 @measure_for_option("With a throttle: how long to measure write rates before each run; 0 to skip.")
@@ -98,6 +100,7 @@ def command(
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
     replan: bool,
+    give_up_after: float | None,
     allow_producer_outage: bool,
     pace: PaceOptions,
     measure_for: float,
@@ -122,6 +125,7 @@ def command(
         found=found,
         replan=replan,
         allow_producer_outage=allow_producer_outage,
+        give_up_after_s=give_up_after,
     )
     request = DecommissionRequest(brokers, successors, unregister, how, read_policy(goals_file), may_stay)
     is_quiet, code = output_format == "json", 0

@@ -27,6 +27,7 @@ from kreassign.cli.options.run import (
     announce,
     factor_change_option,
     found_options,
+    give_up_option,
     guards_option,
     monitoring_options,
     producer_outage_option,
@@ -258,6 +259,7 @@ def _lines(found: Rollback) -> Iterator[str]:
 @guards_option
 @found_options
 @replan_option
+@give_up_option
 @producer_outage_option
 @factor_change_option
 @pace_options
@@ -280,6 +282,7 @@ def run(
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
     replan: bool,
+    give_up_after: float | None,
     allow_producer_outage: bool,
     allow_factor_change: bool,
     pace: PaceOptions,
@@ -314,6 +317,7 @@ def run(
         replan,
         allow_producer_outage,
         allow_factor_change,
+        give_up_after,
     )
     refuse_unless_asked(is_agreed=is_agreed or is_dry)
     is_quiet = output_format == "json"
@@ -389,6 +393,7 @@ def _run_silent(_: str) -> None:
 @run_id_argument
 @interrupted_run_cluster_options
 @replan_option
+@give_up_option
 @run_context_options
 @monitoring_options
 @format_option
@@ -399,6 +404,7 @@ def resume(
     run_id: str | None,
     cluster: ClusterOptions,
     replan: bool,
+    give_up_after: float | None,
     run_context: RunContext,
     monitoring: Monitoring,
     output_format: str,
@@ -406,15 +412,15 @@ def resume(
     """Resume run RUN_ID, or that of the cluster in force, after `kreassign pause`, Ctrl-C or a crash.
 
     If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
-    sends anything. A run that was begun with --replan keeps doing so.
+    sends anything. A run that was begun with --replan or --give-up-after keeps doing so.
     """
     path = meant_journal(run_context.state_dir, run_id, cluster.in_force)
     if is_active(path):
         refuse_monitoring_of_others(path.stem)
-        if replan:
+        if option := "--replan" if replan else "" if give_up_after is None else "--give-up-after":
             raise InputError(
-                f"a process executes run {path.stem}; --replan is for a run that is resumed: end that process "
-                "(Ctrl-C), then resume the run with --replan"
+                f"a process executes run {path.stem}; {option} is for a run that is resumed: end that process "
+                f"(Ctrl-C), then resume the run with {option}"
             )
         print_accepted(path, run_journals.release(path), "starts moves again", output_format)
         return
@@ -424,7 +430,8 @@ def resume(
         on_terminal(cluster, run_context, is_quiet=is_quiet) as shown,
         monitored(shown, monitoring, announce) as watched,
     ):
-        code = report_end(client, resume_run(client, path, watched, replan=replan), watched, is_quiet=is_quiet)
+        resumed = resume_run(client, path, watched, replan=replan, give_up_after_s=give_up_after)
+        code = report_end(client, resumed, watched, is_quiet=is_quiet)
     context.exit(code)
 
 

@@ -28,7 +28,6 @@ from kreassign.cli.options.run_id import meant_journal, run_id_argument, state_d
 from kreassign.cli.options.values import BROKER_ID, plan_argument
 from kreassign.cli.output import (
     console,
-    counted,
     examples,
     form_of_documents,
     format_option,
@@ -56,6 +55,7 @@ from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import AT_REST, IN_FLIGHT
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model.plan_facts import plan_id
+from kreassign.model.text import counted
 from kreassign.operations import run_journals
 from kreassign.operations.plan_files import approve as approve_plan
 from kreassign.operations.plan_files import read_plan_file, revoke

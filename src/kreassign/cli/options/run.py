@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from kreassign.cli.options.run_id import state_dir_option
-from kreassign.cli.options.values import ReadBy, WholeRange, option_group, parse_duration
+from kreassign.cli.options.values import ReadBy, WholeRange, option_group, parse_duration, parse_interval
 from kreassign.errors import InputError
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
@@ -93,8 +93,19 @@ def replan_option(command: Command) -> Command:
     return click.option(
         "--replan",
         is_flag=True,
-        help="Choose other destinations for moves to a broker that has been down for a minute: as few changes as "
-        "possible, by rack and free space.  [default: give those moves up]",
+        help="Choose other destinations for moves to a broker that is lost, which is down for --give-up-after, or for "
+        "a minute: as few changes as possible, by rack and free space.  [default: wait for the broker]",
+    )(command)
+
+
+def give_up_option(command: Command) -> Command:
+    """Add `--give-up-after`: parameter `give_up_after: float | None`, in seconds."""
+    return click.option(
+        "--give-up-after",
+        type=parse_interval,
+        metavar="DURATION",
+        help="Cancel moves to a broker that is down for so long, which throws away what was copied.  "
+        "[default: wait for the broker]",
     )(command)
 
 

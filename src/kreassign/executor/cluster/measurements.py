@@ -15,6 +15,7 @@ from kreassign.errors import ClusterError
 from kreassign.executor.cluster import requests
 from kreassign.executor.cluster.observations import is_another, leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.readings import ask_twice, partitions_of, read_offsets, read_topics
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import (
     GuardName,
@@ -46,22 +47,24 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
     partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
     troubled = under_replicated(partitions, ongoing)
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
-    spaces = requests.ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=()), destinations)
+    spaces = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=()), destinations)
     striped = [broker for broker, found in spaces.ok.items() if len(found) > 1]
-    counted = port.describe_log_dirs(striped, partitions=None).ok if striped else {}
-    log_dirs = {**spaces.ok, **counted}
+    counted = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=None), striped)
+    log_dirs = {**spaces.ok, **counted.ok}
+    uncounted = spaces.ok.keys() - counted.ok.keys() | counted.failed.keys()  # The fullest directory is assumed.
     # Also during a reassignment that adds replicas: brokers count those, and refuse producers until enough are in sync.
     agreed = {move.topic_partition for move in moves} if question.allows_producer_outage else set()
     short = [one for one in partitions if len(one.isr) < len(one.replicas) and one.topic_partition not in agreed]
     minima = requests.min_isr_of(port, (one.topic_partition.topic for one in short))
     targets = {move.topic_partition: move.target for move in moves}
-    differ, unread, _ = requests.check_throttle(port, question.throttle, {})
+    own = {name.topic for name in targets}
+    throttle = requests.check_throttle(port, question.throttle, {})
     recreated = _recreated(moves, topics.ok)
     return Health(
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
         under_min_isr=Troubled.of(
-            under_min_isr(short, minima.ok),
+            under_min_isr(short, minima.known),
             before.under_min_isr if before else None,
         ),
         under_replicated=Troubled.of(
@@ -71,7 +74,7 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         log_dir_space=tuple(
             space
             for broker in sorted(log_dirs)
-            for space in _space(broker, log_dirs[broker], targets.keys(), is_counted=broker in counted)
+            for space in _space(broker, log_dirs[broker], targets.keys(), is_counted=broker not in uncounted)
         ),
         cordoned=tuple(
             broker for broker in sorted(log_dirs) if broker in in_maintenance or _takes_nothing(log_dirs[broker])
@@ -79,11 +82,11 @@ def inspect_health(port: ClusterPort, question: CheckHealth, in_maintenance: Col
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_configs=tuple(present for present in differ if present.key.resource not in recreated),
-        unread_configs=unread,
+        foreign_configs=tuple(present for present in throttle.differ if present.key.resource not in recreated),
+        unread_configs=throttle.unread,
         unread=(
-            *_unread(GuardName.UNDER_REPLICATED, "topic", topics.failed),
-            *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", minima.failed),
+            *_unread(GuardName.UNDER_REPLICATED, "topic", _concerning(topics.failed, own)),
+            *_unread(GuardName.MIN_ISR, "min.insync.replicas of topic", _concerning(minima.unknown, own)),
             *_unread(GuardName.DISK, "the free space of broker", spaces.failed),
         ),
     )
@@ -93,6 +96,11 @@ def _unread(
     guard: GuardName, what: str, failed: Mapping[str, ClusterError] | Mapping[int, ClusterError]
 ) -> list[Unread]:
     return [Unread(guard, f"{what} {name}", error_text(error)) for name, error in sorted(failed.items())]
+
+
+def _concerning(unknown: Mapping[str, ClusterError], own: Collection[str]) -> dict[str, ClusterError]:
+    """Errors that concern the run: what this client may not read matters only of topics that it moves."""
+    return {topic: error for topic, error in unknown.items() if topic in own or not requests.is_denied(error)}
 
 
 def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:
@@ -247,9 +255,12 @@ class TrafficMeter:
         """
         brokers = self._port.describe_cluster().broker_ids
         topics = self._port.describe_topics(None)
-        partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
+        again = read_topics(self._port, topics.failed)
+        if again.unknown:  # What is written to them is traffic of brokers that are not known, so of any.
+            return (), ()
+        partitions = list(partitions_of({**topics.ok, **again.known}).values())
         led = [one.topic_partition for one in partitions if one.leader != NO_LEADER]
-        ends = self._port.list_offsets(led, OffsetSpec.LATEST).ok
+        ends = read_offsets(self._port, led, OffsetSpec.LATEST).known
         if self._sized_ms is None or at_ms - self._sized_ms >= SIZES_EVERY_MS:
             self._record_bytes, self._sized_ms = self._sizes(partitions, ends), at_ms
         before, self._last = self._last, Reading(at_ms, ends)
@@ -262,7 +273,7 @@ class TrafficMeter:
     def _sizes(
         self, partitions: Iterable[Partition], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, float]:
-        starts = self._port.list_offsets(list(ends), OffsetSpec.EARLIEST_LOCAL).ok
+        starts = read_offsets(self._port, list(ends), OffsetSpec.EARLIEST_LOCAL).known
         leaders = {one.topic_partition: one.leader for one in partitions}
         return record_bytes(leaders, self._port.describe_log_dirs(None, partitions=None).ok, starts, ends)
 

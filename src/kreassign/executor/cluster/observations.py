@@ -298,7 +298,7 @@ class Expectations:
 class Facts:
     """Actual state: answers of the cluster. `unread` has a sentence for each thing that could not be read.
 
-    `sizes` are bytes on disk, where read.
+    `sizes` are bytes on disk, where read. `unread_log_dirs` are copies whose broker did not answer.
     """
 
     partitions: Mapping[TopicPartition, Partition]
@@ -308,6 +308,7 @@ class Facts:
     sizes: Mapping[TopicPartitionReplica, int] = field(default_factory=dict)
     unread: tuple[tuple[str, str], ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    unread_log_dirs: frozenset[TopicPartitionReplica] = frozenset()
 
 
 def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
@@ -320,7 +321,11 @@ def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
             continue
         found += _of_partition(partition, target, facts)
         found += _of_sizes(partition, facts)
-    log_dirs = {replica: path for replica, path in expected.log_dirs.items() if replica.topic not in others}
+    log_dirs = {
+        replica: path
+        for replica, path in expected.log_dirs.items()
+        if replica.topic not in others and replica not in facts.unread_log_dirs
+    }
     found += _of_log_dirs(log_dirs, facts.log_dirs)
     found += _of_configs(expected.configs, facts.configs)
     found += _of_overrides(expected.overrides, facts.configs)

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.port import ClusterPort, TopicsPort
+from kreassign.executor.cluster.readings import read_topics
 from kreassign.executor.state import ACTIVE, RunView
-from kreassign.model import AllowedOperations, Batch, ConfigChange, ConfigResource, LogDir, ResourceType, Topic
+from kreassign.model import AllowedOperations, ConfigChange, ConfigResource, LogDir, ResourceType
 from kreassign.model.authorization import missing_permission
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS
@@ -21,15 +22,7 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED
 CHECK_TIMEOUT_MS = 20_000
 
 
-class TopicPort(Protocol):
-    """The topic query, with the meaning that `AdminClient` gives it. Raises ClusterError."""
-
-    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Partitions of topics."""
-        ...
-
-
-class ReaderPort(TopicPort, Protocol):
+class ReaderPort(TopicsPort, Protocol):
     """Topic query and allowed operations, with the meaning that `AdminClient` gives them. Raises ClusterError."""
 
     def allowed_operations(self) -> AllowedOperations:
@@ -81,7 +74,7 @@ def lacking_to_read(port: ReaderPort, topics: Collection[str]) -> tuple[str, ...
     return (missing_permission("Read", unreadable),) if unreadable else ()
 
 
-def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
+def unseen_topics(port: TopicsPort, listed: Collection[str], log_dirs: Iterable[LogDir]) -> tuple[str, ...]:
     """Topics with replicas in these log directories that this client may not see, in order.
 
     A listing of all topics leaves them out silently (`listed` are those it names), so a broker would look empty that is
@@ -91,12 +84,12 @@ def unseen_topics(port: TopicPort, listed: Collection[str], log_dirs: Iterable[L
     return _hidden(port, unknown)
 
 
-def _hidden(port: TopicPort, topics: Collection[str]) -> tuple[str, ...]:
-    failed = port.describe_topics(sorted(topics)).failed if topics else {}
-    return tuple(topic for topic, error in sorted(failed.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
+def _hidden(port: TopicsPort, topics: Collection[str]) -> tuple[str, ...]:
+    unknown = read_topics(port, topics).unknown if topics else {}
+    return tuple(topic for topic, error in sorted(unknown.items()) if has_code(error, TOPIC_AUTHORIZATION_FAILED))
 
 
-def _to_see(port: TopicPort, topics: Collection[str]) -> Iterator[str]:
+def _to_see(port: TopicsPort, topics: Collection[str]) -> Iterator[str]:
     try:
         hidden = _hidden(port, topics)
     except ClusterError:

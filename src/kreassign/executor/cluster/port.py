@@ -33,16 +33,30 @@ class ConfigPort(Protocol):
         ...
 
 
-class ClusterPort(Protocol):
-    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+class TopicsPort(Protocol):
+    """Brokers and topics, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def describe_cluster(self, *, include_fenced: bool = False) -> Cluster:
         """The live brokers; with `include_fenced` all that are registered, Unsupported before Kafka 4.0."""
         ...
 
-    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
-        """Topics with their partitions (None: all), from a broker; may be a moment behind the controller."""
+    def describe_topics(self, names: Iterable[str] | None, *, broker: int | None = None) -> Batch[str, Topic]:
+        """Topics with their partitions (None: all), from this broker, or any; may be behind the controller."""
         ...
+
+
+class SettingsPort(TopicsPort, Protocol):
+    """Brokers, topics and settings, with the meaning that `AdminClient` gives them. All raise ClusterError."""
+
+    def describe_configs(
+        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
+    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
+        """Values of these keys."""
+        ...
+
+
+class ClusterPort(SettingsPort, Protocol):
+    """Cluster calls, with the meaning that `AdminClient` gives them. All raise ClusterError."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None
@@ -77,12 +91,6 @@ class ClusterPort(Protocol):
         self, partitions: Iterable[TopicPartition], election_type: ElectionType
     ) -> Batch[TopicPartition, None]:
         """Elect the first replica of each partition as leader."""
-        ...
-
-    def describe_configs(
-        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
-    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Values of these keys."""
         ...
 
     def incremental_alter_configs(

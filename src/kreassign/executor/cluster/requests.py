@@ -6,21 +6,31 @@ Queries raise ClusterError. Changes raise nothing: they return the outcome of ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.executor.cluster.observations import (
     Answers,
     Expectations,
     Facts,
+    ReplicaLocation,
     ReplicaLocations,
     is_another,
     replica_locations,
 )
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
+from kreassign.executor.cluster.readings import (
+    Reading,
+    ask_twice,
+    is_unknown_topic,
+    partitions_of,
+    read_offsets,
+    read_settings,
+    read_topics,
+    topic_ids_of,
+)
 from kreassign.executor.events import PlannedMove, Refusal, Unwritten
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue, differing
 from kreassign.model import (
@@ -42,16 +52,14 @@ from kreassign.model import (
 from kreassign.model.authorization import error_text
 from kreassign.model.error_codes import (
     BROKER_ID_NOT_REGISTERED,
+    CLUSTER_AUTHORIZATION_FAILED,
     REPLICA_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
     has_code,
 )
 from kreassign.model.replication_factor import FactorChanges, factor_changes
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 # Queries of a run, its preparation and its verification.
 
@@ -63,39 +71,15 @@ REMOTE_STORAGE = "remote.storage.enable"
 OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 
 
-def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
-    """All partitions of the described topics."""
-    return {partition.topic_partition: partition for topic in topics.ok.values() for partition in topic.partitions}
-
-
-def topic_ids_of(topics: Batch[str, Topic]) -> dict[str, str]:
-    """Ids of the described topics by name; without topics that have none (before Kafka 2.8)."""
-    return {name: topic.topic_id for name, topic in topics.ok.items() if topic.topic_id is not None}
-
-
-def ask_twice(ask: Callable[[Sequence[Key]], Batch[Key, Value]], keys: Iterable[Key]) -> Batch[Key, Value]:
-    """Query these keys, and once more those without an answer. Raises ClusterError.
-
-    An answer may be lost or come from a broker that is behind, so one is not enough. Keys that fail twice are unknown.
-    """
-    wanted = list(keys)
-    if not wanted:
-        return Batch({}, {})
-    answer = ask(wanted)
-    if not answer.failed:
-        return answer
-    again = ask(list(answer.failed))
-    return Batch({**answer.ok, **again.ok}, again.failed)
-
-
-def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Batch[str, int]:
-    """min.insync.replicas of these topics, without deleted ones; failed ones are unknown. Raises ClusterError."""
+def min_isr_of(port: ClusterPort, topics: Iterable[str]) -> Reading[str, int]:
+    """min.insync.replicas of these topics. Raises ClusterError."""
     resources = map(ConfigResource.topic, sorted(set(topics)))
-    found = ask_twice(lambda asked: port.describe_configs(asked, names=(MIN_ISR,)), resources)
-    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.ok.items()}
-    return Batch(
+    known, absent, unknown = read_settings(port, resources, (MIN_ISR,))
+    values = {resource.name: entries.get(MIN_ISR) for resource, entries in known.items()}
+    return Reading(
         {topic: int(entry.value) if entry is not None and entry.value else 1 for topic, entry in values.items()},
-        {resource.name: error for resource, error in found.failed.items() if not is_unknown_topic(error)},
+        frozenset(resource.name for resource in absent),
+        {resource.name: error for resource, error in unknown.items()},
     )
 
 
@@ -105,40 +89,53 @@ def read_factors(
     """Replication factors that these targets change, against min.insync.replicas. Raises ClusterError."""
     changes = FactorChanges(factor_changes(targets, present))
     minima = min_isr_of(port, changes.topics)
-    reasons = {topic: error_text(error) for topic, error in minima.failed.items()}
-    return FactorChanges(changes.changes, minima.ok, reasons)
+    reasons = {topic: error_text(error) for topic, error in minima.unknown.items()}
+    return FactorChanges(changes.changes, minima.known, reasons)
 
 
-def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> frozenset[str]:
-    """Topics whose older segments are in remote storage, where known. Raises ClusterError."""
-    names = sorted(set(topics))
-    if not names:
-        return frozenset()
-    found = port.describe_configs(map(ConfigResource.topic, names), names=(REMOTE_STORAGE,)).ok
-    values = {resource.name: entries.get(REMOTE_STORAGE) for resource, entries in found.items()}
-    return frozenset(name for name, entry in values.items() if entry is not None and entry.value == "true")
+def tiered_topics(port: ClusterPort, topics: Iterable[str]) -> Reading[str, bool]:
+    """Whether older segments of these topics are in remote storage. Raises ClusterError."""
+    resources = map(ConfigResource.topic, sorted(set(topics)))
+    known, absent, unknown = read_settings(port, resources, (REMOTE_STORAGE,))
+    values = {resource.name: entries.get(REMOTE_STORAGE) for resource, entries in known.items()}
+    return Reading(
+        {topic: entry is not None and entry.value == "true" for topic, entry in values.items()},
+        frozenset(resource.name for resource in absent),
+        {resource.name: error for resource, error in unknown.items()},
+    )
 
 
-def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> frozenset[str]:
-    """Names that belong to topics with another id now. Raises ClusterError."""
-    found = topic_ids_of(port.describe_topics(sorted(topic_ids))) if topic_ids else {}
-    return frozenset(name for name, topic_id in topic_ids.items() if is_another(topic_id, found.get(name)))
+def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> Reading[str, bool]:
+    """Whether these names belong to topics with another id now. Raises ClusterError."""
+    known, absent, unknown = read_topics(port, topic_ids, has_another_id(topic_ids))
+    return Reading(
+        {name: is_another(topic_ids[name], topic.topic_id) for name, topic in known.items()}, absent, unknown
+    )
 
 
-def is_unknown_topic(error: ClusterError) -> bool:
-    """True if the error is UNKNOWN_TOPIC_OR_PARTITION."""
-    return has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
+def is_denied(error: ClusterError) -> bool:
+    """True if this client lacks a permission: it is told so by every broker, however often it asks."""
+    return has_code(error, TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED)
 
 
-def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
+def has_another_id(topic_ids: Mapping[str, str | None]) -> Callable[[Topic], bool]:
+    """Odd is a topic with another id than the one that is known here."""
+    return lambda topic: is_another(topic_ids.get(topic.name), topic.topic_id)
+
+
+def read_moves(port: ClusterPort, moves: Sequence[PlannedMove], unsent: Collection[TopicPartition] = ()) -> Answers:
     """Read the state of these moves, and the progress of those that copy. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, brokers show as done now or a moment later, never earlier.
     ongoing = port.list_partition_reassignments(names) if names else {}
-    topics = port.describe_topics(sorted({name.topic for name in names}))
-    found = partitions_of(topics)
-    # A broker that lags may not know a topic; partitions that the controller reassigns exist.
-    gone = frozenset(name for name in names if name not in ongoing and _is_gone(name, topics, found))
+    topics = read_topics(port, {name.topic for name in names}, _is_odd(moves, ongoing, unsent))
+    found = partitions_of(topics.known)
+    # A partition that the controller reassigns exists.
+    gone = frozenset(
+        name
+        for name in names
+        if name not in ongoing and name not in found and (name.topic in topics.absent or name.topic in topics.known)
+    )
     copying = {name for name, move in ongoing.items() if move.adding}
     # What a copy has at its end is what was copied: the log may have become smaller since the last poll.
     arrived = {move.topic_partition for move in moves if move.adding and _is_there(move, ongoing, found)}
@@ -146,12 +143,12 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=gone,
-        unread={name: _why_unread(name, topics) for name in names if name not in found and name not in gone},
+        unread={name: _why_unread(name, topics.unknown) for name in names if name not in found and name not in gone},
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying | arrived], found),
         locations=locations,
         silent=silent,
-        topic_ids=topic_ids_of(topics),
+        topic_ids=topic_ids_of(topics.known),
         absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
     )
 
@@ -165,6 +162,31 @@ def _is_there(
     return move.topic_partition not in ongoing and partition is not None and partition.replicas == move.target
 
 
+def _is_odd(
+    moves: Iterable[PlannedMove],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    unsent: Collection[TopicPartition],
+) -> Callable[[Topic], bool]:
+    """Odd is what could end a move otherwise than the run has in mind: another topic, or other replicas."""
+    topic_ids = {move.topic_partition.topic: move.topic_id for move in moves}
+    by_topic: dict[str, list[PlannedMove]] = {}
+    for move in moves:
+        if move.topic_partition not in ongoing:
+            by_topic.setdefault(move.topic_partition.topic, []).append(move)
+
+    def is_odd(topic: Topic) -> bool:
+        if is_another(topic_ids.get(topic.name), topic.topic_id):
+            return True
+        shown = {one.topic_partition: one.replicas for one in topic.partitions}
+        return any(
+            shown.get(move.topic_partition)
+            not in ({move.original} if move.topic_partition in unsent else {move.original, move.target})
+            for move in by_topic.get(topic.name, ())
+        )
+
+    return is_odd
+
+
 def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[ReplicaLocations, frozenset[int]]:
     """Locations of copies whose directories these moves name, and brokers that did not answer. Raises ClusterError."""
     named = [move for move in moves if move.log_dirs]
@@ -173,6 +195,20 @@ def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Rep
     brokers = sorted({target.broker for move in named for target in move.log_dirs})
     answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
     return replica_locations(answer.ok), frozenset(answer.failed)
+
+
+def read_copies(
+    port: ClusterPort, replicas: Iterable[TopicPartitionReplica]
+) -> Reading[TopicPartitionReplica, ReplicaLocation]:
+    """Locations of these copies; absent are those that their broker does not have. Raises ClusterError."""
+    wanted = frozenset(replicas)
+    brokers = sorted({replica.broker for replica in wanted})
+    partitions = sorted({replica.topic_partition for replica in wanted})
+    answer = ask_twice(lambda asked: port.describe_log_dirs(asked, partitions=partitions), brokers)
+    found = replica_locations(answer.ok)
+    known = {replica: place for replica, place in found.items() if replica in wanted}
+    unknown = {replica: answer.failed[replica.broker] for replica in sorted(wanted) if replica.broker in answer.failed}
+    return Reading(known, wanted - known.keys() - unknown.keys(), unknown)
 
 
 def _statuses(
@@ -192,74 +228,78 @@ def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
     return replace(partition, replicas=tuple(broker for broker in partition.replicas if broker in concerned))
 
 
-def read_configs(
-    port: ClusterPort, keys: Iterable[ConfigKey]
-) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...]]:
-    """Own values of these settings, and the reason for each topic or broker that did not answer. Raises ClusterError.
+@dataclass(frozen=True, slots=True)
+class ReadValues:
+    """Own values of settings, the reason for each topic or broker that is `unread`, and topics that were deleted.
 
     A deleted topic has no settings, so its values are None.
     """
-    values, problems, _ = read_configs_and_gone(port, keys)
-    return values, problems
+
+    values: tuple[ConfigValue, ...] = ()
+    unread: Mapping[ConfigResource, str] = field(default_factory=dict)
+    gone: tuple[ConfigResource, ...] = ()
 
 
-def read_configs_and_gone(
-    port: ClusterPort, keys: Iterable[ConfigKey]
-) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...], tuple[ConfigResource, ...]]:
-    """As `read_configs`, and the topics that were deleted."""
+def read_configs(port: ClusterPort, keys: Iterable[ConfigKey]) -> ReadValues:
+    """Read own values of these settings. Raises ClusterError."""
     names: dict[ConfigResource, list[str]] = {}
     for key in keys:
         names.setdefault(key.resource, []).append(key.name)
     if not names:
-        return (), (), ()
-    answer = port.describe_configs(names, names=sorted({name for wanted in names.values() for name in wanted}))
-    gone = {resource for resource, error in answer.failed.items() if is_unknown_topic(error)}
-    entries: Mapping[ConfigResource, Mapping[str, ConfigEntry]] = {**answer.ok, **{topic: {} for topic in gone}}
+        return ReadValues()
+    known, absent, unknown = read_settings(port, names, sorted({name for wanted in names.values() for name in wanted}))
+    entries: Mapping[ConfigResource, Mapping[str, ConfigEntry]] = {**known, **{topic: {} for topic in absent}}
     values = [
         ConfigValue(ConfigKey(resource, name), _own_value(found.get(name)))
         for resource, found in entries.items()
         for name in names[resource]
     ]
-    silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
-    problems = tuple((resource, f"could not be read: {error_text(error)}") for resource, error in silent.items())
-    return tuple(sorted(values, key=lambda value: value.key)), problems, tuple(sorted(gone))
+    unread = {resource: f"could not be read: {error_text(error)}" for resource, error in unknown.items()}
+    return ReadValues(tuple(sorted(values, key=lambda value: value.key)), unread, tuple(sorted(absent)))
 
 
 def read_throttles(
     port: ClusterPort, topics: Iterable[str], brokers: Iterable[int]
-) -> Batch[ConfigResource, tuple[ConfigValue, ...]]:
-    """Own values of all throttles of these topics and brokers; failed ones are unknown. Raises ClusterError."""
+) -> Reading[ConfigResource, tuple[ConfigValue, ...]]:
+    """Own values of all throttles of these topics and brokers. Raises ClusterError."""
     resources = (*map(ConfigResource.topic, topics), *map(ConfigResource.broker, brokers))
-    names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
-    found = ask_twice(lambda asked: port.describe_configs(asked, names=names), resources)
-    return Batch(
-        {
-            resource: tuple(
-                ConfigValue(ConfigKey(resource, name), _own_value(entry)) for name, entry in entries.items()
-            )
-            for resource, entries in found.ok.items()
-        },
-        found.failed,
-    )
+    known, absent, unknown = read_settings(port, resources, (*TOPIC_THROTTLES, *BROKER_THROTTLES))
+    values = {
+        resource: tuple(ConfigValue(ConfigKey(resource, name), _own_value(entry)) for name, entry in entries.items())
+        for resource, entries in known.items()
+    }
+    return Reading(values, absent, unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleReading:
+    """Settings that differ from ours, resources that could not be read, and topics that are gone."""
+
+    differ: tuple[ConfigValue, ...] = ()
+    unread: tuple[ConfigResource, ...] = ()
+    gone: tuple[ConfigResource, ...] = ()
 
 
 def check_throttle(
     port: ClusterPort, overrides: Iterable[ConfigOverride], topic_ids: Mapping[str, str]
-) -> tuple[tuple[ConfigValue, ...], tuple[ConfigResource, ...], tuple[ConfigResource, ...]]:
-    """Settings that differ from these overrides, resources that could not be read, and topics that are gone.
+) -> ThrottleReading:
+    """Compare these overrides with what is set. Raises ClusterError.
 
     A topic is gone if it was deleted or has another id than this one: its settings were deleted with it. Answers
     about brokers that are down are ignored: a broker without controllers answers with what it last knew, and one that
-    is down is not throttled anyway. Raises ClusterError.
+    is down is not throttled anyway.
     """
-    known = tuple(overrides)
-    values, problems, deleted = read_configs_and_gone(port, (override.key for override in known))
-    gone = {*deleted, *map(ConfigResource.topic, other_topics(port, topic_ids))}
-    differ = differing(known, (present for present in values if present.key.resource not in gone))
-    silent = tuple(resource for resource, _ in problems)
+    ours = tuple(overrides)
+    read = read_configs(port, (override.key for override in ours))
+    known, absent, unknown = other_topics(port, topic_ids)
+    gone = {*read.gone, *map(ConfigResource.topic, (*absent, *(name for name, is_other in known.items() if is_other)))}
+    # Whether a topic is another one is asked about settings in doubt: while that is unknown, so are they.
+    unsure = set(map(ConfigResource.topic, unknown))
+    differ = differing(ours, (present for present in read.values if present.key.resource not in gone | unsure))
+    silent = tuple(dict.fromkeys((*read.unread, *sorted(unsure))))
     odd = (*silent, *(present.key.resource for present in differ))
     down = set(map(ConfigResource.broker, brokers_down(port, odd)))
-    return (
+    return ThrottleReading(
         tuple(present for present in differ if present.key.resource not in down),
         tuple(resource for resource in silent if resource not in down),
         tuple(sorted(gone)),
@@ -275,80 +315,79 @@ def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tupl
 def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
     """Read everything needed to verify these expectations. Raises ClusterError when no broker answers at all."""
     ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
-    topics = port.describe_topics(sorted({name.topic for name in expected.replicas}))
-    found = partitions_of(topics)
-    keys = (*(one.key for one in expected.configs), *(one.key for one in expected.overrides))
-    configs, config_problems = read_configs(port, keys)
-    unread = [(str(resource), sentence) for resource, sentence in config_problems]
-    unread += [
-        (str(name), f"could not be described: {error_text(topics.failed[name.topic])}")
+    topics = read_topics(port, {name.topic for name in expected.replicas}, _is_odd_now(expected, ongoing))
+    found = partitions_of(topics.known)
+    configs = read_configs(port, (*(one.key for one in expected.configs), *(one.key for one in expected.overrides)))
+    log_dirs = read_log_dirs(port, expected.log_dirs)
+    sizes = read_sizes(port, _sized(port, expected, found) if expected.checks_sizes else ())
+    unread = {str(resource): sentence for resource, sentence in configs.unread.items()}
+    unread |= {
+        str(name): f"could not be described: {error_text(topics.unknown[name.topic])}"
         for name in expected.replicas
-        if name.topic in topics.failed and not _is_gone(name, topics, found)
-    ]
-    log_dirs, log_dir_problems = read_log_dirs(port, expected.log_dirs)
-    sizes, size_problems = read_sizes(port, _sized(port, expected, found) if expected.checks_sizes else ())
+        if name.topic in topics.unknown
+    }
+    unread |= _unread_brokers(sizes.unknown, "sizes") | _unread_brokers(log_dirs.unknown, "directories")
     return Facts(
         partitions=found,
         ongoing=ongoing,
-        log_dirs=log_dirs,
-        configs={present.key: present.value for present in configs},
-        sizes=sizes,
-        unread=(*unread, *log_dir_problems, *size_problems),
-        topic_ids=topic_ids_of(topics),
+        log_dirs=log_dirs.known,
+        configs={present.key: present.value for present in configs.values},
+        sizes=sizes.known,
+        unread=tuple(unread.items()),
+        topic_ids=topic_ids_of(topics.known),
+        unread_log_dirs=frozenset(log_dirs.unknown),
     )
+
+
+def _is_odd_now(
+    expected: Expectations, ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> Callable[[Topic], bool]:
+    """Odd is what would be a finding: another topic, no such partition, or other replicas."""
+    wanted: dict[str, list[TopicPartition]] = {}
+    for name in expected.replicas:
+        if name not in ongoing:
+            wanted.setdefault(name.topic, []).append(name)
+    is_other = has_another_id(expected.topic_ids)
+
+    def is_odd(topic: Topic) -> bool:
+        shown = {one.topic_partition: one.replicas for one in topic.partitions}
+        return is_other(topic) or any(shown.get(name) != expected.replicas[name] for name in wanted.get(topic.name, ()))
+
+    return is_odd
+
+
+def _unread_brokers(unknown: Mapping[TopicPartitionReplica, ClusterError], what: str) -> dict[str, str]:
+    """A sentence per broker that did not report its copies."""
+    return {f"broker {one.broker}": f"did not report its {what}: {error_text(error)}" for one, error in unknown.items()}
 
 
 def _sized(port: ClusterPort, expected: Expectations, found: Mapping[TopicPartition, Partition]) -> Sequence[Partition]:
     """Partitions whose copies should have equal sizes; copies of tiered topics begin at different offsets."""
     there = [found[name] for name in expected.replicas if name in found]
-    tiered = tiered_topics(port, (one.topic_partition.topic for one in there))
-    return [one for one in there if one.topic_partition.topic not in tiered]
+    # Sizes are compared where a topic is known not to be tiered: an unknown one would be told as too small.
+    known, absent, unknown = tiered_topics(port, (one.topic_partition.topic for one in there))
+    left_out = {*absent, *unknown, *(topic for topic, is_tiered in known.items() if is_tiered)}
+    return [one for one in there if one.topic_partition.topic not in left_out]
 
 
-def read_sizes(
-    port: ClusterPort, partitions: Sequence[Partition]
-) -> tuple[dict[TopicPartitionReplica, int], tuple[tuple[str, str], ...]]:
-    """Bytes on disk of every copy of these partitions, and the brokers that did not answer."""
-    brokers = sorted({broker for partition in partitions for broker in partition.replicas})
-    if not brokers:
-        return {}, ()
-    answer = port.describe_log_dirs(brokers, partitions=sorted(one.topic_partition for one in partitions))
-    sizes = {
-        TopicPartitionReplica(broker, *copy.topic_partition): copy.size_bytes
-        for broker, log_dirs in answer.ok.items()
-        for log_dir in log_dirs
-        for copy in log_dir.replicas
-        if not copy.is_future
-    }
-    problems = [
-        (f"broker {broker}", f"did not report its sizes: {error_text(error)}")
-        for broker, error in answer.failed.items()
+def read_sizes(port: ClusterPort, partitions: Sequence[Partition]) -> Reading[TopicPartitionReplica, int]:
+    """Bytes on disk of every copy of these partitions. Raises ClusterError."""
+    wanted = [
+        TopicPartitionReplica(broker, *partition.topic_partition)
+        for partition in partitions
+        for broker in partition.replicas
     ]
-    return sizes, tuple(problems)
+    locations = read_copies(port, wanted)
+    known = {replica: place.current_bytes for replica, place in locations.known.items() if place.current is not None}
+    return Reading(known, frozenset(wanted) - known.keys() - locations.unknown.keys(), locations.unknown)
 
 
-def read_log_dirs(
-    port: ClusterPort, wanted: Mapping[TopicPartitionReplica, str]
-) -> tuple[dict[TopicPartitionReplica, str], tuple[tuple[str, str], ...]]:
-    """Current directory of each of these replicas (not the one it is moving to), and brokers that did not answer."""
-    if not wanted:
-        return {}, ()
-    brokers = sorted({replica.broker for replica in wanted})
-    answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
-    found = replica_locations(answer.ok)
-    problems = [
-        (f"broker {broker}", f"did not report its directories: {error_text(error)}")
-        for broker, error in answer.failed.items()
-    ]
-    paths = {replica: found[replica].current for replica in wanted if replica in found}
-    return {replica: path for replica, path in paths.items() if path is not None}, tuple(problems)
-
-
-def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[TopicPartition, Partition]) -> bool:
-    error = topics.failed.get(name.topic)
-    if error is None:
-        return name.topic in topics.ok and name not in found
-    return is_unknown_topic(error)
+def read_log_dirs(port: ClusterPort, wanted: Iterable[TopicPartitionReplica]) -> Reading[TopicPartitionReplica, str]:
+    """Current directory of each of these replicas, not the one it is moving to. Raises ClusterError."""
+    replicas = tuple(wanted)
+    locations = read_copies(port, replicas)
+    known = {replica: place.current for replica, place in locations.known.items() if place.current is not None}
+    return Reading(known, frozenset(replicas) - known.keys() - locations.unknown.keys(), locations.unknown)
 
 
 def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...]:
@@ -356,8 +395,8 @@ def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...
     return tuple(sorted(destinations.difference(port.describe_cluster().broker_ids))) if destinations else ()
 
 
-def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:
-    error = topics.failed.get(name.topic)
+def _why_unread(name: TopicPartition, unknown: Mapping[str, ClusterError]) -> str:
+    error = unknown.get(name.topic)
     if error is None:
         return f"{name}: no broker answered about it"
     return f"topic {name.topic} could not be described: {error_text(error)}"
@@ -396,9 +435,10 @@ def _tiered(port: ClusterPort, found: Mapping[TopicPartition, Partition]) -> dic
     if not found:
         return {}
     starts, local = (
-        port.list_offsets(found, spec, known=found).ok for spec in (OffsetSpec.EARLIEST, OffsetSpec.EARLIEST_LOCAL)
+        read_offsets(port, found, spec, found) for spec in (OffsetSpec.EARLIEST, OffsetSpec.EARLIEST_LOCAL)
     )
-    return {name: found[name] for name in found if starts.get(name, -1) < local.get(name, -1)}
+    told = (starts.known.keys() & local.known.keys()) - starts.unknown.keys() - local.unknown.keys()
+    return {name: found[name] for name in found if name in told and starts.known[name] < local.known[name]}
 
 
 def _is_empty(status: ReplicaStatus) -> bool:
@@ -566,11 +606,12 @@ def cancel_log_dir_moves(port: ClusterPort, moves: Iterable[PlannedMove]) -> Non
     """
     moves = tuple(moves)
     named = {replica for move in moves for replica in move.log_dir_paths}
-    found, _ = read_locations(port, moves)
+    known, absent, unknown = read_copies(port, named)
+    del absent, unknown  # Nothing is known to be copied there: a move that goes on is cancelled again.
     present = {
         replica: place.current
-        for replica, place in found.items()
-        if replica in named and place.future is not None and place.current is not None
+        for replica, place in known.items()
+        if place.future is not None and place.current is not None
     }
     if present:
         port.alter_replica_log_dirs(present)

@@ -33,7 +33,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import Verdict
 from kreassign.executor.history.run_history import RunHistory, history
 from kreassign.executor.journal.file import kind_of
-from kreassign.executor.progress import MarkKind, ProgressMeter, marks, sentences
+from kreassign.executor.progress import MarkKind, ProgressMeter, marks, new_sentences
 from kreassign.executor.state import ACTIVE, Machine, MoveRecord, RunView
 from kreassign.model import TopicPartition
 from kreassign.model.text import format_amount
@@ -346,6 +346,7 @@ class _Follower:
     last_ms: int = 0
     was_stopped: bool = False
     verdicts: tuple[str, ...] = ()
+    last_told: dict[str, Event] = field(default_factory=dict)
 
     def follow(self, event: Event) -> None:
         if isinstance(event, RunResumed) and not self.was_stopped:
@@ -357,7 +358,7 @@ class _Follower:
         self.note_guards(event)
         self.note_throttle(event)
         self.note_in_sync(event, run)
-        for sentence in sentences(event):
+        for sentence in new_sentences(event, self.last_told):
             self.log.append(LogLine(event.at_ms, sentence))
         if run.phase.value != self.phase:
             self.phase = run.phase.value

@@ -35,6 +35,7 @@ from kreassign.model import (
     ResourceType,
     TopicPartition,
 )
+from kreassign.model.text import counted
 
 NO_MAINTENANCE = MaintenanceRecord()
 _AGAIN = "Look at the permissions, or try again"
@@ -116,7 +117,10 @@ def notes(readings: ClusterReadings) -> tuple[str, ...]:
     )
     return (
         *move_notes(readings.moving),
-        *(f"{count} settings of throttles are in force, of run {run_id}" for run_id, count in sorted(owners.items())),
+        *(
+            f"{counted(count, 'setting')} of throttles {'is' if count == 1 else 'are'} in force, of run {run_id}"
+            for run_id, count in sorted(owners.items())
+        ),
         *cordoned,
     )
 

@@ -21,7 +21,7 @@ from kreassign.model import NO_LEADER, AllowedOperations, Broker, LogDir, Ongoin
 from kreassign.model.authorization import UNKNOWN_PRINCIPAL, grant
 from kreassign.model.placement import usual_factors
 from kreassign.model.replication_factor import undercut
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 
 # One issue, and the names of its partitions.
 
@@ -52,7 +52,7 @@ def of_many(
     """One issue for all these partitions; none without partitions."""
     found = sorted(map(str, names))
     if found:
-        subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
+        subject = counted(len(found), "partition")
         yield Issue(kind, subject, f"{named_partitions(found)} {seen}", remedy, tuple(commands))
 
 
@@ -121,7 +121,8 @@ def _down(readings: PlacementReadings, subject: str, brokers: list[int], seen: s
     touched = [one for one in readings.partitions if set(one.replicas).intersection(brokers)]
     offline = sum(one.leader == NO_LEADER for one in touched)
     last = sum(one.leader != NO_LEADER and len(one.isr) == 1 for one in touched)
-    risk = f"{len(touched)} partitions have a replica there: {offline} without leader, {last} with one replica in sync"
+    have = f"{counted(len(touched), 'partition')} {'has' if len(touched) == 1 else 'have'} a replica there"
+    risk = f"{have}: {offline} without leader, {last} with one replica in sync"
     gone = ",".join(map(str, brokers))
     remedy = "Start it; if it is lost for good, plan without it" if touched else "Start it, or unregister it"
     commands = (
@@ -297,7 +298,7 @@ def move_notes(moves: Iterable[Moving]) -> Iterator[str]:
     counts = Counter(one.run_id for one in moves)
     for run_id, count in sorted(counts.items()):
         whose = f"run {run_id}" if run_id else "somebody else than the runs of this state directory"
-        yield f"{count} partitions are being reassigned, by {whose}"
+        yield f"{counted(count, 'partition')} {'is' if count == 1 else 'are'} being reassigned, by {whose}"
 
 
 def move_issues(

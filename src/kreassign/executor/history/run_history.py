@@ -7,6 +7,7 @@ snapshot, else from their first event.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -30,9 +31,11 @@ from kreassign.executor.journal import (
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import AT_REST, IN_FLIGHT, Machine, MoveRecord, MoveStatus, RunView
+from kreassign.executor.throttle_ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.model.text import counted
 
 # Read runs from a snapshot in their journals and the events since.
 #
@@ -331,11 +334,43 @@ def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | N
         moving = sum(move.status in IN_FLIGHT for move in found.moves)
         if moving or found.throttle_residue:
             raise InputError(
-                f"run {found.run_id} was left on this cluster with {moving} moves under way and "
-                f"{len(found.throttle_residue)} settings of a throttle; go on with it (`kreassign resume "
+                f"run {found.run_id} was left on this cluster with {counted(moving, 'move')} under way and "
+                f"{counted(len(found.throttle_residue), 'setting')} of a throttle; go on with it (`kreassign resume "
                 f"{found.run_id}`) or end it (`kreassign cancel {found.run_id}`) before another one changes the same. "
                 f"Settings of a broker that is lost for good: `kreassign forget {found.run_id} --broker ID`"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSetting:
+    """A throttle that a run set and could not restore: its present value, the one before that run, and the run."""
+
+    present: ConfigValue
+    before: str | None
+    run_id: str
+
+    def __str__(self) -> str:
+        return f"{self.present}, which run {self.run_id} set and could not restore"
+
+
+def explained_settings(
+    state_dir: Path, cluster_id: str, settings: Collection[ConfigValue]
+) -> tuple[ExplainedSetting, ...]:
+    """Those of these throttles that a journal here shows to be written by a run, and never read back as restored.
+
+    The topic was deleted then, or the broker lost. Kafka shows both again: brokers that restart have the settings of a
+    former topic of the name, each by itself, and a broker that comes back has the rate that it had.
+    """
+    found: dict[ConfigKey, ExplainedSetting] = {}
+    for path in cluster_journals(state_dir, cluster_id) if settings else ():
+        with suppress(JournalDamaged):
+            run = read_view(path)
+            ours = {override.key: override for override in run.given_up}
+            for present in settings:
+                override = ours.get(present.key)
+                if override is not None and override.wrote(present.value):
+                    found[present.key] = ExplainedSetting(present, override.before, run.run_id)
+    return tuple(found.values())
 
 
 def _is_settled(path: Path) -> bool:

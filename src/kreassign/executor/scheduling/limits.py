@@ -16,6 +16,7 @@ from math import inf, isfinite
 from types import MappingProxyType
 
 from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model.text import counted
 
 # A move as pacing sees it.
 
@@ -127,7 +128,7 @@ class Cap:
     def refuses(self, moves: int, size_bytes: int) -> str | None:
         """Describe the limit that these would exceed; None if they fit."""
         if self.moves is not None and moves > self.moves:
-            return f"{self.moves} moves"
+            return counted(self.moves, "move")
         if self.size_bytes is not None and size_bytes > self.size_bytes:
             return f"{self.size_bytes} bytes"
         return None

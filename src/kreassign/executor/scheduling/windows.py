@@ -25,7 +25,7 @@ from kreassign.errors import InputError
 from kreassign.executor.scheduling.limits import RESERVE, Candidate, Caps, EndpointKind, Limit, needed_bytes
 from kreassign.executor.scheduling.queue import Order, in_order
 from kreassign.model import TopicPartition
-from kreassign.model.text import format_amount
+from kreassign.model.text import counted, format_amount
 
 DAYS = 8
 """Number of days considered ahead; windows recur every day."""
@@ -258,13 +258,13 @@ def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tup
     if found.too_long:
         names = ", ".join(map(str, found.too_long[:10])) + (", …" if len(found.too_long) > 10 else "")
         sentences.append(
-            f"at {rate} per broker no time to come is long enough for {len(found.too_long)} moves ({names}): give a "
-            f"higher rate or longer windows"
+            f"at {rate} per broker no time to come is long enough for {counted(len(found.too_long), 'move')} "
+            f"({names}): give a higher rate or longer windows"
         )
     if hours.deadline_ms is not None and found.in_time < found.count:
         least = format_amount(found.required_bytes_per_s, "B/s") if found.required_bytes_per_s else "no rate"
         sentences.append(
-            f"at {rate} per broker at most {found.in_time} of {found.count} moves "
+            f"at {rate} per broker at most {found.in_time} of {counted(found.count, 'move')} "
             f"({format_amount(found.in_time_bytes, 'B')}) end by {local_time(hours, hours.deadline_ms)}; all need "
             "at least "
             f"{least}, or more time"

@@ -1,5 +1,6 @@
 """The state machine of a run: from events to instructions. Other packages see a run only through `RunView`."""
 
+from kreassign.executor.state.admission import REPLAN_AFTER_MS
 from kreassign.executor.state.machine import TRANSITIONS, Machine
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus
 from kreassign.executor.state.phases import AT_REST, ENDED, STATES, Phase
@@ -11,6 +12,7 @@ __all__ = [
     "AT_REST",
     "ENDED",
     "IN_FLIGHT",
+    "REPLAN_AFTER_MS",
     "STATES",
     "TRANSITIONS",
     "Machine",

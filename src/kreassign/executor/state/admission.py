@@ -1,12 +1,14 @@
 """Decide what may start now, by guards, free space on disks, and the hours of the run.
 
-Moves to destinations that stay down are given up here, unless they are planned again (`health_check.py`).
+Moves to destinations that are down wait. Only where the operator chose how long, they are given up then, or planned
+again (`health_check.py`): a large broker takes long to recover, and copies that are cancelled are thrown away.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import GuardInputs, GuardName, Health, Reaction, Verdict, evaluate
@@ -64,11 +66,16 @@ def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
         run.tell(
             STUCK,
             at_ms,
-            f"disks have no space for any of {len(refused)} moves: {first} waits because "
+            f"disks have no space for {any_of(len(refused))}: {first} waits because "
             f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan",
         )
     if not run.health.stuck:
         run.tell(STUCK, at_ms)
+
+
+def any_of(moves: int) -> str:
+    """Text for so many moves of which none can start."""
+    return "the move that waits" if moves == 1 else f"any of {moves:,} moves"
 
 
 def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
@@ -105,14 +112,14 @@ FRESH_MS = 10_000
 REPLANNING = "planning moves again"
 """Kind of messages about planning moves again."""
 
-DOWN_MS = 60_000
-"""A destination that is down for this long gets no more copies: a restart takes less."""
+REPLAN_AFTER_MS = 60_000
+"""Where nothing else was chosen, a run that replans takes a destination for lost that is down for this long."""
 
 
 def is_health_check_due(run: Run, starting: Names, at_ms: int) -> bool:
     """True if the health of the cluster must be checked before going on."""
     is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.due
-    if not (is_wanted or run.control.replans):
+    if not (is_wanted or lost_after_ms(run) is not None):
         return False
     patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
     return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
@@ -130,6 +137,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     read = dict.fromkeys((*run.throttle.in_force, *(present.key for present in health.foreign_configs)))
     throttling.take_in_check(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
+    starting = tuple(name for name in starting if not _waits_for_broker(run, run.moves.records[name]))
     now = GuardInputs(
         health=replace(health, foreign_configs=throttling.foreign_settings(run)),
         first=watch.first,
@@ -179,16 +187,65 @@ def is_held_by_guards(run: Run) -> bool:
     return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
 
 
-def away_text(brokers: Iterable[int]) -> str:
+def lost_after_ms(run: Run) -> int | None:
+    """How long a destination is down until it is lost; None if moves to it wait until it is back."""
+    chosen = run.control.lost_after_ms
+    return REPLAN_AFTER_MS if chosen is None and run.control.replans else chosen
+
+
+def away_text(run: Run, brokers: Iterable[int]) -> str:
     """Text for destinations that are given up."""
-    return f"its destinations {list(brokers)} had been down for {DOWN_MS // 1000} s"
+    return f"its destinations {list(brokers)} had been down for {(lost_after_ms(run) or 0) / 1000:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachableBrokers:
+    """Nothing is started to a broker that is down: it would only wait there, and count as in flight."""
+
+    down: frozenset[int]
+
+    @property
+    def depends_on_size(self) -> bool:
+        """False: a broker that is down takes no copy, however small."""
+        return False
+
+    def refuses(self, move: Candidate) -> str | None:
+        """Name the broker that is down, or None."""
+        away = sorted(self.down.intersection(_destinations(move)))
+        return f"broker {away[0]} is down" if away else None
+
+    def promise(self, move: Candidate) -> None:
+        """Use up nothing."""
+
+
+def _destinations(move: Candidate) -> tuple[int, ...]:
+    return (*move.destinations, *move.rearranging)
+
+
+def _waits_for_broker(run: Run, record: MoveRecord) -> bool:
+    """True if the move is not to be started, because a destination is down; one that was sent is sent again."""
+    down = run.health.down.intersection(_destinations(candidate(record)))
+    return record.status is not MoveStatus.SENT and bool(down)
+
+
+def waiting_for_brokers(run: Run) -> dict[int, int]:
+    """Destinations that are down, and how many moves wait to be started to each."""
+    waits = Counter(
+        broker
+        for move in (run.moves.index.queue.moves if run.health.down else ())
+        for broker in run.health.down.intersection(_destinations(move))
+    )
+    return dict(sorted(waits.items()))
 
 
 def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
-    """Fail the moves to brokers that are down for long, unless they are planned again; other moves go on."""
-    watch = run.health
+    """Fail the moves to brokers that are lost, unless they are planned again; other moves go on."""
+    watch, limit_ms = run.health, lost_after_ms(run)
     watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
-    down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
+    watch.down = frozenset(absent)
+    down = {
+        broker for broker, since in watch.absent_since_ms.items() if limit_ms is not None and at_ms - since >= limit_ms
+    }
     watch.lost = tuple(sorted(down))
     if not down:
         run.tell(REPLANNING, at_ms)
@@ -197,7 +254,7 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
         lost = sorted(down & set(record.lagging))
         if lost and record.status is not MoveStatus.SENT:
             hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
-            record.give_up(at_ms, f"{away_text(lost)}; plan it again{hint}")
+            record.give_up(at_ms, f"{away_text(run, lost)}; plan it again{hint}")
             run.moves.index.sort(record)
 
 

@@ -146,6 +146,8 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     for key in (*found.restored, *(present.key for present in found.foreign)):
         if key not in unwritten:
             throttle.close(key)
+            if key.resource in event.gone:
+                throttle.given_up.add(key)
     for present in found.foreign:
         run.note(f"someone else changed a throttle during the run, and it was left so: {present.then}")
     # Settings of a broker that is down cannot be read, but the controller may take them.

@@ -91,7 +91,7 @@ def _change_targets(run: Run, event: MovesReplanned) -> None:
     for refusal in event.refused:
         record = records[refusal.topic_partition]
         lost = sorted(set(event.lost).intersection(record.lagging))
-        record.give_up(event.at_ms, f"{admission.away_text(lost)}, and no other could be found: {refusal.message}")
+        record.give_up(event.at_ms, f"{admission.away_text(run, lost)}, and no other could be found: {refusal.message}")
         run.moves.index.sort(record)
     chosen = {broker for one in event.targets for broker in set(one.target).difference(one.before)}
     throttle.live_brokers = tuple(sorted({*throttle.live_brokers, *chosen}))

@@ -18,6 +18,9 @@ after a crash or a lost answer the cluster is observed before anything is sent a
 does no harm: the controller has nothing to change. As long as a move may be in progress it has not ended, whatever
 single answers report: it fails only once observations, later than the last attempt, show that it had no effect.
 
+No single observation ends a move as the run does not expect it: that its partition is gone, is another one, or has
+replicas that nobody planned counts once it was seen so for `DOUBT_MS`, and by two brokers (`cluster/readings.py`).
+
 A move is complete when the controller does not list it and brokers show the target. If that would look the same
 while replicas are still added, all replicas of the target have to be in sync as well: a controller that is not active
 (any more) answers an empty list without an error.
@@ -142,7 +145,7 @@ def delay_ms(attempt: int, seed: str) -> int:
 
 
 DOUBT_MS = 15_000
-"""Brokers may lag behind the controller: an unexpected state counts only after this long."""
+"""Brokers may lag behind the controller: an unexpected state counts only after this long without another one."""
 
 
 LEADERLESS_MS = 60_000
@@ -170,6 +173,10 @@ ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
 
 COPYING = frozenset({PlacementState.MOVING, PlacementState.UNCONFIRMED})
 """States in which a replica of the target that is not in sync is being copied."""
+
+
+GONE = frozenset({PlacementState.DELETED, PlacementState.RECREATED})
+"""States in which the partition of the plan does not exist."""
 
 
 class NextAction(StrEnum):
@@ -264,6 +271,11 @@ class MoveRecord:
     def has_leader(self) -> bool:
         """True if the partition had a leader at the last observation."""
         return self.observation is not None and self.observation.leader != NO_LEADER
+
+    @property
+    def is_lost(self) -> bool:
+        """True if its partition is gone, or is another one, by the last observation."""
+        return self.observation is not None and self.observation.placement in GONE
 
     @property
     def offline(self) -> tuple[int, ...]:
@@ -366,6 +378,8 @@ class MoveRecord:
 
     def cancelling(self, at_ms: int, seed: str) -> None:
         """Record that the move is about to be cancelled; the `seed` determines when to retry."""
+        if self.status is not MoveStatus.CANCELLING:
+            self.doubtful_since_ms = None
         self.status, self.is_idle = MoveStatus.CANCELLING, False
         self.cancellations.begin(at_ms, seed)
 
@@ -446,6 +460,8 @@ class MoveRecord:
 
     def see(self, observation: PartitionObservation, at_ms: int) -> None:
         """Process an observation. A copy that no broker reported this time keeps its last progress."""
+        if self.observation is not None and self.observation.placement is not observation.placement:
+            self.doubtful_since_ms = None
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
         known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
@@ -477,10 +493,7 @@ def conclude(record: MoveRecord, at_ms: int) -> NextAction:
     """Conclude from the latest observation, and return the action that the move needs now."""
     if record.status not in ACTIVE or record.observation is None:
         return NextAction.NOTHING
-    rule = RULES[record.status, record.observation.placement]
-    if rule not in {_doubt, _returned_unsent, _partly_untouched, _unconfirmed}:
-        record.doubtful_since_ms = None
-    return rule(record, record.observation, at_ms)
+    return RULES[record.status, record.observation.placement](record, record.observation, at_ms)
 
 
 def _deleted_bytes(before: CopyProgress, now: CopyProgress) -> int:
@@ -496,7 +509,7 @@ def _arrived(copy: CopyProgress) -> CopyProgress:
 
 
 def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    record.awaited_replan = None
+    record.awaited_replan = record.doubtful_since_ms = None
     if record.next_step():
         return _submit(record, observation, at_ms)
     record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
@@ -504,16 +517,26 @@ def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int)
 
 
 def _gone(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    record.fail(at_ms, "the partition no longer exists")
+    if _is_beyond_doubt(record, at_ms):
+        record.fail(at_ms, "its partition was deleted")
     return NextAction.NOTHING
 
 
 def _recreated(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    record.fail(at_ms, "its topic was deleted, and another one created under its name, which is left alone")
+    if _is_beyond_doubt(record, at_ms):
+        record.fail(at_ms, "its topic was deleted, and another one created under its name, which is left alone")
     return NextAction.NOTHING
 
 
+def _is_beyond_doubt(record: MoveRecord, at_ms: int) -> bool:
+    """True once an unexpected state has been seen for long enough."""
+    if record.doubtful_since_ms is None:
+        record.doubtful_since_ms = at_ms
+    return at_ms - record.doubtful_since_ms >= DOUBT_MS
+
+
 def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
+    record.doubtful_since_ms = None
     record.submitted_ms = record.submitted_ms or at_ms
     record.accepted()
     return NextAction.NOTHING
@@ -556,13 +579,12 @@ def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: i
     """
     if record.status is MoveStatus.CANCELLING:
         return _cancel_unconfirmed(record, observation, at_ms)
+    since_ms = record.doubtful_since_ms
     _under_way(record, observation, at_ms)
-    if not set(record.step.adding) <= set(observation.isr):
-        record.doubtful_since_ms = None
-    elif record.doubtful_since_ms is None:
-        record.doubtful_since_ms = at_ms
-    elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
-        return _complete(record, observation, at_ms)
+    if set(record.step.adding) <= set(observation.isr):
+        record.doubtful_since_ms = since_ms
+        if _is_beyond_doubt(record, at_ms):
+            return _complete(record, observation, at_ms)
     return NextAction.NOTHING
 
 
@@ -581,9 +603,12 @@ def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, a
     return NextAction.NOTHING
 
 
-def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    record.cancelled(at_ms)
-    return NextAction.NOTHING
+def _cancelled(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """Without an answer of the controller a list without the move, and a broker that is behind, show the same."""
+    if not record.cancellations.unanswered or _is_beyond_doubt(record, at_ms):
+        record.cancelled(at_ms)
+        return NextAction.NOTHING
+    return _cancel_again(record, observation, at_ms)
 
 
 def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
@@ -592,6 +617,8 @@ def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Ne
 
 
 def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    if not _is_beyond_doubt(record, at_ms):
+        return NextAction.NOTHING
     record.fail(
         at_ms,
         f"its replicas were {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
@@ -618,9 +645,7 @@ def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_
 
 
 def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    if record.doubtful_since_ms is None:
-        record.doubtful_since_ms = at_ms
-    elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
+    if _is_beyond_doubt(record, at_ms):
         record.fail(
             at_ms,
             f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "

@@ -142,7 +142,9 @@ def _observing(run: Run) -> Observing:
 
 
 def _poll(run: Run, state: Observing) -> Next:
-    return Next(state, (ObserveMoves(tuple(run.moves.records[name].step for name in state.moves)),))
+    records = [run.moves.records[name] for name in state.moves]
+    unsent = frozenset(record.name for record in records if record.status is MoveStatus.PLANNED)
+    return Next(state, (ObserveMoves(tuple(record.step for record in records), unsent),))
 
 
 def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next:
@@ -214,9 +216,12 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     queue, counts = run.moves.index.queue, scheduling.InFlight.of(pace.caps, in_flight)
     routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
-    budgets = [one for one in (saturation, run.health.disk_budget.copy(), time) if one is not None]
+    reachable = admission.ReachableBrokers(run.health.down)
+    lists, disks = throttling.list_room(run), run.health.disk_budget.copy()
+    budgets = [one for one in (reachable, saturation, disks, time, lists) if one is not None]
     choice = scheduling.choose_from(scheduling.PriorityMerge(routes, rank), counts, budgets)
     admission.note_stuck(run, choice, at_ms)
+    run.throttle.full_lists = frozenset(lists.full)
     return choice.starting
 
 
@@ -293,7 +298,12 @@ def _listing(run: Run, starting: Names) -> tuple[throttle_ledger.ConfigOverride,
     flows = _present_flows(run, starting) if limit.is_limited else {}
     rates = throttling.wanted_rates(run, starting) if limit.adaptive is not None or throttle.unset else {}
     wanted = throttle_ledger.wanted_lists(flows, throttle.before | throttle.adopted_lists) | rates
-    touched = {key: value for key, value in wanted.items() if not throttling.is_left_alone(run, key)}
+    doubtful = {ConfigResource.topic(record.name.topic) for record in run.moves.in_flight if record.is_lost}
+    touched = {
+        key: value
+        for key, value in wanted.items()
+        if not (throttling.is_left_alone(run, key) or key.resource in doubtful)
+    }
     return throttle_ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
 
 
@@ -415,6 +425,7 @@ def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
     for name in event.idle:
         run.moves.records[name].is_idle = True
     for name in (*event.accepted, *event.idle):
+        run.moves.records[name].cancellations.unanswered = 0
         run.tell(f"cancellation {name}", event.at_ms)
     for refusal in event.refused:
         name = refusal.topic_partition

@@ -68,7 +68,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.throttle.adopted = {one.key: one.value for one in event.adopted}
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
-    run.control = Control(event.rates, event.pace, replans=event.replans)
+    run.control = Control(event.rates, event.pace, replans=event.replans, lost_after_ms=event.lost_after_ms)
     run.throttle.live_brokers = event.live_brokers
     run.moves.records = {
         move.topic_partition: MoveRecord(move, steps=move_steps(move) if event.pace.is_stepwise else ())
@@ -82,6 +82,8 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.note(event.operator)
     run.identity.rereads_first = event.rereads_first
     run.control.replans = run.control.replans or event.replans
+    if event.lost_after_ms is not None:
+        run.control.lost_after_ms = event.lost_after_ms
     run.throttle.live_brokers = event.live_brokers
     return resume(run, event.at_ms)
 

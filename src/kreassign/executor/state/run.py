@@ -246,6 +246,8 @@ class Control:
     wants_rollback: bool = False
     replans: bool = False
     """True if moves whose destination is lost get another one."""
+    lost_after_ms: int | None = None
+    """How long a destination is down until it is lost; None for never, unless the run replans."""
     last_request: int = 0
     """Number of the last request from another process that was accepted."""
     lease: str = ""
@@ -325,6 +327,8 @@ class ThrottleLedger:
     """Resources that were unreadable then; nothing is started meanwhile."""
     is_lost: bool = False
     """True if others had changed the throttle of moves in flight when they ended."""
+    full_lists: frozenset[str] = frozenset()
+    """Topics of which moves wait for room in the lists of throttled replicas."""
     listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
     """Every entry that this run ever added to a list."""
     rated: dict[ConfigKey, set[str]] = field(default_factory=dict)
@@ -337,6 +341,10 @@ class ThrottleLedger:
     """True if moves of others go on under the rates of this run."""
     left: set[ConfigKey] = field(default_factory=set)
     """Rates that stay at the end, because moves of others go on."""
+    given_up: set[ConfigKey] = field(default_factory=set)
+    """Settings that were not read back as restored, because their topic is gone or their broker lost. They may show
+    again: a broker may come back, and Kafka shows the settings of a former topic of the name after a restart.
+    """
     carried: set[ConfigKey] = field(default_factory=set)
     """Settings of brokers that are down that cannot be read back: a controller restored them, or they are lost."""
     due: set[ConfigKey] = field(default_factory=set)
@@ -356,6 +364,7 @@ class ThrottleLedger:
         for override in lost:
             self.close(override.key)
             self.carried.add(override.key)
+            self.given_up.add(override.key)
         self.awaited = self.awaited.difference(brokers)
         return lost
 
@@ -370,6 +379,7 @@ class ThrottleLedger:
         """Close settings of deleted topics; new topics of the same names are not the run's."""
         for key in [key for key in self.pending if key.resource in topics]:
             self.close(key)
+            self.given_up.add(key)
 
     @property
     def adopted_lists(self) -> dict[ConfigKey, str | None]:
@@ -454,6 +464,8 @@ class HealthWatch:
     """Destinations that are down, and since when."""
     lost: tuple[int, ...] = ()
     """Destinations that have been down for so long that nothing more is copied to them."""
+    down: frozenset[int] = frozenset()
+    """Destinations that were down at the last check: nothing is started to them."""
     replaced: frozenset[int] = frozenset()
     """Brokers whose moves were planned again: the run goes on without them whenever they are down."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))

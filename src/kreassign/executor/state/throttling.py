@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from kreassign.executor import throttle_ledger
 from kreassign.executor.events import ConfigsRead, ThrottleChecked, TrafficMeasured, topic_ids_of_moves
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle, MeasureTraffic
+from kreassign.executor.scheduling import Candidate
+from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
-from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle_ledger import EVERY_REPLICA, ConfigKey, ConfigOverride, ConfigValue
 from kreassign.executor.throttle_rates import AdaptiveThrottle, adaptive_rate, demand
-from kreassign.model import ConfigResource
-from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    TOPIC_THROTTLES,
+)
 
 # The rates: as given, or what the measured traffic leaves free.
 
@@ -96,6 +103,67 @@ def _needed(run: Run, starting: Names) -> Needs:
         for broker, bytes_per_s in of_brokers.items():
             needed[way, broker] += bytes_per_s
     return needed
+
+
+# The lists: as many moves at a time as fit into them.
+#
+# A value of a setting is a string of Kafka's protocol, with its length in 16 bits. New entries are appended before
+# those of copies that have arrived are removed, so both count.
+
+MOST_LIST_CHARACTERS = 32_767
+"""Longest value of a setting that Kafka takes."""
+
+
+@dataclass(slots=True)
+class ListRoom:
+    """Characters left in the lists of throttled replicas; shrinks with each move that starts.
+
+    `listed` are the entries of each list; lists that are not in it take no entries of the run. `full` are topics of
+    which a move was refused.
+    """
+
+    records: Mapping[TopicPartition, MoveRecord]
+    listed: dict[ConfigKey, set[str]]
+    full: set[str] = field(default_factory=set)
+
+    @property
+    def depends_on_size(self) -> bool:
+        """True: a move of another topic may fit."""
+        return True
+
+    def refuses(self, move: Candidate) -> str | None:
+        """Describe the list that has no room for the entries of the move, or None."""
+        for key, entries in self._entries(move):
+            if len(",".join(self.listed[key] | entries)) > MOST_LIST_CHARACTERS:
+                self.full.add(key.resource.name)
+                return f"{key} has room for no more entries ({MOST_LIST_CHARACTERS:,} characters)"
+        return None
+
+    def promise(self, move: Candidate) -> None:
+        """Add the entries of the move."""
+        for key, entries in self._entries(move):
+            self.listed[key] |= entries
+
+    def _entries(self, move: Candidate) -> Iterator[tuple[ConfigKey, set[str]]]:
+        step, (topic, partition) = self.records[move.topic_partition].step, move.topic_partition
+        sides = ((LEADER_THROTTLED_REPLICAS, step.original), (FOLLOWER_THROTTLED_REPLICAS, step.adding))
+        for name, brokers in sides if step.adding else ():
+            key = ConfigKey(ConfigResource.topic(topic), name)
+            if key in self.listed:
+                yield key, {f"{partition}:{broker}" for broker in brokers}
+
+
+def list_room(run: Run) -> ListRoom:
+    """Room in the lists of the run, given what is in them now; a list that has `*` takes no entries."""
+    throttle = run.throttle
+    lists = [key for key in throttle.before if key.name in TOPIC_THROTTLES] if run.control.rates.is_limited else []
+    listed = {key: set(throttle_ledger.items(throttle.before[key])) for key in lists}
+    for key in lists:
+        if key in throttle.pending:
+            listed[key] |= throttle.pending[key].our_items
+    return ListRoom(
+        run.moves.records, {key: entries for key, entries in listed.items() if EVERY_REPLICA not in entries}
+    )
 
 
 # Changes by others: which settings to read again, and how to treat an unexpected value.

@@ -25,6 +25,7 @@ from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindD
 from kreassign.executor.throttle_ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle_rates import ThrottleRates
 from kreassign.model import ConfigResource, ResourceType, TopicPartition
+from kreassign.model.text import counted
 
 # Hindrances: the first of several reasons why waiting moves are not started now.
 
@@ -50,7 +51,9 @@ def _reasons(run: Run, at_ms: int) -> Iterator[str]:
         yield closed
     yield from _throttle(run)
     if run.health.stuck:
-        yield f"disks have no space for any of {len(run.health.stuck)} moves"
+        yield f"disks have no space for {admission.any_of(len(run.health.stuck))}"
+    for broker, count in admission.waiting_for_brokers(run).items():
+        yield f"broker {broker} is down, and {counted(count, 'move')} to it {'waits' if count == 1 else 'wait'} for it"
     for name, record in run.moves.records.items():
         if record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None:
             yield f"{name} has no leader, so its move is not started"
@@ -67,6 +70,13 @@ def _throttle(run: Run) -> Iterator[str]:
         yield unread_throttle(throttle.unread[0])
     if throttle.due:
         yield "nothing is started before its throttle is set again"
+    if throttle.full_lists:
+        topics = ", ".join(sorted(throttle.full_lists)[:NAMED])
+        most = throttling.MOST_LIST_CHARACTERS
+        yield (
+            f"the lists of throttled replicas of {topics} are full, for a value has at most {most:,} characters: "
+            "fewer of its moves are in flight at a time, and the rest start as these end"
+        )
     if throttle.unset:
         yield f"nothing is started before the throttle of {min(throttle.unset)} is set"
 
@@ -178,13 +188,20 @@ class RunView:
     @property
     def _awaiting_replan(self) -> Iterator[str]:
         if count := sum(record.awaited_replan is not None for record in self.in_flight):
-            yield f"{count} moves to brokers that are down are cancelled, to be made to others"
+            are = "is" if count == 1 else "are"
+            yield f"{counted(count, 'move')} to brokers that are down {are} cancelled, to be made to others"
 
     @property
     def lost_destinations(self) -> tuple[str, ...]:
         """A sentence per broker that is down and to which moves in flight copy."""
         copying = ((broker, sum(broker in record.lagging for record in self.in_flight)) for broker in self.absent)
-        return tuple(f"broker {broker} is down, and {count} moves copy to it" for broker, count in copying if count)
+        until = "the copies go on when it is back" if admission.lost_after_ms(self._run) is None else ""
+        return tuple(
+            f"broker {broker} is down, and {counted(count, 'move')} {'copies' if count == 1 else 'copy'} to it"
+            f"{until and f'; {until}'}"
+            for broker, count in copying
+            if count
+        )
 
     @property
     def absent(self) -> tuple[int, ...]:
@@ -251,6 +268,14 @@ class RunView:
     def overrides(self) -> Mapping[ConfigKey, ConfigOverride]:
         """Every setting that the run changed, with every entry that it added to a list."""
         return MappingProxyType({override.key: override for override in self._run.throttle.ever_set})
+
+    @property
+    def given_up(self) -> tuple[ConfigOverride, ...]:
+        """Settings that were never read back as restored, with every value that the run gave them."""
+        throttle = self._run.throttle
+        lost = {ConfigResource.topic(record.name.topic) for record in self.records.values() if record.is_lost}
+        given_up = (one for one in throttle.ever_set if one.key in throttle.given_up or one.key.resource in lost)
+        return tuple(map(throttle.with_every_rate, given_up))
 
     @property
     def left_to_others(self) -> frozenset[ConfigKey]:

@@ -1,0 +1,66 @@
+"""Answers of a cluster of which only the good half is used: what failed must be named where the rest is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.checks.source import Finding, Source
+
+HALVES = {"ok": "failed", "known": "unknown"}
+"""Part of an answer, and the part that has to be named with it: of `Batch`, and of `Reading`."""
+
+WHOLE = frozenset({"partition", "rpartition", "heappop", "unique"})
+"""Calls whose result may be taken apart and a part dropped: it tells of no failure."""
+
+
+def half_answers(source: Source) -> Iterator[Finding]:
+    """Where a function uses what succeeded and never names what failed, or drops a part of a result as `_`.
+
+    An answer that is handed on as a whole is another function's to judge. Each text begins with the function's name.
+    """
+    for function in _functions(source.tree):
+        own = [*_own(function)]
+        yield from _halves(source, function, own)
+        yield from _discards(source, function, own)
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What is in a function, but for functions in it."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, ast.FunctionDef):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _halves(source: Source, function: ast.FunctionDef, own: list[ast.AST]) -> Iterator[Finding]:
+    attributes = [node for node in own if isinstance(node, ast.Attribute)]
+    named = {(ast.unparse(node.value), node.attr) for node in attributes}
+    handed_on = {ast.unparse(part) for node in own if isinstance(node, ast.Call) for part in _arguments(node)}
+    for node in attributes:
+        of, other = ast.unparse(node.value), HALVES.get(node.attr)
+        if other is not None and (of, other) not in named and of not in handed_on:
+            text = f"{function.name} uses .{node.attr} of `{of}` and never names .{other}"
+            yield Finding(source.path, node.lineno, text)
+
+
+def _arguments(call: ast.Call) -> Iterator[ast.expr]:
+    yield from call.args
+    yield from (keyword.value for keyword in call.keywords)
+
+
+def _discards(source: Source, function: ast.FunctionDef, own: list[ast.AST]) -> Iterator[Finding]:
+    for node in own:
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+            continue
+        called = node.value.func
+        name = called.attr if isinstance(called, ast.Attribute) else ast.unparse(called)
+        names = [part for target in node.targets if isinstance(target, ast.Tuple) for part in target.elts]
+        if name not in WHOLE and any(isinstance(part, ast.Name) and part.id.strip("_") == "" for part in names):
+            yield Finding(source.path, node.lineno, f"{function.name} drops a part of what {name} returns")
