@@ -25,7 +25,7 @@ def rig(tmp_path: Path) -> TwinRig:
 def test_a_partition_without_a_leader_is_named_and_the_others_go_back(rig: TwinRig) -> None:
     two = [ConfigChange.set("min.insync.replicas", "2")]
     rig.client.incremental_alter_configs({ConfigResource.topic("t"): two}).raise_if_any()
-    done = rig.run(rig.prepared({0: (2, 0), 1: (1,)}, throttle=None))
+    done = rig.run(rig.prepared({0: (2, 0), 1: (1,)}, throttle=None, allows_factor_change=True))
     # Its only replica is killed, and is not led again when that is back: those that it had before are eligible still.
     rig.twin.crash(1)
     rig.twin.advance(60_000)
