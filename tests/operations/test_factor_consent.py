@@ -48,7 +48,7 @@ def test_lists_from_elsewhere_lower_a_factor_only_with_consent(task: Task) -> No
     assert parse_facts(format_facts(facts)).factors == (FALLS,)
 
 
-def test_a_factor_that_is_asked_for_is_refused_only_below_min_insync_replicas() -> None:
+def test_an_asked_factor_is_refused_only_below_min_insync_replicas() -> None:
     assert make_plan(inputs(min_insync_replicas="2"), ChangeReplicationFactor(2)).facts.factors == (FALLS,)
     with pytest.raises(IllegalPlan, match=r"min\.insync\.replicas 2 is more than the replication factor 1"):
         make_plan(inputs(min_insync_replicas="2"), ChangeReplicationFactor(1))

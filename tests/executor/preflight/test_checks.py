@@ -153,7 +153,7 @@ def test_a_copy_that_is_in_a_cordoned_directory_may_stay_there() -> None:
     assert violations(plan(PartitionAssignment(T0, (1, 2), ("/a", "any"))), _with(here), ThrottleRates()) == ()
 
 
-def test_a_target_that_keeps_a_lagging_replica_instead_of_one_in_sync_is_refused() -> None:
+def test_a_target_that_keeps_a_lagging_replica_for_one_in_sync_is_refused() -> None:
     lagging = ClusterView(CLUSTER, {T0: Partition(T0, (0, 1, 2), (0, 2), 0)})
     (sentence,) = violations(plan(to(T0, 0, 1)), lagging, ThrottleRates())
     assert sentence.startswith("t-0: broker 2, in sync, would go, and broker 1, which is not, would stay")

@@ -90,14 +90,14 @@ def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
     assert unwise_removals(seen, {FOO_1: (4, 5)}) == {}
 
 
-def test_a_topic_with_an_unread_min_insync_replicas_shrinks_with_force_only() -> None:
+def test_an_unread_min_insync_replicas_takes_force_to_shrink() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
     text = "Whether replication factor 1 is below min.insync.replicas of topic foo could not be read."
     assert unwise_removals(seen, {FOO_0: (0,)}) == {FOO_0: Refusal(38, text)}
     assert unwise_removals(seen, {FOO_0: (0,)}, may_undercut_min_in_sync=True) == {}
 
 
-def test_a_list_that_keeps_a_lagging_replica_instead_of_one_in_sync_is_refused() -> None:
+def test_a_list_that_keeps_a_lagging_replica_for_one_in_sync_is_refused() -> None:
     seen = view(partition(0, (0, 1, 2), isr=(0, 2)))
     refusal = unwise_removals(seen, {FOO_0: (0, 1)}, may_undercut_min_in_sync=True)[FOO_0]
     assert refusal.message.startswith("broker 2, in sync, would go, and broker 1, which is not, would stay")

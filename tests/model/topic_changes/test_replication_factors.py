@@ -162,7 +162,7 @@ def test_only_a_topic_that_loses_replicas_can_undercut_the_least_in_sync() -> No
     assert decide_replication_factors(uneven, [(FOO, 2)]) == {FOO: Refusal(38, text)}
 
 
-def test_a_topic_with_an_unread_min_insync_replicas_shrinks_with_force_only() -> None:
+def test_an_unread_min_insync_replicas_takes_force_to_shrink() -> None:
     seen = replace(view(partition(0, (0, 1, 2))), min_in_sync={})
     text = "Whether replication factor 1 is below min.insync.replicas of topic foo could not be read."
     assert decide_replication_factors(seen, [(FOO, 1)]) == {FOO: Refusal(38, text)}
