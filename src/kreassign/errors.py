@@ -70,12 +70,12 @@ class IllegalPlan(InputError):
 
 
 class PlanIsMet(InputError):
-    """Every partition is already where the plan puts it: it was carried out before, by a run if that is known."""
+    """Every partition is already where the plan puts it: it was executed before, by a run if that is known."""
 
     def __init__(self, run_id: str | None = None) -> None:
         by = "" if run_id is None else f" by run {run_id}"
         super().__init__(
-            f"the plan was already carried out{by}: every partition is where it puts it, so there is nothing to run. "
+            f"the plan was already executed{by}: every partition is where it puts it, so there is nothing to run. "
             "`kreassign verify` checks that"
         )
         self.run_id = run_id

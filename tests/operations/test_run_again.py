@@ -1,4 +1,4 @@
-"""The same plan is given to `run` again: after it was carried out, and after its run was cancelled half way."""
+"""The same plan is given to `run` again: after it was executed, and after its run was cancelled half way."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def rig(tmp_path: Path) -> TwinRig:
 ASKED = RunRequest(PLAN, ThrottleRates(RATE), pace=pace(moves=1), measure_for_s=0)
 
 
-def test_a_plan_that_was_carried_out_names_its_run(rig: TwinRig) -> None:
+def test_a_plan_that_was_executed_names_its_run(rig: TwinRig) -> None:
     started = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
     assert rig.run(started).state == "done"
     for state_dir, by in ((rig.state_dir, f" by run {started.run_id}"), (rig.state_dir / "elsewhere", "")):
-        with pytest.raises(PlanIsMet, match=f"already carried out{by}: every partition is where it puts it"):
+        with pytest.raises(PlanIsMet, match=f"already executed{by}: every partition is where it puts it"):
             prepare_run(rig.client, ASKED, RunContext(state_dir), rig.transport)
 
 

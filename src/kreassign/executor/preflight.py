@@ -412,7 +412,7 @@ def prepare(
     wrong = wrong or _lacking(port, plan, view, settings.rates) or _not_agreed(port, plan, view, settings)
     if wrong:
         raise IllegalPlan(wrong)
-    if was_carried_out(plan, view):
+    if was_executed(plan, view):
         raise PlanIsMet
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
     log_dirs = _log_dir_targets(plan, view)
@@ -448,7 +448,7 @@ def prepare(
     )
 
 
-def was_carried_out(plan: Plan, view: ClusterView) -> bool:
+def was_executed(plan: Plan, view: ClusterView) -> bool:
     """True if the partitions were elsewhere when the plan was made, and all of it is as the plan says now.
 
     That is its lists, preferred leaders and log directories. A plan that says nothing of before is never judged so.

@@ -375,7 +375,7 @@ def _whole(expected: Replicas, plan: Plan) -> Replicas:
 
 
 def _run_of_plan(state_dir: Path, cluster_id: str, plan: Plan) -> str | None:
-    """The latest run here that carried out the plan to its end; None if no readable journal has one."""
+    """The latest run here that executed the plan to its end; None if no readable journal has one."""
     for path in reversed(cluster_journals(state_dir, cluster_id)):
         with suppress(JournalDamaged):
             if first_event(path).plan_id == plan_id(plan) and read_history(path).state == "done":

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.preflight import ClusterView, violations, was_carried_out
+from kreassign.executor.preflight import ClusterView, violations, was_executed
 from kreassign.executor.throttle_rates import BrokerRate, ThrottleRates
 from kreassign.model import (
     Batch,
@@ -94,14 +94,14 @@ def test_partitions_that_are_where_the_plan_puts_them_do_not_make_it_stale(wish:
     ({}, (0, 1), False),
     ({T0: (2, 0)}, (1, 0), False),
 ])  # fmt: skip
-def test_a_plan_was_carried_out_if_all_of_it_changed_since(
+def test_a_plan_was_executed_if_all_of_it_changed_since(
     expected: Mapping[TopicPartition, tuple[int, ...]], target: tuple[int, ...], is_met: bool
 ) -> None:
     led = replace(SITUATION.partitions[T0], leader=target[0])
     seen = replace(SITUATION, partitions={**SITUATION.partitions, T0: led}, expected=expected)
-    assert was_carried_out(plan(to(T0, *target)), seen) == is_met
+    assert was_executed(plan(to(T0, *target)), seen) == is_met
     elsewhere = replace(seen, partitions={T0: replace(led, leader=2)})
-    assert not was_carried_out(plan(to(T0, *target)), elsewhere)
+    assert not was_executed(plan(to(T0, *target)), elsewhere)
 
 
 def test_a_throttle_that_lets_nothing_through_is_refused() -> None:
