@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.cluster.requests import min_isr_of
@@ -38,6 +36,7 @@ from kreassign.pipeline.load.plan_inputs import (
     read_last_hour,
     read_plan_columns,
     read_topic_ids,
+    values_at,
 )
 from kreassign.pipeline.tables.parquet import has_table, read_rows, tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
@@ -45,10 +44,6 @@ from kreassign.pipeline.tables.snapshot_columns import SnapshotColumns
 from kreassign.planner.arrays import FloatArray
 from kreassign.planner.problem.build import Ints, ReplicaColumns, problem_from, with_cores
 from kreassign.planner.problem.policy import PlanPolicy
-
-NEW = "not in the tables"
-RECREATED = "of an earlier topic of that name"
-"""Reasons for unknown loads: the tables do not have the partition, or have it of a topic that was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,29 +159,24 @@ def _loaded(
 ) -> tuple[ReplicaColumns, tuple[str, ...], Ints]:
     """Replicas where they are, with the loads of the tables, and the reasons why loads are doubtful."""
     known, topics = load.columns, placed.topics
-    rows = known.rows_of(placed.topic_names, topics, placed.partitions)
     others = [is_another(load.topic_ids.get(name), topic_ids.get(name)) for name in placed.topic_names]
-    recreated = np.array(others, bool)[topics] & (rows >= 0)
-    rows = np.where(recreated, -1, rows)
-    names = (*known.reason_names, NEW, RECREATED)
-    unknown = np.where(recreated, len(names) - 1, len(names) - 2)
-    reasons = np.where(rows >= 0, known.reasons[rows], unknown) if len(known.reasons) else unknown
+    rows, names, reasons = known.found(placed.topic_names, topics, placed.partitions, others)
 
     def of(column: FloatArray | None) -> FloatArray:
-        return np.append(np.full(0, np.nan) if column is None else column, np.nan)[rows]
+        return values_at(column, rows)
 
-    ahead = of(load.replicas.size_bytes) if load.by.startswith("forecast") else np.full(len(rows), np.nan)
+    ahead = load.replicas.size_bytes if load.by.startswith("forecast") else None
     return (
         replace(
             placed,
-            size_bytes=np.where(np.isnan(ahead), placed.size_bytes, ahead),
+            size_bytes=values_at(ahead, rows, placed.size_bytes),
             write_bytes_per_s=of(load.replicas.write_bytes_per_s),
             read_bytes_per_s=of(load.replicas.read_bytes_per_s),
             leader_cpu=of(load.replicas.leader_cpu),
             follower_cpu=of(load.replicas.follower_cpu),
         ),
         names,
-        reasons.astype(np.int32),
+        reasons,
     )
 
 

@@ -37,6 +37,20 @@ _HIGH = {"write_bytes_per_s": "high_write_bytes_per_s", "size_bytes": "high_size
 _KEY = ("topic", "partition", "broker")
 
 
+NEW = "not in the tables"
+RECREATED = "of an earlier topic of that name"
+"""Reasons for unknown loads: the tables do not have the partition, or have it of a topic that was deleted."""
+
+
+def values_at(
+    column: npt.NDArray[np.float64] | None, rows: npt.NDArray[np.int64], instead: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
+    """Values of a column at these rows; where a row is -1 or its value unknown, those of `instead`, else NaN."""
+    found = np.append(np.full(0, np.nan) if column is None else column, np.nan)
+    values = np.full(len(rows), np.nan) if column is None else found[rows]
+    return values if instead is None else np.where(np.isnan(values), instead, values)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanColumns:
     """One entry per replica of one cluster; NaN where a size or rate is unknown. See `PLAN_INPUTS`.
@@ -80,6 +94,25 @@ class PlanColumns:
         keys = (theirs << 32 | self.partitions)[order]
         places = _places(keys, topics.astype(np.int64) << 32 | partitions.astype(np.int64))
         return np.where(places >= 0, order[places], -1)
+
+    def found(
+        self,
+        topic_names: Sequence[str],
+        topics: npt.NDArray[np.integer],
+        partitions: npt.NDArray[np.integer],
+        recreated: Sequence[bool],
+    ) -> tuple[npt.NDArray[np.int64], tuple[str, ...], npt.NDArray[np.int32]]:
+        """Row of each of these partitions, -1 if its load is unknown; names of reasons for doubt; the reason of each.
+
+        A topic that was `recreated` since, by index into `topic_names`, has none of the loads under its name.
+        """
+        rows = self.rows_of(topic_names, topics, partitions)
+        is_other = np.asarray(recreated, np.bool_)[topics] & (rows >= 0)
+        rows = np.where(is_other, -1, rows)
+        names = (*self.reason_names, NEW, RECREATED)
+        unknown = np.where(is_other, len(names) - 1, len(names) - 2)
+        reasons = np.where(rows >= 0, np.append(self.reasons, -1)[rows], unknown)
+        return rows, names, reasons.astype(np.int32)
 
     @property
     def partition_count(self) -> int:
