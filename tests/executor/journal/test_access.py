@@ -158,7 +158,7 @@ not a mount
 
 
 @pytest.mark.parametrize(("place", "kind"), [
-    ("/var/lib/kreassign", "ext4"), ("/home/ann/.local/state/kreassign", "nfs4"), ("/home/local/state", "xfs"),
+    ("/var/lib/kreassign", "ext4"), ("/home/.local/state/kreassign", "nfs4"), ("/home/local/state", "xfs"),
     ("/homes", "ext4"), ("/mnt/a b/state", "fuse.sshfs"), ("/mnt/win", "cifs"), ("/mnt/odd/x", "fuse.gocryptfs"),
 ])  # fmt: skip
 def test_a_folder_has_the_type_of_its_last_and_nearest_mount(place: str, kind: str) -> None:
