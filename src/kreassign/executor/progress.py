@@ -117,7 +117,7 @@ def new_sentences(event: Event, last: dict[str, Event]) -> tuple[str, ...]:
     """Log sentences of an event; none if it equals the last one of its kind but for the time.
 
     A query that finds the same each second is told once. `last` has the last events by kind, and is updated; a mark
-    begins anew.
+    begins from scratch.
     """
     if any(True for _ in marks(event)):
         last.clear()

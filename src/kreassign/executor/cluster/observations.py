@@ -173,7 +173,11 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     if partition is None:
         return None
     where = _with_directories(move, _placement(move, partition, answers.ongoing.get(name)), answers)
-    copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
+    made = _copies(move, answers.statuses.get(name, ()))
+    if name not in answers.ongoing:
+        # At its end a copy tells only how much smaller the log became: with skipped remote data it may show all of it.
+        made = tuple(copy for copy in made if copy.done_bytes + (copy.left_bytes or 0) < move.size_bytes)
+    copies = (*made, *_directory_copies(move, answers))
     away = unsettled(name, move.log_dirs, answers.locations, answers.silent)
     # Share equal lists in memory: a long plan has hundreds of thousands.
     replicas = _one_of(partition.replicas, move.target, move.original)
