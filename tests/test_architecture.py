@@ -166,6 +166,7 @@ EFFECTS = (
             "model/error_codes.py", "twin/controller/config_keys.py", "operations/monitoring.py",  # of the package
             "admin/tokens.py", "admin/properties.py", "kafka_tools/",  # in encodings that Kafka decides
             "executor/journal/folder.py", "planner/search/compiled/", "cli/terminal.py",  # that kreassign wrote
+            "executor/journal/locks.py",  # of the kernel
         ),
         "files that users name are read by operations/text_files.py, which names another encoding",
         "def f(path): return path.read_text()",

@@ -17,7 +17,7 @@
     │   ├── ControllerMoved   another controller is active; nothing was written
     │   └── Rejected          Kafka answered with an error; .code .name .retriable
     ├── ExecutionError        a run cannot continue                                 exit 5
-    │   ├── Drifted           the cluster is not as the plan expects
+    │   ├── Drifted           the cluster is not as the plan expects; .differences
     │   └── JournalUnreadable what a run did is not known; .problem .remedy
     │       ├── JournalDamaged    the journal cannot be trusted
     │       └── JournalLocked     another process has locked the journal

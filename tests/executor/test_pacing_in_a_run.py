@@ -30,7 +30,8 @@ def test_what_waits_is_looked_at_again_right_before_it_starts() -> None:
     run, _ = machine_after(one_at_a_time, look(1_000, PlacementState.UNTOUCHED, first, second))
     run.replay(SubmissionIntended(1_000, (first.topic_partition,)))
     assert run.replay(MovesSubmitted(1_000, (first.topic_partition,))) == (ObserveMoves((first,)),)
-    assert run.replay(look(2_000, PlacementState.ARRIVED, first)) == (ObserveMoves((second,)),)
+    again = ObserveMoves((second,), frozenset({second.topic_partition}))
+    assert run.replay(look(2_000, PlacementState.ARRIVED, first)) == (again,)
     assert run.replay(MovesObserved(2_000, ())) == (SubmitMoves({second.topic_partition: (3, 1)}),)
 
 
@@ -42,6 +43,8 @@ def test_what_changed_while_it_waited_is_not_sent() -> None:
     run.replay(MovesSubmitted(1_000, (first.topic_partition,)))
     run.replay(look(2_000, PlacementState.ARRIVED, first))
     run.replay(look(2_000, PlacementState.DIVERGED, second))
+    assert run.view.records[second.topic_partition].status is MoveStatus.PLANNED
+    run.replay(look(17_000, PlacementState.DIVERGED, second))
     assert run.view.records[second.topic_partition].status is MoveStatus.FAILED
 
 

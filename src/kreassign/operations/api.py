@@ -333,8 +333,7 @@ def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | N
 
 def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
     """Set a journal aside that cannot be read, so that new runs can begin; where it is now. Raises InputError."""
-    _, kept = run_journals.forget_journal(named_journal(state_dir or default_state_dir(), run_id))
-    return kept
+    return run_journals.forget_journal(named_journal(state_dir or default_state_dir(), run_id))[1]
 
 
 def audit(

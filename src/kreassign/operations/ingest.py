@@ -372,13 +372,13 @@ class Imported:
 
     files: list[ImportedFile] = field(default_factory=list)
     added: Counter[str] = field(default_factory=Counter)
-    known: int = 0
+    known_already: int = 0
     together: Bad = field(default_factory=Bad)
 
     def check(self) -> None:
         """Raise InputError for the first unreadable file, or one of which nothing is used, or if nothing was stored."""
         problems = [f"{each.file}: {each.problem}" for each in self.files if each.problem]
-        if not problems and not self.added and not self.known:
+        if not problems and not self.added and not self.known_already:
             problems = [f"nothing is there to store: {self._first_reason()}"]
         if problems:
             more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
@@ -549,7 +549,7 @@ def _store_new(done: Imported, data: Path | str, table: Table, placed: list[_Pla
     if new:
         write_rows(data, table, list(new.values()), file_stem=_named_by(list(new)))
         done.added[table.name] += len(new)
-    done.known += known
+    done.known_already += known
     return len(new) + known
 
 

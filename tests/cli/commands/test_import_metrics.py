@@ -109,7 +109,7 @@ def test_two_imports_of_a_file_at_the_same_time_add_it_once(tmp_path: Path) -> N
         second = pool.submit(import_samples, [file], data, "c")
         write_rows(data, SAMPLES, [row_of(MS, 100), row_of(MS + HOUR_MS, 200)], file_stem="first")
         flock(lock, LOCK_UN)
-        assert (dict(second.result(60).added), second.result().known) == ({}, 4)
+        assert (dict(second.result(60).added), second.result().known_already) == ({}, 4)
     assert len(read_rows(data, SAMPLES)) == 2
 
 

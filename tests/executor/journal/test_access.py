@@ -151,14 +151,14 @@ MOUNTS = """\
 31 30 0:41 / /home rw shared:9 master:3 - nfs4 filer:/home rw,vers=4.2
 32 22 0:42 / /mnt/a\\040b rw - fuse.sshfs ann@ops: rw
 33 22 0:43 / /mnt/win rw - cifs //filer/x rw
-34 31 8:2 / /home/local rw - xfs /dev/sdb rw
+34 31 8:2 / /home/.here rw - xfs /dev/sdb rw
 35 22 0:44 / /mnt/odd rw - fuse.gocryptfs /x rw
 not a mount
 """
 
 
 @pytest.mark.parametrize(("place", "kind"), [
-    ("/var/lib/kreassign", "ext4"), ("/home/.local/state/kreassign", "nfs4"), ("/home/local/state", "xfs"),
+    ("/var/lib/kreassign", "ext4"), ("/home/.local/state/kreassign", "nfs4"), ("/home/.here/state", "xfs"),
     ("/homes", "ext4"), ("/mnt/a b/state", "fuse.sshfs"), ("/mnt/win", "cifs"), ("/mnt/odd/x", "fuse.gocryptfs"),
 ])  # fmt: skip
 def test_a_folder_has_the_type_of_its_last_and_nearest_mount(place: str, kind: str) -> None:

@@ -148,7 +148,7 @@ def test_a_partly_set_throttle_is_restored_when_reading_fails() -> None:
 def test_copies_in_flight_are_watched_though_settings_cannot_be_read() -> None:
     run = Played(*PREPARED, look(500, MOVING), RunResumed(1_000, LIVE), SILENT, replace(SILENT, at_ms=LATE_MS))
     assert (run.decided, run.problems) == ("observe a-0 a-1", ("no answer",))
-    assert run.go("check health").go("observe").problems == ("over, from 00:01:01 to 00:01:01 UTC: no answer",)
+    assert run.go("check health").go("observe").problems == ("over, from 00:00:01 to 00:01:01 UTC: no answer",)
 
 
 TOPIC = ConfigResource.topic("a")

@@ -119,7 +119,9 @@ def _show(done: ingest.Imported, what: str) -> None:
             click.echo(f"{each.file}: {count} of {instance}, whose broker nobody says: --instance {instance}=ID")
     _show_bad("all files", done.together)
     added = ", ".join(f"{count} to {table}" for table, count in done.added.items())
-    click.echo(f"added {added or 'nothing'}" + (f"; {done.known} were there already" if done.known else ""))
+    click.echo(
+        f"added {added or 'nothing'}" + (f"; {done.known_already} were there already" if done.known_already else "")
+    )
     done.check()
     print_next(next_command("load", takes=DATA))
 

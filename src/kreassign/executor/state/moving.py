@@ -459,8 +459,7 @@ def _after_measuring(run: Run, _: MeasuringTraffic, event: TrafficMeasured) -> N
 def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
     """An unreachable cluster may come back by itself; a permission does not, so it is reported at once."""
     run.tell(PERMISSION, event.at_ms, *([event.message] if is_of_permission(event.message) else ()))
-    _, is_tried_again = within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)
-    if is_tried_again:
+    if within(run.health.silent_since_ms, event.at_ms, OUT_OF_REACH_MS)[1]:
         return Next(Waiting(), (Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
     return Next(Paused())
