@@ -32,8 +32,6 @@ SHARED = {
     "kafka": ClusterSpec(version="4.3.1", brokers=4),
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
-    # As the scenarios of the tools need them: four brokers.
-    "zookeeper_mode": ClusterSpec(version="3.9.1", brokers=4, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),
     "three_controllers": ClusterSpec(version="4.3.1", brokers=2, controllers=3),
     # How replication behaves under a throttle depends on what was throttled before.
@@ -56,8 +54,9 @@ LONGEST = (
     "kafka, both tools",
     "test_differential.py",
     "test_kip_455.py",
-    "zookeeper_mode",
+    "test_tools_in_zookeeper_mode.py",
     "test_zookeeper_twin.py",
+    "test_kips_in_zookeeper_mode.py",
     "search",
 )
 # Where most tests plan. Each process that does loads compiled code for two seconds, or compiles it for twenty.
@@ -177,7 +176,6 @@ def _shared_cluster(name: str) -> Callable[[pytest.FixtureRequest], KafkaCluster
 kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
-zookeeper_mode = _shared_cluster("zookeeper_mode")
 kafka_secure = _shared_cluster("kafka_secure")
 three_controllers = _shared_cluster("three_controllers")
 undisturbed = _shared_cluster("undisturbed")

@@ -144,13 +144,13 @@ def test_rounds_are_collected_compacted_and_stored_as_from_the_command_line(tmp_
 
 def test_a_directory_of_tables_is_planned_from_and_the_plan_is_written(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
-    found = kreassign.plan(tmp_path)
+    found = kreassign.plan(tmp_path, as_of="last")
     kreassign.write_plan(tmp_path / "plan.json", found.plan, found.facts)
     assert list(read_plan_file(tmp_path / "plan.json").plan.replicas.values()) == [(2,), (2,)]
-    alternatives = kreassign.pareto(tmp_path)
+    alternatives = kreassign.pareto(tmp_path, as_of="last")
     assert found.facts.totals.moved_bytes in {choice.moved_bytes for choice in alternatives.choices}
     with pytest.raises(DataError, match="no table"):
-        kreassign.plan(tmp_path.parent)
+        kreassign.plan(tmp_path.parent, as_of="last")
 
 
 def test_a_journal_that_cannot_be_read_is_set_aside_by_its_run_id(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ HOSTS = TEXT - {"5,000 digits", "ESC", "directory", "nowhere"}
 ACCEPTED: dict[str, set[str]] = {
     "--add-brokers": {"zero"},
     "--as-of": set(),
+    "--give-up-after": set(),
     "--bootstrap-controller": HOSTS,
     "--bootstrap-server": HOSTS,
     "--broker-capacity": set(),

@@ -112,7 +112,6 @@ NEEDS = {
     "rollback": Need(f"rollback --yes {STATE} --throttle 1GB/s", (*CHANGES, ALTER_TOPICS), (), before=(RUN,)),
     "maintenance enter": Need(
         f"maintenance enter 0 --yes {STATE} --poll-interval 0.1", (*CHANGES, SEE_SETTINGS), (),
-        said={SEE_SETTINGS: "DESCRIBE_CONFIGS on the topic"},
     ),
     "maintenance exit": Need(
         f"maintenance exit 0 --yes {STATE} --poll-interval 0.1", CHANGES, (),

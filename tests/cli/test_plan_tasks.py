@@ -65,6 +65,8 @@ def planned(cluster: Path, task: str, *arguments: str | Path) -> tuple[Lists, Li
     out = cluster.with_name("plan.json")
     result = run(cluster, task, "--out", out, *arguments)
     assert result.exit_code == 0, result.output
+    if not json.loads(out.read_text())["partitions"]:  # which nobody else would take for a plan
+        return {}, {}
     found = read_plan_file(out)
     return found.expected, found.plan.replicas
 
@@ -204,7 +206,7 @@ def test_the_lists_of_a_file_are_restored_if_they_can_be(cluster: Path) -> None:
     write_plan(unknown, Plan((PartitionAssignment(TopicPartition("gone", 0), (9,)),)))
     refused = run(cluster, "restore", unknown)
     assert refused.exit_code == 2
-    assert "gone-0 is not a partition of this cluster" in refused.stderr
+    assert "its topic gone is not here" in refused.stderr
 
 
 def test_the_state_before_a_run_is_restored_from_its_journal(cluster: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_quiet_run_is_inspected_before_it_sends_and_now_and_then_and_nothing_i
 
 def test_a_run_without_guards_is_not_inspected(rig: TwinRig) -> None:
     off = dict.fromkeys(GuardName, Reaction.OFF)
-    assert rig.run(rig.prepared(AWAY, guards=off)).state == "done"
+    assert rig.run(rig.prepared(AWAY, guards=off, lost_after_ms=None)).state == "done"
     assert not any(isinstance(event, HealthObserved) for event in rig.seen)
 
 

@@ -242,7 +242,7 @@ def test_sizes_that_nobody_knows(rig: TwinRig) -> None:
     rig.odd_port = odd.port
     watched = Watched(rig)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
-    assert "the sizes of 2 copies are not known" in watched.reasons(8)
+    assert "the size of 2 copies is not known" in watched.reasons(8)
 
 
 def test_moves_that_are_being_cancelled(rig: TwinRig) -> None:

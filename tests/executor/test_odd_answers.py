@@ -391,7 +391,7 @@ def test_a_permission_that_is_taken_away_in_the_middle_of_a_run_is_named_while_t
         told.extend((event.at_ms, problem, not run.in_flight) for problem in run.problems)
 
     watched.rig.listener = listen
-    watched.odd.answer("describe_topics", *[as_it_is] * 3, *[denies] * 40)
+    watched.odd.answer("describe_topics", *[as_it_is] * 6, *[denies] * 40)
     done = watched.rig.run(watched.rig.prepared(AWAY))
     at_ms, sentence, was_over = told[0]
     assert (at_ms - denied_ms[0] <= 1_000, at_ms < denied_ms[-1], was_over) == (True, True, False)

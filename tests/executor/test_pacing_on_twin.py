@@ -109,7 +109,7 @@ def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lea
     rig = TwinRig(tmp_path, [[0, 1]] * 6)
     rig.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
     found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0))))
-    assert [event.elected for event in rig.seen if isinstance(event, LeadersElected)] == [()]
+    assert [len(event.elected) for event in rig.seen if isinstance(event, LeadersElected)] == [0, 6]
     assert (found.state, found.problems) == ("done", ())
 
 

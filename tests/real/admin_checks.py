@@ -46,17 +46,20 @@ def client_of(cluster: KafkaCluster, transport: Transport | None = None, **prope
 
 
 def created(client: AdminClient, topic: str, *replicas: tuple[int, ...]) -> tuple[TopicPartition, ...]:
-    """A new topic, once all its leaders are elected."""
+    """A new topic, once all its leaders are elected and every broker knows it: any may be asked next."""
     client.create_topics([NewTopic(topic, assignments=replicas)]).raise_if_any()
     wait_until(
-        lambda: [part.isr for part in partitions_of(client, topic)] == list(replicas),
+        lambda: all(
+            [part.isr for part in partitions_of(client, topic, broker)] == list(replicas)
+            for broker in client.describe_cluster().broker_ids
+        ),
         what=f"replicas of {topic} in sync",
     )
     return tuple(TopicPartition(topic, number) for number in range(len(replicas)))
 
 
-def partitions_of(client: AdminClient, topic: str) -> tuple[Partition, ...]:
-    described = client.describe_topics([topic])
+def partitions_of(client: AdminClient, topic: str, broker: int | None = None) -> tuple[Partition, ...]:
+    described = client.describe_topics([topic], broker=broker)
     return described.ok[topic].partitions if topic in described.ok else ()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kreassign.operations.connect import connect
+from testbed import ClusterSpec, KafkaCluster
 from tests.clusters import SHARED
 from tests.real.run_processes import end_started, end_throttles_and_moves, free_lease
 
@@ -30,7 +31,17 @@ def calm(request: pytest.FixtureRequest) -> None:
 
     A run refuses to begin on top of what other tests left.
     """
-    for name in SHARED.keys() & set(request.fixturenames):
+    for name in {*SHARED, "zookeeper_mode"}.intersection(request.fixturenames):
         with connect(request.getfixturevalue(name).bootstrap_servers) as client:
             free_lease(client)
             end_throttles_and_moves(client)
+
+
+@pytest.fixture(scope="module")
+def zookeeper_mode() -> Iterator[KafkaCluster]:
+    """Kafka 3.9.1 with ZooKeeper, and four brokers, as the scenarios of the tools need them; one for each file.
+
+    Scenarios that race with a throttle, of which brokers learn late here, need brokers that nothing else has kept busy.
+    """
+    with KafkaCluster.start(ClusterSpec(version="3.9.1", brokers=4, mode="zookeeper")) as started:
+        yield started

@@ -318,7 +318,7 @@ def test_a_deleted_topic_ends_its_move_and_leaves_nothing_to_restore(
     with client_of(kafka) as client:
         client.delete_topics([topic_name]).raise_if_any()
     stdout = end_of(process, exit_code=5)
-    assert "the partition no longer exists" in stdout
+    assert "its partition was deleted" in stdout
     assert "throttle left behind" not in stdout
 
 

@@ -367,7 +367,7 @@ def test_who_has_no_certificate_is_refused_where_one_is_wanted(kafka_secure: Kaf
 def test_without_tls_a_tls_listener_is_recognised(at: Listener, enter: Enter) -> None:
     error = failure(enter({"security.protocol": "PLAINTEXT"}, at))
     assert isinstance(error, ProtocolViolation)
-    assert "does it expect TLS" in str(error)
+    assert "it looks like TLS" in str(error)
 
 
 def test_sasl_at_a_listener_without_it_is_named(kafka_secure: KafkaCluster, enter: Enter) -> None:

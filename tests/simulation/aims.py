@@ -165,7 +165,5 @@ def _struck(aim: Aim, twin: Twin) -> Iterator[Incident]:
     if state in unread and event in {events.LeaseLost, events.TimePassed}:
         # What cannot be read is waited for.
         yield _in(state, "drop:DescribeConfigs@0s+130s")
-    if state is phases.AwaitingLease and event is events.LeaseForgone:
-        yield _in(state, "drop:DescribeGroups@0s+150s")
     if event is events.CallFailed:
         yield from (_in(state, f"crash:{broker}@0s+70s") for broker in twin.processes.ids)

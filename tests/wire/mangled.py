@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from kreassign.errors import ProtocolViolation
+from kreassign.errors import InputError, ProtocolViolation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.codec import PREFIX_BYTES, decode_response, encode_request, encode_response, request_head
@@ -92,7 +92,7 @@ def mangled_request(key: int, version: int, request: Message, chance: random.Ran
     mangle(changed, chance, chance.randint(1, 3))
     try:
         return bytes(encode_request(version, changed, 7, "tests")[PREFIX_BYTES:])
-    except (TypeError, ValueError, AttributeError, OverflowError, struct.error, UnicodeError):
+    except (InputError, TypeError, ValueError, AttributeError, OverflowError, struct.error, UnicodeError):
         return None
 
 

@@ -397,7 +397,7 @@ def _unknown(facts: MaintenanceFacts) -> Blocked | None:
         return None
     more = f" and {len(topics) - SHOWN} more" if len(topics) > SHOWN else ""
     return Blocked(
-        f"min.insync.replicas cannot be read of {', '.join(topics[:SHOWN])}{more}: "
+        f"min.insync.replicas of {', '.join(topics[:SHOWN])}{more} cannot be read: "
         f"{facts.unread.get(topics[0], 'nobody answered')}. Without it nobody can tell what the partitions keep"
     )
 

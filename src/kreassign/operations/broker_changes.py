@@ -104,6 +104,11 @@ def uncordon(client: AdminClient, found: BrokerReading, context: RunContext) -> 
         return f"uncordon broker {found.broker}"
     if found.cordon.value:
         return f"broker {found.broker} stays as it is: its {CORDONED_LOG_DIRS} is {found.cordon.value}, set by others"
+    if found.is_closed:
+        raise InputError(
+            f"broker {found.broker} has only cordoned log directories, and none in its {CORDONED_LOG_DIRS}: one answer "
+            "is not so, or server.properties has it. Give the command again, or change it there"
+        )
     return f"broker {found.broker} is not cordoned"
 
 

@@ -379,7 +379,7 @@ class Imported:
         """Raise InputError for the first unreadable file, or one of which nothing is used, or if nothing was stored."""
         problems = [f"{each.file}: {each.problem}" for each in self.files if each.problem]
         if not problems and not self.added and not self.known_already:
-            problems = [f"nothing is there to store: {self._first_reason()}"]
+            problems = [f"{self.files[0].file}: nothing is there to store: {self._first_reason()}"]
         if problems:
             more = f" (and {len(problems) - 1} more files)" if len(problems) > 1 else ""
             raise InputError(problems[0] + more)

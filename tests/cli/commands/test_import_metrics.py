@@ -145,9 +145,9 @@ def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (FOREIGN_PAGE, f"measures: no series in it is known: it has {FOREIGN_SERIES}"),
-        ("# HELP up nothing\n", "nothing is there to store: no file has a reading"),
-        (HALF_OF_A_SAMPLE, f"nothing is there to store: partition t-0 {NO_END}"),
-        ("process_cpu_seconds_total NaN\n", "nothing is there to store: line 1 value is not a finite number"),
+        ("# HELP up nothing\n", "measures: nothing is there to store: no file has a reading"),
+        (HALF_OF_A_SAMPLE, f"measures: nothing is there to store: partition t-0 {NO_END}"),
+        ("process_cpu_seconds_total NaN\n", "measures: nothing is there to store: line 1 value is not a finite number"),
     ],
     ids=["no known series", "no reading", "half of a sample", "no value"],
 )

@@ -202,7 +202,7 @@ def decompressed(body: bytes, most_bytes: int = MOST_BYTES) -> str:
 
 def chained(before: str, kind: str, body: str | bytes) -> str:
     """Digest of a row, chained to that of the row before. Of the body as it is stored, which is quick to check."""
-    data = body if isinstance(body, bytes) else body.encode(errors="surrogatepass")
+    data = body if isinstance(body, bytes) else str(body).encode(errors="surrogatepass")  # of a damaged file: any type
     return hashlib.sha256(f"{before}\n{kind}\n".encode(errors="surrogatepass") + data).hexdigest()
 
 
