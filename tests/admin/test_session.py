@@ -111,6 +111,16 @@ def test_another_node_is_asked_before_a_topic_is_believed_gone(listen: Listen, c
     assert (first.times_asked(page), second.times_asked(page)) == (1, 1)
 
 
+def test_what_one_node_knows_is_there_though_another_does_not_know_it_yet(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    page = api.DESCRIBE_TOPIC_PARTITIONS
+    first.answers[page] = answers.topic_page([answers.some_topic("t", 0)], {"gone": 3})
+    second.answers[page] = answers.topic_page([], {"t": 3, "gone": 3})
+    found = connect(first, second).describe_topics(["t", "gone"])
+    assert ([*found.ok], [*found.failed]) == (["t"], ["gone"])
+
+
 def test_two_nodes_that_know_of_no_topic_are_believed(listen: Listen, connect: Connect) -> None:
     nodes = [listen(), listen()]
     join(*nodes)

@@ -28,6 +28,10 @@ def _never(_answer: object) -> bool:
     return False
 
 
+def _second(_first: Answer, second: Answer) -> Answer:
+    return second
+
+
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Answer]):
     """A request and the reading of its response.
@@ -38,6 +42,7 @@ class Call(Generic[Answer]):
     which NOT_CONTROLLER means: nothing was done, ask the controller. `is_answered_by_inactive_controllers`: they give
     no such code, but an answer from what they have read, which may be stale or empty. `is_doubtful(answer)`: a node
     that has not read the metadata yet, or is behind, answers so too; another one is asked before it is believed.
+    `join(first, second)` is what both say together: what either has found is there.
     """
 
     api: Api
@@ -47,6 +52,7 @@ class Call(Generic[Answer]):
     routing_codes: Callable[[Message], Iterable[int]] = _no_codes
     is_answered_by_inactive_controllers: bool = False
     is_doubtful: Callable[[Answer], bool] = _never
+    join: Callable[[Answer, Answer], Answer] = _second
 
 
 _SENSELESS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -181,3 +187,9 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     for topic, partition in sorted(set(partitions)):
         grouped.setdefault(topic, []).append(partition)
     return grouped
+
+
+def either(first: Batch[Key, Answer], second: Batch[Key, Answer]) -> Batch[Key, Answer]:
+    """What either of two nodes has found; what neither has fails as at the second."""
+    found = {**second.ok, **first.ok}
+    return Batch(found, {key: error for key, error in {**first.failed, **second.failed}.items() if key not in found})

@@ -28,7 +28,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from functools import partial
+from functools import partial, reduce
 from threading import Lock
 from typing import TypeVar
 
@@ -120,7 +120,8 @@ class Session:
         deadline = self._deadline(timeout_ms)
         avoid: set[Address] = set()
         unreached: set[Address] = set()
-        has_looked_afresh = has_doubted = False
+        has_looked_afresh = False
+        answers: list[Answer] = []
         failure: ClusterError | None = None
         self._known_cluster(deadline)  # Report a cluster that cannot be reached at once.
         give_up = self._clock.monotonic_s() + _ADVERTISED_PATIENCE_S
@@ -131,10 +132,9 @@ class Session:
                 timeout_s = min(self._remaining_s(deadline), self._request_timeout_s)
                 response = link.exchange(call, timeout_s, self._connect_timeout_s(link))
                 if not _is_wrong_controller(call, response):
-                    answer = _read(call, response)  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
-                    if has_doubted or not call.is_doubtful(answer) or self._is_late(deadline):
-                        return answer
-                    has_doubted = True
+                    answers.append(_read(call, response))  # REQUEST_TIMED_OUT for all of it is an OutcomeUnknown, too.
+                    if len(answers) > 1 or not call.is_doubtful(answers[0]) or self._is_late(deadline):
+                        return reduce(call.join, answers)
                     avoid.add(link.address)
                     continue
             except (Unreachable, OutcomeUnknown) as caught:

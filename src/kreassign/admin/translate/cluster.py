@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kreassign import __version__
-from kreassign.admin.call import NOT_NAMED, Call, outcomes, raise_if_failed, readings, rejection, unanswered
+from kreassign.admin.call import NOT_NAMED, Call, either, outcomes, raise_if_failed, readings, rejection, unanswered
 from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unsupported
 from kreassign.model import (
     Batch,
@@ -192,7 +192,7 @@ def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, 
     def read(response: Message) -> Batch[str, Topic]:
         return _topics(api.METADATA, response.topics, NOT_NAMED if wanted is None else wanted)
 
-    return Call(api.METADATA, build, read, is_doubtful=_lacks_topics)
+    return Call(api.METADATA, build, read, is_doubtful=_lacks_topics, join=either)
 
 
 def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> Call[TopicPage]:
@@ -214,7 +214,9 @@ def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> C
             Cursor(following.topic_name, following.partition_index) if following is not None else None,
         )
 
-    return Call(api.DESCRIBE_TOPIC_PARTITIONS, build, read, is_doubtful=lambda page: _lacks_topics(page.topics))
+    return Call(
+        api.DESCRIBE_TOPIC_PARTITIONS, build, read, is_doubtful=lambda page: _lacks_topics(page.topics), join=_joined
+    )
 
 
 def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
@@ -229,6 +231,10 @@ def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) ->
 def _lacks_topics(topics: Batch[str, Topic]) -> bool:
     """True if a topic that was asked for is not there, or there is none at all."""
     return _names_unknown(topics) or not (topics.ok or topics.failed)
+
+
+def _joined(first: TopicPage, second: TopicPage) -> TopicPage:
+    return TopicPage(either(first.topics, second.topics), (first if first.topics.ok else second).next_cursor)
 
 
 def _names_unknown(answers: Batch[Any, Any]) -> bool:
@@ -378,7 +384,7 @@ def describe_configs(
         answered = ((_resource_of(result), result) for result in response.results)
         return readings(api.DESCRIBE_CONFIGS, answered, _config_entries, wanted)
 
-    return Call(api.DESCRIBE_CONFIGS, build, read, is_doubtful=_names_unknown)
+    return Call(api.DESCRIBE_CONFIGS, build, read, is_doubtful=_names_unknown, join=either)
 
 
 def _resource_of(entry: Message) -> ConfigResource:
