@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.errors import PlanIsMet
+from kreassign.errors import IllegalPlan, PlanIsMet
 from kreassign.executor.events import CancelRequested
 from kreassign.executor.journal import post_request
 from kreassign.executor.throttle_rates import ThrottleRates
@@ -49,3 +49,11 @@ def test_a_plan_of_a_cancelled_run_is_run_on(rig: TwinRig) -> None:
     again = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
     assert sum(bool(move.adding) for move in again.moves) == 1
     assert rig.run(again).state == "done"
+
+
+def test_a_plan_from_which_another_run_moved_on_is_stale(rig: TwinRig) -> None:
+    started = prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)
+    assert rig.run(started).state == "done"
+    assert rig.run(rig.prepared({0: (3, 1)})).state == "done"
+    with pytest.raises(IllegalPlan, match=r"t-0: its replicas are \[3, 1\]"):
+        prepare_run(rig.client, ASKED, RunContext(rig.state_dir), rig.transport)

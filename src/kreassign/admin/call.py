@@ -190,6 +190,6 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def either(first: Batch[Key, Answer], second: Batch[Key, Answer]) -> Batch[Key, Answer]:
-    """What either of two nodes has found; what neither has fails as at the second."""
+    """Join the answers of two nodes: a key that either has found is there; others fail as at the second."""
     found = {**second.ok, **first.ok}
     return Batch(found, {key: error for key, error in {**first.failed, **second.failed}.items() if key not in found})

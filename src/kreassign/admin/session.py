@@ -448,7 +448,7 @@ def _read(call: Call[Answer], response: Message) -> Answer:
 
 
 def _texts(failures: Mapping[Address, ClusterError]) -> str:
-    """What happened at each address."""
+    """The failure at each address, in one text."""
     named = ((str(address), str(error)) for address, error in failures.items())
     return "; ".join(text if address in text else f"{address}: {text}" for address, text in named)
 

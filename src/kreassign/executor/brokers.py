@@ -188,7 +188,7 @@ def _registered(port: BrokerPort) -> set[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What brokers tell of themselves: the cordon of each of those in question, or why it is unknown.
+    """Answers of brokers about themselves: the cordon of each of those in question, or why it is unknown.
 
     Of a broker that is down, other brokers know a part: `seen_dirs` are the directories of those that were asked,
     `silent_others` those that are not in question and did not answer.

@@ -223,7 +223,7 @@ class Side:
 
     @property
     def _busy(self) -> Sequence[tuple[ProgressSample, ProgressSample]]:
-        """Those in which the broker copied: one that waits for others is not slow."""
+        """Pairs of samples between which the broker copied: one that waits for others is not slow."""
         return [(one, after) for one, after in self._begun if one.is_busy or after.done_bytes > one.done_bytes]
 
     @property

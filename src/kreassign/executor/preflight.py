@@ -472,7 +472,7 @@ def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRa
 
 
 def _not_agreed(port: ClusterPort, plan: Plan, view: ClusterView, settings: RunSettings) -> tuple[str, ...]:
-    """What the run needs the operator's consent for, and does not have."""
+    """Reasons for which the run lacks the operator's consent."""
     wrong: tuple[str, ...] = ()
     if not settings.allows_factor_change:
         present = {name: partition.replicas for name, partition in view.partitions.items()}

@@ -252,7 +252,7 @@ def changes(
 
 
 def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
-    """What each override needs, given the present values. Overrides whose value is unknown stay as they are."""
+    """Decide what each override needs, given the present values. Overrides whose value is unknown stay as they are."""
     values = {present.key: present for present in now}
     changes, restored, foreign, shared = [], [], [], []
     for override in pending_restores:

@@ -47,7 +47,7 @@ def claim(partition: Partition, broker: int) -> Claim:
 
 
 def dispensable(partition: Partition, replicas: Sequence[int]) -> tuple[int, ...]:
-    """Those of the replicas of which one goes first: all with the least claim to stay."""
+    """Replicas of which one goes first: all with the least claim to stay."""
     least = min(claim(partition, broker) for broker in replicas)
     return tuple(broker for broker in replicas if claim(partition, broker) is least)
 

@@ -153,5 +153,5 @@ class _Confirmed:
 
 
 def confirmed_writes(port: AnyPort, confirm: Callable[[], object]) -> AnyPort:
-    """The same calls, of which each that changes the cluster asks `confirm` first, which raises if it may not."""
+    """Call `confirm`, which raises if nothing may be changed, before each call of a port that changes the cluster."""
     return cast(AnyPort, _Confirmed(port, confirm))

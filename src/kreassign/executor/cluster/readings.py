@@ -153,7 +153,7 @@ def _agreed(answers: Sequence[Answer], needed: int) -> Answer | None:
 
 
 def _vote(answer: Answer) -> object:
-    """What brokers must agree on: id and replicas of the topic, or that there is none; None for any other error."""
+    """The part to agree on: id and replicas of the topic, or that there is none; None for any other error."""
     if isinstance(answer, Topic):
         return answer.topic_id, tuple((one.topic_partition, one.replicas) for one in answer.partitions)
     return UNKNOWN_TOPIC_OR_PARTITION if is_unknown_topic(answer) else None

@@ -356,7 +356,7 @@ class ExplainedSetting:
 def explained_settings(
     state_dir: Path, cluster_id: str, settings: Collection[ConfigValue]
 ) -> tuple[ExplainedSetting, ...]:
-    """Those of these throttles that a journal here shows to be written by a run, and never read back as restored.
+    """Find those of these throttles that a journal here shows to be written by a run, and never read back as restored.
 
     The topic was deleted then, or the broker lost. Kafka shows both again: brokers that restart have the settings of a
     former topic of the name, each by itself, and a broker that comes back has the rate that it had.
