@@ -39,8 +39,8 @@ from kreassign.operations.run_journals import kept_facts
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.ingest.snapshots import Observation, broker_rows, partition_rows, replica_rows
 from kreassign.pipeline.tables.access import by_reference
-from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS, RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.parquet import read_rows, stored_rows, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
 from kreassign.report.plan_page import render_plan
 from kreassign.report.records import RunRecord, RunTrail, SnapshotRows
@@ -254,9 +254,10 @@ def audit_runs(journals: Sequence[Path], data: Path | str, spark_options: SparkO
         write_audit_trail(one, data)
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline.run_audit import write_run_audit
-        from kreassign.pipeline.spark_session import spark_session
+        from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
-    with spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+    is_small = stored_rows(data, (*RUN_TABLES, PARTITIONS, REPLICAS)) <= SMALL_ROWS
+    with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
         tables = write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
@@ -303,7 +304,7 @@ def read_records(
     """
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline import data_audit
-        from kreassign.pipeline.spark_session import spark_session
+        from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
     taken_ms = SystemClock().now_ms()
     names = _to_read(client, request.topics, warn)
@@ -311,7 +312,8 @@ def read_records(
     file = request.command_config
     properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
-    with spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths) as spark:
+    is_small = sum(one.end_offset - one.start_offset for one in partitions) <= SMALL_ROWS
+    with spark_session(spark_log(data), spark_options, name="kreassign audit", jars=paths, is_small=is_small) as spark:
         found = data_audit.read_records(
             spark,
             data,
@@ -333,9 +335,10 @@ def compare_readings(before: str, after: str, data: Path | str, spark_options: S
     """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
     with requires("an audit", "PySpark", "spark"):
         from kreassign.pipeline import data_audit
-        from kreassign.pipeline.spark_session import spark_session
+        from kreassign.pipeline.spark_session import SMALL_ROWS, spark_session
 
-    with spark_session(spark_log(data), spark_options, name="kreassign audit") as spark:
+    is_small = stored_rows(data, [RECORD_DIGESTS]) <= SMALL_ROWS
+    with spark_session(spark_log(data), spark_options, name="kreassign audit", is_small=is_small) as spark:
         return data_audit.compare_readings(spark, data, before, after)
 
 

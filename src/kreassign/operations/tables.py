@@ -194,8 +194,6 @@ def define_tables(
 #
 # `data` is a directory, or an address of an object store. All tables are read as of one finished load.
 
-_ShowLoadall__ = ["CHARTED", "SHOWN", "LoadNumber", "load_page", "partition_rows", "quality_text", "show_load"]
-
 SHOWN = 5
 """Number of partitions and topics in a list."""
 CHARTED = 8

@@ -36,24 +36,22 @@ _PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced")
 def data_audit(partitions: DataFrame, digests: DataFrame, before: str, after: str) -> Iterator[DataFrame]:
     """Compute table `data_audit` of two readings, from tables `audited_partitions` and `record_digests`.
 
-    The differing offsets stay cached within the context: they are used five times.
+    The differing offsets stay cached within the context: they are used four times.
     """
     spans = _spans(partitions, before, after)
-    first = _of(digests, before).join(sql.broadcast(spans), list(_PLACE))
-    second = _of(digests, after).join(sql.broadcast(spans), list(_PLACE))
-    compared = _compared(first, second).persist()
+    both = _of(digests, before, is_first=True).unionByName(_of(digests, after, is_first=False))
+    rows = both.join(sql.broadcast(spans), list(_PLACE))
+    differing = _differing(rows).persist()
     try:
-        found = (
-            spans.join(_counted(first, second), list(_PLACE), "left")
-            .join(_differences(compared, first, second), list(_PLACE), "left")
-            .fillna(0, [name for name in _COUNTS if name not in ("compared_from", "compared_to")])
-        )
-        yield found.select(
+        found = spans
+        for counts in (_counted(rows), _placed(differing), _matched(differing.where("not is_explained"), rows)):
+            found = found.join(counts, list(_PLACE), "left")
+        yield found.fillna(0, [name for name in _COUNTS if name not in ("compared_from", "compared_to")]).select(
             sql.lit(before).alias("before"), sql.lit(after).alias("after"), *_PLACE, _verdict().alias("verdict"),
             *_COUNTS, "first_offset",
         ).select(*DATA_AUDIT.column_names)  # fmt: skip
     finally:
-        compared.unpersist()
+        differing.unpersist()
 
 
 _COUNTS = (
@@ -84,33 +82,41 @@ def _spans(partitions: DataFrame, before: str, after: str) -> DataFrame:
     )
 
 
-def _of(digests: DataFrame, label: str) -> DataFrame:
-    return digests.where(sql.col("label") == label).drop("label")
+def _of(digests: DataFrame, label: str, *, is_first: bool) -> DataFrame:
+    return digests.where(sql.col("label") == label).drop("label").withColumn("is_first", sql.lit(is_first))
 
 
-def _counted(first: DataFrame, second: DataFrame) -> DataFrame:
-    inside = _inside()
-    before = first.groupBy(*_PLACE).agg(
-        sql.count_if(inside).alias("record_count"),
-        sql.count_if(sql.col("offset") < sql.col("compared_from")).alias("expired"),
+def _counted(rows: DataFrame) -> DataFrame:
+    """Count the records of each partition by where they are in the span to compare."""
+    return rows.groupBy(*_PLACE).agg(
+        sql.count_if(sql.col("is_first") & _inside()).alias("record_count"),
+        sql.count_if(sql.col("is_first") & (sql.col("offset") < sql.col("compared_from"))).alias("expired"),
+        sql.count_if(_is_later()).alias("appended"),
     )
-    after = second.groupBy(*_PLACE).agg(sql.count_if(sql.col("offset") >= sql.col("compared_to")).alias("appended"))
-    return before.join(after, list(_PLACE), "full")
 
 
 def _inside() -> Column:
     return (sql.col("offset") >= sql.col("compared_from")) & (sql.col("offset") < sql.col("compared_to"))
 
 
-def _compared(first: DataFrame, second: DataFrame) -> DataFrame:
+def _is_later() -> Column:
+    return ~sql.col("is_first") & (sql.col("offset") >= sql.col("compared_to"))
+
+
+def _differing(rows: DataFrame) -> DataFrame:
     """Offsets where the readings differ, with both contents and whether compaction explains the missing record."""
-    columns = (*_PLACE, "offset", "content")
-    one = first.where(_inside()).select(*columns, "key_hash", "is_tombstone", "is_compacted")
-    other = second.where(_inside()).select(*_PLACE, "offset", sql.col("content").alias("content_after"))
-    last = second.groupBy(*_PLACE, "key_hash").agg(sql.max("offset").alias("last_of_key"))
-    differ = one.join(other, [*_PLACE, "offset"], "full").where(
-        ~sql.col("content").eqNullSafe(sql.col("content_after"))
+    offsets = (
+        rows.where(_inside())
+        .groupBy(*_PLACE, "offset")
+        .agg(
+            *(_only(name, sql.col("is_first")).alias(name) for name in ("content", "key_hash", "is_tombstone")),
+            _only("content", ~sql.col("is_first")).alias("content_after"),
+            sql.any_value("is_compacted").alias("is_compacted"),
+        )
     )
+    differ = offsets.where(~sql.col("content").eqNullSafe(sql.col("content_after")))
+    after = rows.where(~sql.col("is_first") & sql.col("is_compacted"))
+    last = after.groupBy(*_PLACE, "key_hash").agg(sql.max("offset").alias("last_of_key"))
     superseded = sql.col("last_of_key") > sql.col("offset")
     explained = sql.col("is_compacted") & sql.col("content_after").isNull() & (superseded | sql.col("is_tombstone"))
     return differ.join(last, [*_PLACE, "key_hash"], "left").withColumn(
@@ -118,34 +124,46 @@ def _compared(first: DataFrame, second: DataFrame) -> DataFrame:
     )
 
 
-def _differences(compared: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
-    """Counts of compacted, lost, added, altered, displaced and duplicated records per partition."""
-    wrong = compared.where(~sql.col("is_explained"))
-    compacted = compared.groupBy(*_PLACE).agg(sql.count_if("is_explained").alias("compacted"))
-    places = wrong.groupBy(*_PLACE).agg(sql.min("offset").alias("first_offset"))
-    matched = _matched(wrong, first, second)
-    return compacted.join(places, list(_PLACE), "left").join(matched, list(_PLACE), "left")
+def _only(column: str, where: Column) -> Column:
+    """Value of a column in the one reading of an offset, NULL if it has no such record."""
+    return sql.max(sql.when(where, sql.col(column)))
 
 
-def _matched(wrong: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame:
-    """Compare contents of the differing offsets as multisets; missing ones may also match appended records."""
-    key = [*_PLACE, "content"]
-    later = second.where(sql.col("offset") >= sql.col("compared_to"))
-    known = first.select(*key).distinct().withColumn("is_known", sql.lit(col=True))
+def _placed(differing: DataFrame) -> DataFrame:
+    """Count the records that compaction took, and find the first offset that nothing explains, per partition."""
+    return differing.groupBy(*_PLACE).agg(
+        sql.count_if("is_explained").alias("compacted"),
+        sql.min(sql.when(~sql.col("is_explained"), sql.col("offset"))).alias("first_offset"),
+    )
+
+
+def _matched(wrong: DataFrame, rows: DataFrame) -> DataFrame:
+    """Compare contents of the differing offsets as multisets; missing ones may also match appended records.
+
+    Counts lost, added, altered, displaced and duplicated records per partition. Only records of partitions with
+    differences are looked at again.
+    """
+    there = rows.join(sql.broadcast(wrong.select(*_PLACE).distinct()), list(_PLACE), "left_semi")
+    contents = (
+        _contents(wrong, "content", "missing")
+        .unionAll(_contents(wrong, "content_after", "surplus"))
+        .unionAll(_contents(there.where(_is_later()), "content", "later"))
+        .unionAll(_contents(there.where("is_first"), "content", "known"))
+    )
+    kinds = ("missing", "surplus", "later", "known")
     both = (
-        _times(wrong, "content", "missing")
-        .join(_times(wrong, "content_after", "surplus"), key, "full")
-        .join(_times(later, "content", "later"), key, "left")
-        .join(known, key, "left")
-        .fillna(0, ["missing", "surplus", "later"])
+        contents.groupBy(*_PLACE, "content")
+        .agg(*(sql.count_if(sql.col("kind") == kind).alias(kind) for kind in kinds))
+        .where("missing > 0 or surplus > 0")
         .withColumn("over", sql.greatest(sql.col("surplus") - sql.col("missing"), sql.lit(0)))
         .withColumn("displaced", sql.least(sql.col("missing"), sql.col("surplus") + sql.col("later")))
     )
+    is_known = sql.col("known") > 0
     counts = both.groupBy(*_PLACE).agg(
         sql.sum("displaced").alias("displaced"),
         sql.sum(sql.col("missing") - sql.col("displaced")).alias("missing"),
-        sql.sum(sql.when(sql.col("is_known"), sql.col("over")).otherwise(0)).alias("duplicated"),
-        sql.sum(sql.when(sql.col("is_known").isNull(), sql.col("over")).otherwise(0)).alias("strange"),
+        sql.sum(sql.when(is_known, sql.col("over")).otherwise(0)).alias("duplicated"),
+        sql.sum(sql.when(is_known, 0).otherwise(sql.col("over"))).alias("strange"),
     )
     altered = sql.least("missing", "strange")
     return counts.select(
@@ -158,10 +176,10 @@ def _matched(wrong: DataFrame, first: DataFrame, second: DataFrame) -> DataFrame
     )
 
 
-def _times(wrong: DataFrame, column: str, name: str) -> DataFrame:
-    """Count each content among the differing offsets of one side."""
-    rows = wrong.where(sql.col(column).isNotNull())
-    return rows.groupBy(*_PLACE, sql.col(column).alias("content")).agg(sql.count("*").alias(name))
+def _contents(rows: DataFrame, column: str, kind: str) -> DataFrame:
+    """Contents of one kind, a row for each record."""
+    content = sql.col(column).alias("content")
+    return rows.where(sql.col(column).isNotNull()).select(*_PLACE, content, sql.lit(kind).alias("kind"))
 
 
 def _verdict() -> Column:

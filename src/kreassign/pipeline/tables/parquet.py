@@ -209,6 +209,11 @@ def has_table(where: Where, table: Table) -> bool:
     )
 
 
+def stored_rows(where: Where, tables: Iterable[Table]) -> int:
+    """Number of rows of tables, from their logs; none of a table that is not there."""
+    return sum(file.row_count for table in tables if has_table(where, table) for file in log_of(where, table).files())
+
+
 def data_dir_of(where: Where) -> DataDir:
     """Directory of the tables."""
     return where.data_dir if isinstance(where, TablesAt) else where
